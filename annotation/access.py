@@ -1,0 +1,116 @@
+"""Fetch and authorise in one step: an outsider learns nothing (404), a weak role is told (403)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from crowdqc.errors import Missing, NotAllowed
+
+from .models import Assignment, Item, Membership, Project, Role, Task, User
+
+STAFF = (Role.REQUESTER, Role.MANAGER)
+
+
+@dataclass(frozen=True)
+class Access:
+    """A project as one person may use it."""
+
+    project: Project
+    user: User
+    roles: frozenset[str]
+
+    @property
+    def is_requester(self) -> bool:
+        return Role.REQUESTER in self.roles
+
+    @property
+    def is_manager(self) -> bool:
+        return Role.MANAGER in self.roles
+
+    @property
+    def is_staff(self) -> bool:
+        return self.is_requester or self.is_manager
+
+    @property
+    def is_owner(self) -> bool:
+        return self.project.owner_id == self.user.pk
+
+    def require(self, *roles: str) -> None:
+        """Raise NotAllowed unless the person holds one of ``roles``."""
+        if not self.roles.intersection(roles):
+            wanted = " or ".join(Role(role).label for role in roles)
+            raise NotAllowed(f"This needs the role of {wanted} in this project.")
+
+
+def get_access(request: Any, project_id: int, *roles: str) -> Access:
+    """The project with the person's roles; ``roles`` (default: staff) are what the page needs.
+
+    It is left on ``request.access``, from which the shell draws the project's tabs.
+    """
+    user = request.user
+    rows = list(
+        Membership.objects.filter(
+            project_id=project_id, user_id=user.pk, removed_at__isnull=True
+        ).select_related("project")
+    )
+    if not rows:
+        raise Missing("There is no such project, or you do not belong to it.")
+    access = Access(rows[0].project, user, frozenset(row.role for row in rows))
+    access.require(*(roles or STAFF))
+    request.access = access
+    return access
+
+
+def get_task(request: Any, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
+    """A task of a project, for people who hold one of ``roles`` (default: staff) there."""
+    access = get_access(request, project_id, *roles)
+    task = access.project.tasks.filter(pk=task_id).select_related("current").first()
+    if task is None:
+        raise Missing("There is no such task in this project.")
+    task.project = access.project
+    return access, task
+
+
+def get_item(
+    request: Any, project_id: int, task_id: int, item_id: int, *roles: str
+) -> tuple[Access, Task, Item]:
+    """An item of a task, under the same rules."""
+    access, task = get_task(request, project_id, task_id, *roles)
+    item = task.items.filter(pk=item_id).select_related("group").first()
+    if item is None:
+        raise Missing("There is no such question in this task.")
+    return access, task, item
+
+
+def get_own_assignment(request: Any, assignment_id: int) -> Assignment:
+    """An assignment of the person's own; anybody else's does not exist for them."""
+    assignment = (
+        Assignment.objects.filter(
+            pk=assignment_id, worker__user_id=request.user.pk, worker__removed_at__isnull=True
+        )
+        .select_related("task__project", "version", "worker")
+        .first()
+    )
+    if assignment is None:
+        raise Missing("There is no such assignment among yours.")
+    return assignment
+
+
+def get_worker(access: Access, membership_id: int) -> Membership:
+    """A worker of the project, for its staff."""
+    worker = Membership.objects.filter(
+        pk=membership_id, project=access.project, role=Role.WORKER
+    ).first()
+    if worker is None:
+        raise Missing("There is no such worker in this project.")
+    return worker
+
+
+def worker_memberships(user: Any) -> QuerySet[Membership]:
+    """Where the person works."""
+    return Membership.objects.filter(
+        user_id=user.pk, role=Role.WORKER, removed_at__isnull=True
+    ).select_related("project")

@@ -1,0 +1,1 @@
+"""Every write of the collecting side: keyword-only, one transaction, audited, by somebody."""

@@ -1,0 +1,152 @@
+"""The interaction log's one way in: after consent, in sequence, append-only, bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from annotation.models import Assignment, EventBatch, EventStream, User
+from annotation.models.assignments import AssignmentState
+from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
+
+from .people import current_consent
+
+METHODS = frozenset(
+    "open focus blur visibilitychange keydown paste copy cut drop scroll click resize input "
+    "show offline online".split()
+)
+KEY_CLASSES = frozenset(
+    ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
+)
+MAX_BATCH = 1000  # events
+MAX_BATCH_BYTES = 512 * 1024
+MAX_ASSIGNMENT_BYTES = 20 * 1024 * 1024
+MAX_STREAMS = 200
+
+
+@transaction.atomic
+def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
+    """A stream for one opening of the page; the same key gives the same stream."""
+    _own(by, assignment)
+    if current_consent(assignment.worker) is None:
+        raise NotAllowed("Nothing is recorded without your agreement.", code="no-consent")
+    now = timezone.now()
+    if assignment.streams.count() >= MAX_STREAMS:
+        raise TooMuch("This assignment was opened too often to be recorded further.")
+    begun = assignment.opened_at or assignment.leased_at
+    stream, _ = EventStream.objects.get_or_create(
+        key=key,
+        defaults={
+            "assignment": assignment,
+            "offset_ms": max(0, int((now - begun).total_seconds() * 1000)),
+        },
+    )
+    if stream.assignment_id != assignment.pk:
+        raise Conflict("This key belongs to another assignment.")
+    return stream
+
+
+def _own(by: User, assignment: Assignment) -> None:
+    if assignment.worker.user_id != by.pk:
+        raise NotAllowed("This is somebody else's assignment.")
+
+
+def clean_event(raw: Any, number: int) -> dict[str, Any]:
+    """One event in the words of formats.md; Invalid names its number and field."""
+    if not isinstance(raw, dict) or raw.get("method") not in METHODS:
+        raise Invalid(
+            f"Event {number} has no known method.", fields={f"events.{number}.method": "Unknown."}
+        )
+    event: dict[str, Any] = {"method": raw["method"]}
+    time = raw.get("time")
+    if not isinstance(time, int | float) or isinstance(time, bool) or not 0 <= time < 1e11:
+        raise Invalid(
+            f"Event {number} has no time.",
+            fields={f"events.{number}.time": "Milliseconds since the assignment opened."},
+        )
+    event["time"] = int(time)
+    for name in ("target", "name", "comment"):
+        if raw.get(name) not in (None, ""):
+            event[name] = str(raw[name]).replace("\x00", "")[:500]
+    for name in ("x", "y", "screenWidth", "screenHeight", "length"):
+        value = raw.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+            event[name] = int(value)
+    if event["method"] == "keydown" and event.get("name") not in KEY_CLASSES:
+        raise Invalid(
+            f"Event {number} names a key; only its class is taken.",
+            fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
+        )
+    if "delta" in raw:
+        event["delta"] = _delta(raw["delta"], number)
+    return event
+
+
+def _delta(raw: Any, number: int) -> list[Any]:
+    """[ms, position, deleted, inserted] as formats.md has it."""
+    well = (
+        isinstance(raw, list)
+        and len(raw) == 4
+        and all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in raw[:3])
+        and isinstance(raw[3], str)
+    )
+    if not well:
+        raise Invalid(
+            f"Event {number} has a broken delta.",
+            fields={f"events.{number}.delta": "[ms, position, deleted, inserted]"},
+        )
+    return [raw[0], raw[1], raw[2], raw[3].replace("\x00", "")]
+
+
+@transaction.atomic
+def append(
+    *, by: User, assignment: Assignment, stream_key: UUID, first_seq: int, events: Sequence[Any]
+) -> int:
+    """Store a batch; returns the number the server expects next, which acknowledges all before.
+
+    A batch sent again, wholly or in part, adds only what is new. A gap raises Conflict with
+    ``fields["next"]``, so that the page sends what is missing.
+    """
+    if not isinstance(first_seq, int) or isinstance(first_seq, bool) or first_seq < 0:
+        raise Invalid("first_seq is wrong.", fields={"first_seq": "A whole number from 0."})
+    if len(events) > MAX_BATCH:
+        raise Invalid("The batch is too long.", fields={"events": f"{MAX_BATCH} at most."})
+    clean = [clean_event(event, number) for number, event in enumerate(events)]
+    size = len(json.dumps(clean, ensure_ascii=False).encode())
+    if size > MAX_BATCH_BYTES:
+        raise TooMuch("The batch is too large; send smaller ones.")
+    stream = EventStream.objects.select_for_update().filter(key=stream_key).first()
+    if stream is None or stream.assignment_id != assignment.pk:
+        raise Invalid("There is no such stream.", fields={"stream": "Open one first."})
+    _writable(by, assignment)
+    if first_seq > stream.next_seq:
+        raise Conflict(
+            f"Events from {stream.next_seq} are missing.", fields={"next": str(stream.next_seq)}
+        )
+    fresh = clean[stream.next_seq - first_seq :]
+    if not fresh:
+        return stream.next_seq
+    stored = assignment.streams.aggregate(total=Sum("stored_bytes"))["total"] or 0
+    if stored + size > MAX_ASSIGNMENT_BYTES:
+        raise TooMuch("The log of this assignment is full.", code="log-full")
+    last = stream.next_seq + len(fresh) - 1
+    EventBatch.objects.create(
+        stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh
+    )
+    stream.next_seq, stream.stored_bytes = last + 1, stream.stored_bytes + size
+    stream.save(update_fields=["next_seq", "stored_bytes"])
+    return stream.next_seq
+
+
+def _writable(by: User, assignment: Assignment) -> None:
+    _own(by, assignment)
+    if assignment.state == AssignmentState.RETURNED:
+        raise Conflict("The assignment was returned; nothing more is recorded.")
+    if current_consent(assignment.worker) is None:
+        raise NotAllowed("Nothing is recorded without your agreement.", code="no-consent")

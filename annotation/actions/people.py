@@ -1,0 +1,287 @@
+"""Projects, memberships, invitations and consent."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from django.core import signing
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation import pseudonyms
+from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+
+from .audit import record
+
+SALT = "crowdqc.invitation"
+CONSENT_TEXT = """\
+**What you are asked to agree to.** Your answers are used to find out how good answers of people
+and of language models are.
+
+**What is recorded while you work:** your answers as you type them; when you type, delete, paste,
+copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
+kind and time.
+
+**What is not recorded:** other tabs, your screen, camera or microphone.
+
+**Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
+other workers and is not in exports. You see all that is recorded of you on your own pages.
+
+You may take your agreement back at any time; work done so far is still paid.
+"""
+
+
+@transaction.atomic
+def create_project(
+    *, by: User, name: str, currency: str = "EUR", also_manager: bool = False
+) -> Project:
+    """A new project whose owner is its first requester (and, if asked, its first manager)."""
+    name = name.strip()
+    if not name:
+        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    if not (len(currency) == 3 and currency.isascii() and currency.isupper()):
+        raise Invalid(
+            "The currency is not an ISO code.", fields={"currency": "Three capitals, as EUR."}
+        )
+    project = Project.objects.create(name=name, owner=by, currency=currency)
+    roles = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
+    for role in roles:
+        Membership.objects.create(project=project, user=by, role=role)
+    ConsentText.objects.create(project=project, number=1, text=CONSENT_TEXT, created_by=by)
+    record(by=by, project=project, action="project.create", on=project, roles=roles)
+    return project
+
+
+@transaction.atomic
+def change_project(
+    *,
+    by: User,
+    project: Project,
+    name: str,
+    budget: Decimal | None,
+    hourly_floor: Decimal | None,
+    single_approval: bool,
+) -> Project:
+    """Change a project's settings; only its owner may let one person both propose and approve."""
+    project = Project.objects.select_for_update().get(pk=project.pk)
+    if single_approval != project.single_approval and project.owner_id != by.pk:
+        raise NotAllowed("Only the owner of the project may change single approval.")
+    if not name.strip():
+        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    before = {"budget": str(project.budget), "single_approval": project.single_approval}
+    project.name, project.budget = name.strip(), budget
+    project.hourly_floor, project.single_approval = hourly_floor, single_approval
+    project.save()
+    record(
+        by=by,
+        project=project,
+        action="project.change",
+        on=project,
+        before=before,
+        budget=str(budget),
+        single_approval=single_approval,
+    )
+    return project
+
+
+def add_worker(
+    *, project: Project, user: User | None, external_id: str = "", pseudonym: str = ""
+) -> Membership:
+    """The worker's membership, made under a free pseudonym when there is none yet."""
+    found = Membership.objects.filter(
+        project=project,
+        role=Role.WORKER,
+        **({"user": user} if user else {"external_id": external_id}),
+    ).first()
+    if found:
+        if found.removed_at:
+            raise NotAllowed("You were removed from this project.")
+        return found
+    for _ in range(200):
+        name = pseudonym or pseudonyms.propose()
+        try:
+            with transaction.atomic():
+                return Membership.objects.create(
+                    project=project,
+                    user=user,
+                    role=Role.WORKER,
+                    pseudonym=name,
+                    external_id=external_id,
+                )
+        except IntegrityError:
+            pseudonym = ""  # taken: propose another
+    raise Conflict("No free pseudonym was found; try again.")
+
+
+def add_member(*, project: Project, user: User, role: str) -> Membership:
+    """The person's membership in ``role``, made if there is none; a removed one comes back."""
+    if role == Role.WORKER:
+        return add_worker(project=project, user=user)
+    member, _ = Membership.objects.update_or_create(
+        project=project, user=user, role=role, defaults={"removed_at": None}
+    )
+    return member
+
+
+@transaction.atomic
+def remove_member(*, by: User, member: Membership) -> None:
+    """End a membership; answers, log and money of a worker stay."""
+    if member.role == Role.REQUESTER and member.user_id == member.project.owner_id:
+        raise Conflict("The owner stays requester of their own project.")
+    member.removed_at = timezone.now()
+    member.save(update_fields=["removed_at"])
+    record(
+        by=by, project=member.project, action="member.remove", on=member, role=member.role
+    )
+
+
+@transaction.atomic
+def invite(
+    *, by: User, project: Project, role: str, days: int = 14, max_uses: int = 1, note: str = ""
+) -> Invitation:
+    """An invitation; its link comes from ``invitation_token``."""
+    if role not in Role.values:
+        raise Invalid("There is no such role.", fields={"role": "Choose a role."})
+    if not 1 <= days <= 365:
+        raise Invalid("The days are out of range.", fields={"days": "1 to 365 days."})
+    if not 1 <= max_uses <= 10_000:
+        raise Invalid("The cap is out of range.", fields={"max_uses": "1 to 10,000 people."})
+    if role != Role.WORKER and max_uses != 1:
+        raise Invalid(
+            "Open links are for workers.", fields={"max_uses": "One person for this role."}
+        )
+    invitation = Invitation.objects.create(
+        project=project,
+        role=role,
+        note=note.strip()[:120],
+        created_by=by,
+        expires_at=timezone.now() + dt.timedelta(days=days),
+        max_uses=max_uses,
+    )
+    record(
+        by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
+    )
+    return invitation
+
+
+@transaction.atomic
+def revoke_invitation(*, by: User, invitation: Invitation) -> None:
+    """Close a link; who already joined by it stays."""
+    if invitation.revoked_at is None:
+        invitation.revoked_at = timezone.now()
+        invitation.save(update_fields=["revoked_at"])
+        record(by=by, project=invitation.project, action="invitation.revoke", on=invitation)
+
+
+def invitation_token(invitation: Invitation) -> str:
+    """The signed part of the invitation's link."""
+    return signing.dumps(invitation.pk, salt=SALT, compress=False)
+
+
+def read_invitation(token: str) -> Invitation:
+    """The invitation behind a link, or why it opens nothing any more."""
+    try:
+        pk: Any = signing.loads(token, salt=SALT)
+    except signing.BadSignature as error:
+        raise Missing("This invitation link is not one of ours, or it is incomplete.") from error
+    invitation = Invitation.objects.filter(pk=pk).select_related("project").first()
+    if invitation is None:
+        raise Missing("This invitation no longer exists.")
+    if invitation.revoked_at:
+        raise NotAllowed("This invitation was taken back. Ask for a new link.")
+    if invitation.expires_at <= timezone.now():
+        raise NotAllowed("This invitation has expired. Ask for a new link.")
+    return invitation
+
+
+@transaction.atomic
+def accept_invitation(*, by: User, token: str) -> Membership:
+    """Join by a link; joining twice uses it once, and never more people than its cap."""
+    invitation = read_invitation(token)
+    invitation = Invitation.objects.select_for_update(of=("self",)).select_related("project").get(
+        pk=invitation.pk
+    )
+    existing = Membership.objects.filter(
+        project=invitation.project, user=by, role=invitation.role, removed_at__isnull=True
+    ).first()
+    if existing:
+        return existing
+    if invitation.revoked_at:
+        raise NotAllowed("This invitation was taken back. Ask for a new link.")
+    if invitation.uses >= invitation.max_uses:
+        raise Conflict("This invitation has been used up. Ask for a new link.")
+    member = add_member(project=invitation.project, user=by, role=invitation.role)
+    invitation.uses += 1
+    invitation.save(update_fields=["uses"])
+    record(
+        by=by, project=invitation.project, action="invitation.accept", on=member,
+        invitation=invitation.pk,
+    )  # fmt: skip
+    return member
+
+
+@transaction.atomic
+def change_consent_text(
+    *, by: User, project: Project, text: str, retention_days: int
+) -> ConsentText:
+    """A new version of the consent text; workers are asked again before they go on."""
+    if not text.strip():
+        raise Invalid("The consent text is empty.", fields={"text": "Write the text."})
+    if not 1 <= retention_days <= 3650:
+        raise Invalid(
+            "The days are out of range.", fields={"retention_days": "1 to 3,650 days."}
+        )
+    Project.objects.select_for_update().get(pk=project.pk)
+    last = project.consent_texts.order_by("-number").first()
+    new = ConsentText.objects.create(
+        project=project,
+        number=last.number + 1 if last else 1,
+        text=text.strip(),
+        retention_days=retention_days,
+        created_by=by,
+    )
+    record(by=by, project=project, action="consent.change", on=new, number=new.number)
+    return new
+
+
+def current_consent_text(project: Project) -> ConsentText:
+    """The version in force."""
+    return project.consent_texts.order_by("-number")[:1].get()
+
+
+def current_consent(member: Membership) -> Consent | None:
+    """The worker's agreement to the version in force, if they gave it and did not take it back."""
+    text = current_consent_text(member.project)
+    return member.consents.filter(text=text, withdrawn_at__isnull=True).first()
+
+
+@transaction.atomic
+def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: bool) -> Consent:
+    """Record an agreement given by ticking an empty box."""
+    if member.user_id != by.pk:
+        raise NotAllowed("Nobody agrees for somebody else.")
+    if not agreed:
+        raise Invalid(
+            "Without your agreement nothing is recorded, and you cannot start.",
+            fields={"agreed": "Tick the box if you agree."},
+        )
+    if text.pk != current_consent_text(member.project).pk:
+        raise Conflict("The text has changed while you read it. Please read it again.")
+    consent, made = Consent.objects.get_or_create(
+        membership=member, text=text, withdrawn_at=None
+    )
+    if made:
+        record(by=by, project=member.project, action="consent.give", on=consent)
+    return consent
+
+
+@transaction.atomic
+def withdraw_consent(*, by: User, member: Membership) -> None:
+    """Take every agreement back; logging stops at once."""
+    if member.user_id != by.pk:
+        raise NotAllowed("Nobody takes an agreement back for somebody else.")
+    member.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
+    record(by=by, project=member.project, action="consent.withdraw", on=member)

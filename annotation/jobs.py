@@ -1,0 +1,13 @@
+"""Jobs of the collecting side; each may run twice without harm."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from annotation.actions import assignments
+
+
+@shared_task(ignore_result=True)
+def release_expired() -> int:
+    """Free the slots of leases that ran out."""
+    return assignments.release_expired()

@@ -1,0 +1,107 @@
+"""What was answered: a header and values in three closed shapes."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from .assignments import Assignment
+from .candidates import System
+from .people import Membership
+from .tasks import Item, TaskVersion
+
+
+class Answer(models.Model):
+    """One author's answer to one item at one stage; its author is a worker or a system."""
+
+    class Stage(models.TextChoices):
+        ENTRY = "entry", "entry"
+        MAIN = "main", "main"
+        EXIT = "exit", "exit"
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="answers")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="answers")
+    stage = models.CharField(max_length=5, choices=Stage.choices, default=Stage.MAIN)
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
+    )
+    worker = models.ForeignKey(
+        Membership, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
+    )
+    system = models.ForeignKey(
+        System, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
+    )
+    replicate = models.PositiveSmallIntegerField(default=0)
+    order_shown = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Whether it enters results; whether it is paid is another decision (payouts).
+    counts = models.BooleanField(default=True)
+    uncounted_reason = models.CharField(max_length=200, blank=True)
+    answered_at = models.DateTimeField()
+    seconds = models.FloatField(null=True, blank=True)  # on this item, from the log, if any
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "item", "stage"], name="answer_once_an_assignment"
+            ),
+            models.UniqueConstraint(
+                fields=["system", "item", "stage", "replicate"], name="answer_once_a_system"
+            ),
+            models.CheckConstraint(
+                condition=Q(worker__isnull=True) ^ Q(system__isnull=True),
+                name="worker_xor_system",
+            ),
+            models.CheckConstraint(
+                condition=Q(worker__isnull=True) | Q(assignment__isnull=False),
+                name="worker_answers_in_assignments",
+            ),
+            models.CheckConstraint(
+                condition=Q(counts=True) | ~Q(uncounted_reason=""), name="uncounted_has_reason"
+            ),
+        ]
+        indexes = [models.Index(fields=["item", "counts"]), models.Index(fields=["worker"])]
+
+
+class TextValue(models.Model):
+    """A text: an answer, an explanation, an attribute."""
+
+    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="texts")
+    field = models.CharField(max_length=40)
+    index = models.PositiveSmallIntegerField(default=0)
+    text = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "field", "index"], name="text_value_once")
+        ]
+
+
+class ChoiceValue(models.Model):
+    """A choice among codes: a judgment on a dimension, a rating, a tick, "I don't know"."""
+
+    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="choices")
+    field = models.CharField(max_length=40)
+    code = models.CharField(max_length=40)
+    ordinal = models.SmallIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "field"], name="choice_value_once")
+        ]
+
+
+class SpanValue(models.Model):
+    """A stretch of a text pointed at: evidence or a citation."""
+
+    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="spans")
+    field = models.CharField(max_length=40)
+    index = models.PositiveSmallIntegerField(default=0)
+    target = models.CharField(max_length=80, blank=True)
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "field", "index"], name="span_value_once"),
+            models.CheckConstraint(condition=Q(end__gte=models.F("start")), name="span_range"),
+        ]

@@ -1,0 +1,79 @@
+"""Leased bundles of items, and what a worker has drafted in them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from .people import Membership
+from .tasks import Item, Task, TaskVersion
+
+
+class AssignmentState(models.TextChoices):
+    LEASED = "leased", "in work"
+    SUBMITTED = "submitted", "submitted"
+    RETURNED = "returned", "returned"
+    EXPIRED = "expired", "run out of time"
+
+
+class Assignment(models.Model):
+    """One worker's leased bundle of items, at the pay of the version it was claimed under."""
+
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="assignments")
+    version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="assignments")
+    state = models.CharField(
+        max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED
+    )
+    source = models.CharField(max_length=10, default="browser")  # browser, api, import
+    pay = models.DecimalField(max_digits=8, decimal_places=2)
+    leased_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    extensions = models.PositiveSmallIntegerField(default=0)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    # The client's key: the same submit sent again is the same submit.
+    submit_key = models.UUIDField(null=True, blank=True, unique=True)
+    # Settled: an approved payout or a final rejection stands; else it waits for a decision.
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "worker"], condition=Q(state="leased"), name="one_lease_a_task"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="submitted") | Q(submitted_at__isnull=False),
+                name="submitted_has_time",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["expires_at"], condition=Q(state="leased"), name="lease_expiry"
+            ),
+            models.Index(fields=["worker", "state"]),
+            models.Index(fields=["task", "state"]),
+        ]
+
+
+class AssignmentItem(models.Model):
+    """An item within an assignment: its place, its draft, and whether it holds a slot."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="entries")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="entries")
+    position = models.PositiveSmallIntegerField()
+    holds = models.BooleanField(default=True)
+    # {"text": str, "declined": bool, "skipped": bool}; ``draft_seq`` orders saves of many tabs.
+    draft = models.JSONField(default=dict, blank=True)
+    draft_seq = models.BigIntegerField(default=0)
+    draft_saved_at = models.DateTimeField(null=True, blank=True)
+    # When the worker first saw the question; with "no look back" the passage ends there.
+    shown_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "item"], name="item_once_an_assignment"),
+            models.UniqueConstraint(fields=["assignment", "position"], name="position_once"),
+        ]
+        indexes = [models.Index(fields=["item"], condition=Q(holds=True), name="entry_holds")]

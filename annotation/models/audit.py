@@ -1,0 +1,32 @@
+"""Who did what, only ever added to; and that the background is alive."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from .people import Project, User
+
+
+class AuditEntry(models.Model):
+    """One write by one actor (none: the system itself). Rows are only ever added (a trigger)."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, null=True, related_name="audit_entries"
+    )
+    action = models.CharField(max_length=60)
+    object_type = models.CharField(max_length=40, blank=True)
+    object_id = models.BigIntegerField(null=True)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["project", "-id"])]
+
+
+class Heartbeat(models.Model):
+    """When a background process last said that it is alive."""
+
+    name = models.CharField(max_length=60, primary_key=True)
+    at = models.DateTimeField()

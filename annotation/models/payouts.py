@@ -1,0 +1,132 @@
+"""What is paid: proposals of one person, approved by another, written once to a ledger."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from .assignments import Assignment
+from .people import Membership, Project, User
+from .tasks import Task
+
+
+class PayoutBatch(models.Model):
+    """A proposal to pay; approving it writes the ledger exactly once."""
+
+    class State(models.TextChoices):
+        PROPOSED = "proposed", "Waits for a second person"
+        APPROVED = "approved", "Approved"
+        SENT_BACK = "sent_back", "Sent back"
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="payout_batches")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="payout_batches")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=160, blank=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PROPOSED)
+    # The client's key: the same proposal sent again is the same proposal.
+    key = models.UUIDField(unique=True)
+    # What the scores behind it were, as text, since collecting does not know of runs.
+    evidence_note = models.CharField(max_length=200, blank=True)
+    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    proposed_at = models.DateTimeField(auto_now_add=True)
+    decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_note = models.CharField(max_length=300, blank=True)
+    # Set when the project's owner had allowed one person to do both.
+    single_approval = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="payout_number_once"),
+            models.CheckConstraint(
+                condition=Q(decided_by__isnull=True)
+                | Q(single_approval=True)
+                | Q(state="sent_back")
+                | ~Q(decided_by=F("proposed_by")),
+                name="nobody_approves_their_own",
+            ),
+        ]
+
+
+class PayoutLine(models.Model):
+    """What a proposal says of one assignment."""
+
+    class Decision(models.TextChoices):
+        APPROVE = "approve", "Approve"
+        HOLD = "hold", "Look first"
+        REJECT = "reject", "Reject"
+
+    batch = models.ForeignKey(PayoutBatch, on_delete=models.CASCADE, related_name="lines")
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.PROTECT, related_name="payout_lines"
+    )
+    decision = models.CharField(max_length=8, choices=Decision.choices)
+    base = models.DecimalField(max_digits=8, decimal_places=2)
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, default=0)
+    reason_code = models.CharField(max_length=40, blank=True)
+    reason = models.TextField(blank=True)
+    # False once its batch is sent back or the line was held, so that another may name it.
+    live = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "assignment"], name="line_once_a_batch"),
+            models.UniqueConstraint(
+                fields=["assignment"], condition=Q(live=True), name="one_live_line_an_assignment"
+            ),
+            models.CheckConstraint(condition=Q(base__gte=0) & Q(bonus__gte=0), name="line_amounts"),
+            models.CheckConstraint(
+                condition=~Q(decision="reject") | (~Q(reason="") & Q(base=0) & Q(bonus=0)),
+                name="rejection_has_reason",
+            ),
+        ]
+
+
+class Rejection(models.Model):
+    """A refusal to pay, with its reason and the one reply the worker has."""
+
+    class Outcome(models.TextChoices):
+        STANDS = "stands", "stands"
+        OVERTURNED = "overturned", "overturned"
+
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="rejection"
+    )
+    line = models.OneToOneField(PayoutLine, on_delete=models.PROTECT, related_name="rejection")
+    reason_code = models.CharField(max_length=40)
+    reason = models.TextField()
+    rejected_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    rejected_at = models.DateTimeField()
+    reply = models.TextField(blank=True)
+    replied_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True)
+    outcome_note = models.TextField(blank=True)
+    outcome_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    outcome_at = models.DateTimeField(null=True, blank=True)
+
+
+class LedgerEntry(models.Model):
+    """One amount owed to one worker. Rows are only ever added (a trigger)."""
+
+    class Kind(models.TextChoices):
+        BASE = "base", "Base pay"
+        BONUS = "bonus", "Bonus"
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="ledger")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="ledger")
+    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="ledger")
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="ledger")
+    line = models.ForeignKey(PayoutLine, on_delete=models.PROTECT, related_name="ledger")
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    amount = models.DecimalField(max_digits=10, decimal_places=2)
+    currency = models.CharField(max_length=3)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            # Exactly once: one base and one bonus an assignment, whatever was clicked or retried.
+            models.UniqueConstraint(fields=["assignment", "kind"], name="paid_once"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="ledger_amount_positive"),
+        ]

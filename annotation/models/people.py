@@ -1,0 +1,157 @@
+"""Projects, who belongs to them in which role, how they got in, and what they agreed to."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+
+
+class User(AbstractUser):
+    """A person who can sign in. What they may do is said by their memberships alone."""
+
+    display_name = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                Lower("email"), condition=~Q(email=""), name="user_email_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.display_name or self.username
+
+
+class Role(models.TextChoices):
+    """What a membership allows; one person may hold several, each its own row."""
+
+    REQUESTER = "requester", "requester"
+    MANAGER = "manager", "manager"
+    WORKER = "worker", "worker"
+
+
+class Project(models.Model):
+    """What a team works on: tasks, people, systems, money in one currency."""
+
+    name = models.CharField(max_length=120)
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="owned_projects")
+    currency = models.CharField(max_length=3, default="EUR")
+    hourly_floor = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    # Only the owner may set this, for a project with one manager; the audit log records it.
+    single_approval = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(currency__regex=r"^[A-Z]{3}$"), name="project_iso"),
+            models.CheckConstraint(
+                condition=Q(budget__isnull=True) | Q(budget__gte=0), name="project_budget_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """One role of one person in one project.
+
+    A worker's membership carries the pseudonym everybody else sees. A worker known only from
+    an imported file has no user, but the file's id in ``external_id``.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="memberships"
+    )
+    role = models.CharField(max_length=10, choices=Role.choices)
+    pseudonym = models.CharField(max_length=40, blank=True)
+    external_id = models.CharField(max_length=120, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "user", "role"], name="membership_once"),
+            models.UniqueConstraint(
+                fields=["project", "pseudonym"],
+                condition=~Q(pseudonym=""),
+                name="membership_pseudonym_once",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "external_id"],
+                condition=~Q(external_id=""),
+                name="membership_external_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False) | (Q(role="worker") & ~Q(external_id="")),
+                name="membership_is_somebody",
+            ),
+            models.CheckConstraint(
+                condition=~Q(role="worker") | ~Q(pseudonym=""), name="membership_worker_named"
+            ),
+        ]
+        indexes = [models.Index(fields=["user", "role"])]
+
+    def __str__(self) -> str:
+        return self.pseudonym or f"{self.user} ({self.role})"
+
+
+class Invitation(models.Model):
+    """A way in: signed, expiring, revocable, for one person or for as many as ``max_uses``."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.WORKER)
+    note = models.CharField(max_length=120, blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    max_uses = models.PositiveIntegerField(default=1)
+    uses = models.PositiveIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(max_uses__gte=1) & Q(uses__lte=F("max_uses")), name="invitation_cap"
+            )
+        ]
+
+
+class ConsentText(models.Model):
+    """What workers of a project are asked to agree to; a changed text is a new version."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="consent_texts")
+    number = models.PositiveIntegerField()
+    text = models.TextField(help_text="Markdown")
+    retention_days = models.PositiveIntegerField(default=365)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="consent_text_once")
+        ]
+
+
+class Consent(models.Model):
+    """That one worker agreed to one version, and whether they took it back."""
+
+    membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="consents")
+    text = models.ForeignKey(ConsentText, on_delete=models.PROTECT)
+    given_at = models.DateTimeField(auto_now_add=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["membership", "text"],
+                condition=Q(withdrawn_at__isnull=True),
+                name="consent_once",
+            )
+        ]
+
+

@@ -1,0 +1,162 @@
+"""What is authored: tasks, their immutable versions, and the items that versions show."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import F, Q
+
+from .people import Project, User
+
+
+class TaskState(models.TextChoices):
+    """Where a task stands; draft means that no version was ever published."""
+
+    DRAFT = "draft", "Draft"
+    OPEN = "open", "Open"
+    PAUSED = "paused", "Paused"
+    CLOSED = "closed", "Closed"
+
+
+class Task(models.Model):
+    """One authored thing of one type."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tasks")
+    type = models.CharField(max_length=20, default="free_text")
+    state = models.CharField(max_length=10, choices=TaskState.choices, default=TaskState.DRAFT)
+    # The version that new assignments get; empty until the first is published.
+    current = models.ForeignKey(
+        "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state="draft") | Q(current__isnull=False), name="task_open_has_version"
+            )
+        ]
+        indexes = [models.Index(fields=["project", "state"])]
+
+
+class TaskVersion(models.Model):
+    """The wording, rules and pay of a task. Once published no column may change (a trigger)."""
+
+    class Order(models.TextChoices):
+        FIXED = "fixed", "the order written here"
+        RANDOM = "random", "random for each worker"
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=160)
+    instructions = models.TextField(blank=True, help_text="Markdown")
+    order = models.CharField(max_length=10, choices=Order.choices, default=Order.RANDOM)
+    redundancy = models.PositiveSmallIntegerField(default=5)
+    items_per_assignment = models.PositiveSmallIntegerField(default=8)
+    lease_minutes = models.PositiveSmallIntegerField(default=45)
+    min_seconds = models.PositiveIntegerField(default=0)
+    pay = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("0.00"))
+    bonus_note = models.CharField(max_length=300, blank=True)
+    # Settings of the task type (for free text: words wanted, "I don't know", skipping).
+    settings = models.JSONField(default=dict, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    published_at = models.DateTimeField(null=True, blank=True)
+    published_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "number"], name="version_once"),
+            models.UniqueConstraint(
+                fields=["task"], condition=Q(published_at__isnull=True), name="one_draft_a_task"
+            ),
+            models.CheckConstraint(
+                condition=Q(redundancy__gte=1)
+                & Q(items_per_assignment__gte=1)
+                & Q(lease_minutes__gte=1)
+                & Q(pay__gte=0),
+                name="version_sane",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title} v{self.number}"
+
+
+class VersionedQuerySet(models.QuerySet):
+    """Rows which a range of version numbers sees: ``since <= number < until``."""
+
+    def in_version(self, number: int) -> VersionedQuerySet:
+        return self.filter(Q(until__isnull=True) | Q(until__gt=number), since__lte=number)
+
+
+class ItemGroup(models.Model):
+    """A passage or topic shared by items. Empty passage: the items simply stand together."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="groups")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField(default=0)
+    title = models.CharField(max_length=160, blank=True)
+    passage = models.TextField(blank=True, help_text="Markdown")
+    # False: the server stops showing the passage once the worker has gone on to the questions.
+    look_back = models.BooleanField(default=True)
+    since = models.PositiveIntegerField()
+    until = models.PositiveIntegerField(null=True, blank=True)
+
+    objects = VersionedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "key"], condition=Q(until__isnull=True), name="group_key_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(until__isnull=True) | Q(until__gt=F("since")), name="group_range"
+            ),
+        ]
+
+
+class Item(models.Model):
+    """One question. Its wording is immutable once answered (a trigger); its counters are not."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="items")
+    group = models.ForeignKey(ItemGroup, on_delete=models.PROTECT, related_name="items")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField(default=0)
+    question = models.TextField()
+    # Settings that differ from the version's (for free text: min_words, max_words, dont_know...).
+    settings = models.JSONField(default=dict, blank=True)
+    since = models.PositiveIntegerField()
+    until = models.PositiveIntegerField(null=True, blank=True)
+    # Slots: wanted, and how many are held by a live lease or by an answer that counts.
+    redundancy = models.PositiveSmallIntegerField(default=0)
+    held = models.PositiveSmallIntegerField(default=0)
+    priority = models.SmallIntegerField(default=0)
+
+    objects = VersionedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "key"], condition=Q(until__isnull=True), name="item_key_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(until__isnull=True) | Q(until__gt=F("since")), name="item_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(held__lte=F("redundancy")), name="never_over_redundancy"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["task", "-priority", "position", "id"],
+                condition=Q(held__lt=F("redundancy")),
+                name="item_open_slots",
+            )
+        ]

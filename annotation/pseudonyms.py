@@ -1,0 +1,20 @@
+"""Names for people who stay unnamed: a word of nature and two digits."""
+
+from __future__ import annotations
+
+import secrets
+
+WORDS = (
+    "alder amber aspen auk badger basalt beech birch bittern brook cedar chalk clover cobalt "
+    "comet coral cormorant crane curlew dipper dune dunlin egret elder ember fern finch flint "
+    "gannet garnet gorse granite grebe harrier hazel heath heron ibis iris ivy jasper juniper "
+    "kestrel kite lapwing larch lark linden linnet maple marlin marten meadow merlin moss "
+    "myrtle nuthatch oak onyx opal osprey otter pine pipit plover poplar puffin quail quartz "
+    "raven reed robin rowan sable sage siskin slate sorrel sparrow spruce starling stoat swift "
+    "tansy teal tern thistle thrush topaz vole wagtail warbler willow wren yarrow yew"
+).split()
+
+
+def propose() -> str:
+    """A pseudonym such as ``kestrel-07``; the caller sees to it that it is free."""
+    return f"{secrets.choice(WORDS)}-{secrets.randbelow(100):02d}"

@@ -1,0 +1,23 @@
+"""The registry of task types: one file, one line here."""
+
+from __future__ import annotations
+
+from crowdqc.errors import Invalid
+
+from .base import TaskType, Values
+from .free_text import FreeText
+
+TYPES: dict[str, TaskType] = {
+    FreeText.slug: FreeText(),
+}
+
+
+def get_type(slug: str) -> TaskType:
+    """The task type of this name, or Invalid."""
+    try:
+        return TYPES[slug]
+    except KeyError:
+        raise Invalid(f"There is no task type {slug!r}.", fields={"type": "Choose one."}) from None
+
+
+__all__ = ["TYPES", "TaskType", "Values", "get_type"]

@@ -1,0 +1,89 @@
+"""What every page's shell shows: where one can go, what is running, who one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from annotation.access import Access
+from annotation.selectors.shell import tab_counts
+from evaluation.selectors.shell import active_run, percent
+
+# Tab: label, address, which count stands beside it, which names of addresses belong to it.
+TABS = (
+    ("Overview", "project", "", ("project",)),
+    ("Tasks", "task_list", "tasks", ("task", "import")),
+    ("People", "people", "people", ("people", "worker_card", "invitation")),
+    ("Results", "results", "", ("results",)),
+    ("Runs", "run_list", "runs", ("run",)),
+    ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection")),
+    ("Settings", "project_settings", "", ("project_settings",)),
+)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """``nav``, ``running`` and ``person`` of base.html; a view's ``get_access`` decides which."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"nav": [], "running": None, "person": None}
+    access: Access | None = getattr(request, "access", None)
+    if access is None or not access.is_staff:
+        return {
+            "nav": _worker_nav(request),
+            "running": None,
+            "person": {"name": str(user), "role": ""},
+        }
+    run = active_run(access.project)
+    running = None
+    if run:
+        url = reverse("run", args=[access.project.pk, run.number])
+        running = {"label": "1 run", "url": url, "percent": percent(run)}
+    return {
+        "nav": _project_nav(request, access, bool(run)),
+        "running": running,
+        "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},
+        "access": access,
+        "project": access.project,
+    }
+
+
+def _name(request: HttpRequest) -> str:
+    return (request.resolver_match and request.resolver_match.url_name) or ""
+
+
+def _belongs(name: str, prefixes: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}_") for prefix in prefixes)
+
+
+def _project_nav(request: HttpRequest, access: Access, running: bool) -> list[dict[str, Any]]:
+    counts: dict[str, int] = {**tab_counts(access.project), "runs": int(running)}
+    name = _name(request)
+    # "project_settings" also begins with "project": the longest match wins.
+    current = max(
+        (tab for tab in TABS if _belongs(name, tab[3])),
+        key=lambda tab: max(len(p) for p in tab[3] if _belongs(name, (p,))),
+        default=None,
+    )
+    return [
+        {
+            "label": label,
+            "url": reverse(address, args=[access.project.pk]),
+            "count": counts.get(count) or None,
+            "current": current is not None and current[0] == label,
+        }
+        for label, address, count, _ in TABS
+    ]
+
+
+def _worker_nav(request: HttpRequest) -> list[dict[str, Any]]:
+    name = _name(request)
+    return [
+        {"label": label, "url": reverse(address), "count": None, "current": name == address}
+        for label, address in (
+            ("Work", "work_home"),
+            ("Recorded of me", "work_record"),
+            ("Projects", "project_list"),
+        )
+    ]

@@ -1,0 +1,21 @@
+"""Addresses, by who uses them."""
+
+from django.urls import include, path
+
+from crowdqc.health import healthz, readyz
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("", include("annotation.views.urls_people")),
+    path("", include("annotation.views.urls_worker")),
+    path("projects/<int:project_id>/", include("annotation.views.urls_requester")),
+    path("projects/<int:project_id>/", include("annotation.views.urls_manager")),
+    path("projects/<int:project_id>/", include("evaluation.views.urls")),
+    path("api/", include("annotation.api.urls")),
+    path("api/", include("evaluation.api_urls")),
+]
+handler400 = "annotation.views.errors.bad_request"
+handler403 = "annotation.views.errors.forbidden"
+handler404 = "annotation.views.errors.not_found"
+handler500 = "annotation.views.errors.server_error"

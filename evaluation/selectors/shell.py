@@ -1,0 +1,26 @@
+"""The run that the shell's bar shows on every page."""
+
+from __future__ import annotations
+
+from annotation.models import Project
+from evaluation.models import Run, RunState
+
+
+def active_run(project: Project) -> Run | None:
+    """The newest run that is queued or in work, if any."""
+    return (
+        Run.objects.filter(project=project, state__in=[RunState.QUEUED, RunState.RUNNING])
+        .order_by("-id")
+        .first()
+    )
+
+
+def percent(run: Run) -> int:
+    """How far a run is, from its steps; a step without a total counts whole or not at all."""
+    if not run.progress:
+        return 0
+    parts = [
+        step["done"] / step["total"] if step.get("total") else float(step.get("state") == "done")
+        for step in run.progress
+    ]
+    return int(100 * sum(parts) / len(parts))

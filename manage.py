@@ -1,0 +1,28 @@
+#!/usr/bin/env python
+"""Entry point of crowdqc's commands."""
+
+import os
+import sys
+
+# These commands never open a connection, so they need no database server.
+NO_DATABASE = {
+    "help", "version", "--help", "--version", "reproduce", "collectstatic", "makemessages",
+    "devstack", "diffsettings", "startapp", "test", "spectacular",
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run the command named on the command line, on the embedded database unless one is set."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
+    command = sys.argv[1] if len(sys.argv) > 1 else "help"
+    if command not in NO_DATABASE and not os.environ.get("DATABASE_URL"):
+        from crowdqc.devstack import ensure_database
+
+        ensure_database()
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()
