@@ -1,0 +1,278 @@
+"""Tags and filters of every page; a builtin library, so templates load nothing.
+
+Filters write numbers (``crowdqc.numbers``); tags draw the small marks. All widths come from
+attributes, none from styles, since the policy forbids inline style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.utils import timezone
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from crowdqc import numbers
+
+register = template.Library()
+
+RING = '<circle class="ring" cx="6" cy="6" r="5.1"/>'
+DISC = '<circle class="solid" cx="6" cy="6" r="5.75"/>'
+CHECK = '<path class="cut" d="M3.6 6.2 5.3 7.8 8.4 4.4"/>'
+MARKS = {
+    "draft": '<circle class="ring dashed" cx="6" cy="6" r="5.1"/>',
+    "open": RING + '<path class="solid" d="M6 2.8a3.2 3.2 0 0 1 0 6.4z"/>',
+    "paused": RING + '<path class="hand" d="M4.8 4.2v3.6M7.2 4.2v3.6"/>',
+    "closed": DISC + CHECK,
+    "done": DISC + CHECK,
+    "running": RING + '<path class="solid" d="M6 2.8a3.2 3.2 0 0 1 0 6.4z"/>',
+    "waiting": RING + '<path class="hand" d="M6 3.4V6l1.7 1.3"/>',
+    "warn": '<path class="hand" d="M6 1.2 11.3 10.8H.7zM6 4.9v2.6M6 9v.1"/>',
+    "bad": DISC + '<path class="cut" d="M4.1 4.1 7.9 7.9M7.9 4.1 4.1 7.9"/>',
+    "offline": RING + '<path class="hand" d="M2.5 9.5 9.5 2.5"/>',
+}
+KEYS = {
+    "interval": (
+        34,
+        '<path class="interval" d="M1 6h32"/><circle class="dot" cx="17" cy="6" r="4"/>',
+    ),
+    "thin": (
+        26,
+        '<path class="interval thin" d="M0 6h26"/><circle class="dot" cx="13" cy="6" r="4.5"/>',
+    ),
+    "diamond": (10, '<path class="diamond" d="M5 1.8 9.2 6 5 10.2.8 6z"/>'),
+    "reference": (6, '<path class="reference" d="M3 0v12"/>'),
+    "band": (12, '<path class="band" d="M0 0h12v12H0z"/>'),
+    "square": (9, '<path class="square" d="M0 2h8v8H0z"/>'),
+    "ring": (11, '<circle class="ringed" cx="5.5" cy="6" r="4.4"/>'),
+    "cross": (10, '<path class="cross" d="M1.2 2.2l7.6 7.6m0-7.6-7.6 7.6"/>'),
+    "line": (22, '<path class="line" d="M0 6h22"/>'),
+    "dot": (9, '<circle class="dot" cx="4.5" cy="6" r="4"/>'),
+}
+
+
+# Numbers and times -----------------------------------------------------------------------------
+
+
+@register.filter
+def score(value: numbers.Number | None, digits: int = 3) -> str:
+    """``.871``."""
+    return numbers.score(value, digits)
+
+
+@register.simple_tag
+def interval(low: numbers.Number | None, high: numbers.Number | None, digits: int = 3) -> str:
+    """``.846–.892``."""
+    return numbers.interval(low, high, digits)
+
+
+@register.filter
+def signed(value: numbers.Number | None, digits: int = 2) -> str:
+    """``+ .02``."""
+    return numbers.signed(value, digits)
+
+
+@register.filter
+def percent(value: numbers.Number | None, digits: int = 0) -> str:
+    """A share from 0 to 1 as ``61 %``."""
+    return numbers.percent(value, digits)
+
+
+@register.simple_tag
+def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int = 0) -> str:
+    """``78 %`` of two counts; a share of nothing is "none"."""
+    if part is None or not whole:
+        return numbers.NONE
+    return numbers.percent(float(part) / float(whole), digits)
+
+
+@register.filter
+def count(value: numbers.Number | None) -> str:
+    """``1,272``."""
+    return numbers.count(value)
+
+
+@register.filter
+def amount(value: numbers.Number | None) -> str:
+    """``1,100.00``, for columns whose head names the currency."""
+    return numbers.amount(value)
+
+
+@register.filter
+def money(value: numbers.Number | None, currency: str = "EUR") -> str:
+    """``€1.80``."""
+    return numbers.money(value, currency)
+
+
+@register.filter
+def currency_sign(currency: str) -> str:
+    """``€``, for the heads of columns."""
+    return numbers.currency_sign(currency)
+
+
+@register.filter
+def whole_money(value: numbers.Number | None, currency: str = "EUR") -> str:
+    """``€1,100``, for key figures."""
+    return numbers.money(value, currency, whole=True)
+
+
+@register.filter
+def duration(value: numbers.Number | timedelta | None) -> str:
+    """``9 min 40 s`` from seconds or a timedelta."""
+    return numbers.duration(value)
+
+
+@register.filter
+def clock(value: numbers.Number | timedelta | None) -> str:
+    """``41:12``."""
+    return numbers.clock(value)
+
+
+@register.filter
+def ago(value: datetime | None) -> str:
+    """``41 min ago``; dates in the person's time zone."""
+    return numbers.ago(value and timezone.localtime(value), now=timezone.localtime())
+
+
+@register.filter
+def short_date(value: date | None) -> str:
+    """``11 Nov``."""
+    if isinstance(value, datetime) and timezone.is_aware(value):
+        value = timezone.localtime(value)
+    return numbers.short_date(value, today=timezone.localdate())
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """``21 Nov 08:12``."""
+    if value is None:
+        return numbers.NONE
+    local = timezone.localtime(value) if timezone.is_aware(value) else value
+    return f"{numbers.short_date(local, today=timezone.localdate())} {local:%H:%M}"
+
+
+@register.filter
+def word(value: int) -> str:
+    """``four``."""
+    return numbers.word(value)
+
+
+@register.filter
+def plural(value: numbers.Number, forms: str) -> str:
+    """``{{ n|plural:"answer,answers" }}`` reads ``1 answer``."""
+    one, _, many = forms.partition(",")
+    return numbers.plural(value, one, many or None)
+
+
+@register.filter
+def short_hash(value: str | None) -> str:
+    """The first eight characters of a hash."""
+    return (value or numbers.NONE)[:8]
+
+
+# Marks -----------------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def mark(state: str, label: str = "") -> SafeString:
+    """The 12 px mark of a state; give ``label`` only where no word stands beside it."""
+    if state not in MARKS:
+        raise template.TemplateSyntaxError(f"No mark for state {state!r}; known: {sorted(MARKS)}.")
+    naming = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
+    return mark_safe(  # noqa: S308 - parts are constants or escaped
+        f'<svg class="mark mark-{state}" viewBox="0 0 12 12" width="12" height="12" {naming}>'
+        f"{MARKS[state]}</svg>"
+    )
+
+
+@register.simple_tag
+def state(name: str, text: str, sentence: str = "") -> SafeString:
+    """Mark and word; with a sentence, the state line of a page header."""
+    head = format_html('<span class="state">{}{}</span>', mark(name), text)
+    return format_html('{}<span class="sentence">{}</span>', head, sentence) if sentence else head
+
+
+@register.simple_tag
+def brand_mark() -> SafeString:
+    """The sign of crowdqc: an interval with its dot."""
+    return mark_safe(
+        '<svg viewBox="0 0 22 12" width="22" height="12" aria-hidden="true">'
+        '<path d="M0 6h22" stroke="currentColor" stroke-width="2"/>'
+        '<circle cx="9" cy="6" r="4.5" fill="currentColor"/></svg>'
+    )
+
+
+@register.simple_tag
+def ring(percent_done: float) -> SafeString:
+    """The running job's ring in the bar; ``percent_done`` from 0 to 100."""
+    done = min(100.0, max(0.0, float(percent_done or 0)))
+    return mark_safe(  # noqa: S308 - one number among constants
+        '<svg viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">'
+        '<circle class="ring-track" cx="7" cy="7" r="5.5"/>'
+        f'<circle class="ring-done" cx="7" cy="7" r="5.5" pathLength="100" '
+        f'stroke-dasharray="{done:.0f} 100" transform="rotate(-90 7 7)"/></svg>'
+    )
+
+
+@register.simple_tag
+def progress(done: numbers.Number, total: numbers.Number, label: str = "") -> SafeString:
+    """A 4 px bar; the words beside it say the counts, so the label repeats them for readers."""
+    full = max(float(total or 0), 0.0)
+    now = min(max(float(done or 0), 0.0), full)
+    text = label or f"{numbers.count(done)} of {numbers.count(total)}"
+    return format_html(
+        '<progress value="{}" max="{}" aria-label="{}"></progress>',
+        f"{now:g}",
+        f"{full or 1:g}",
+        text,
+    )
+
+
+@register.simple_tag
+def key(kind: str) -> SafeString:
+    """A legend's sign: interval, thin, diamond, reference, band, square, ring, cross, line, dot."""
+    if kind not in KEYS:
+        raise template.TemplateSyntaxError(f"No legend sign {kind!r}; known: {sorted(KEYS)}.")
+    width, body = KEYS[kind]
+    return mark_safe(  # noqa: S308 - constants only
+        f'<svg class="chart" viewBox="0 0 {width} 12" width="{width}" height="12" '
+        f'aria-hidden="true">{body}</svg>'
+    )
+
+
+@register.filter
+def heat(value: float | None, top: float = 0.5) -> str:
+    """The class of a heat map's cell: ``h0`` to ``h5`` from 0 to ``top``, in six equal steps."""
+    if value is None:
+        return "h0"
+    return f"h{min(5, max(0, int(6 * float(value) / float(top))))}"
+
+
+# Small helpers ---------------------------------------------------------------------------------
+
+
+@register.filter
+def recipe_text(pairs: Iterable[tuple[str, Any]]) -> str:
+    """The recipe as one line for the clipboard."""
+    return "; ".join(f"{name} {value}" for name, value in pairs)
+
+
+@register.filter
+def bold_first(text: str) -> SafeString:
+    """The first sentence in bold, for warnings that come as one text."""
+    head, stop, rest = str(text).partition(". ")
+    if not stop:
+        return format_html("<b>{}</b>", head)
+    return mark_safe(f"<b>{escape(head)}.</b> {escape(rest)}")  # noqa: S308 - both escaped
+
+
+@register.simple_tag(takes_context=True)
+def page_query(context: template.Context, page: int) -> str:
+    """The present query string with another page number; needs ``request``."""
+    request = context.get("request")
+    pairs = [] if request is None else [p for p in request.GET.lists() if p[0] != "page"]
+    return "?" + urlencode([(k, v) for k, vs in pairs for v in vs] + [("page", str(page))])

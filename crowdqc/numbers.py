@@ -1,0 +1,179 @@
+"""Numbers, times and counts as pages write them: one home, so that no two pages disagree.
+
+Pure: plain values in, text out. ``None`` reads "none" everywhere, never "nan" or "".
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+
+NBSP = "\u00a0"
+MINUS = "\u2212"
+EN_DASH = "\u2013"
+NONE = "none"
+SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+WORDS = (
+    *("none", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+MONTHS = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+Number = int | float | Decimal
+
+
+def _missing(value: Number | None) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def score(value: Number | None, digits: int = 3) -> str:
+    """``.871``: no leading zero below 1, a true minus sign, "none" where there is no value."""
+    if value is None or _missing(value):
+        return NONE
+    text = f"{abs(float(value)):.{digits}f}"
+    negative = float(value) < 0 and float(text) != 0
+    return (MINUS if negative else "") + (text[1:] if text.startswith("0.") else text)
+
+
+def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
+    """``.846–.892``; with a negative end "to" stands between, since a dash would look like one."""
+    if _missing(low) or _missing(high):
+        return NONE
+    left, right = score(low, digits), score(high, digits)
+    joint = " to " if MINUS in left + right else EN_DASH
+    return f"{left}{joint}{right}"
+
+
+def signed(value: Number | None, digits: int = 2) -> str:
+    """``+ .02`` or ``− .02``; a difference that rounds to nothing is ``0``."""
+    if value is None or _missing(value):
+        return NONE
+    text = score(abs(float(value)), digits)
+    if float(f"{abs(float(value)):.{digits}f}") == 0:
+        return "0"
+    return f"{'+' if float(value) > 0 else MINUS}{NBSP}{text}"
+
+
+def percent(share: Number | None, digits: int = 0) -> str:
+    """A share from 0 to 1 as ``61 %``."""
+    if share is None or _missing(share):
+        return NONE
+    return f"{float(share) * 100:.{digits}f}{NBSP}%"
+
+
+def count(value: Number | None) -> str:
+    """``1,272``."""
+    return NONE if value is None else f"{int(value):,}"
+
+
+def amount(value: Number | None) -> str:
+    """Money without its sign, two decimals: ``1,100.00``."""
+    if value is None:
+        return NONE
+    exact = Decimal(str(value)).quantize(Decimal("0.01"), rounding=ROUND_HALF_EVEN)
+    return f"{MINUS}{-exact:,}" if exact < 0 else f"{exact:,}"
+
+
+def currency_sign(currency: str) -> str:
+    """``€``, or the code of a currency without a common sign, for the heads of columns."""
+    return SYMBOLS.get(currency.upper(), currency.upper())
+
+
+def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -> str:
+    """``€1.80``; a currency without a common sign is named: ``CHF 1.80``. ``whole`` drops cents."""
+    if value is None:
+        return NONE
+    text = amount(value)
+    if whole:
+        text = amount(Decimal(str(value)).quantize(Decimal(1)))[:-3]
+    symbol = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
+    return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
+
+
+def power_of_ten(value: float) -> str:
+    """``7 × 10⁻⁷`` for small numbers, ``.0001`` down to four decimals."""
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)) + 1e-12)
+    if exponent >= -4:
+        return score(value, max(0, -exponent))
+    lead = round(value / 10.0**exponent)
+    if abs(lead) == 10:
+        lead, exponent = lead // 10, exponent + 1
+    ten = "10" + str(exponent).translate(_SUPERSCRIPT)
+    return ten if lead == 1 else f"{lead}{NBSP}×{NBSP}{ten}"
+
+
+def word(value: int) -> str:
+    """``four``; figures from 13 on."""
+    return WORDS[value] if 0 <= value < len(WORDS) else count(value)
+
+
+def plural(value: Number, one: str, many: str | None = None) -> str:
+    """``1 answer``, ``1,272 answers``."""
+    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def seconds_of(value: Number | timedelta) -> float:
+    """Seconds of a timedelta or of a plain number of seconds."""
+    return value.total_seconds() if isinstance(value, timedelta) else float(value)
+
+
+def duration(value: Number | timedelta | None) -> str:
+    """``0.3 s``, ``41 s``, ``9 min 40 s``, ``1 h 05 min``, ``3 days``."""
+    if value is None:
+        return NONE
+    seconds = max(0.0, seconds_of(value))
+    if seconds < 9.95:
+        return f"{seconds:.1f}{NBSP}s" if seconds % 1 else f"{seconds:.0f}{NBSP}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}{NBSP}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}{NBSP}min" + (f" {rest:02d}{NBSP}s" if rest else "")
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours}{NBSP}h" + (f" {minutes:02d}{NBSP}min" if minutes else "")
+    return f"{hours // 24}{NBSP}days"
+
+
+def clock(value: Number | timedelta | None) -> str:
+    """``41:12``, with hours ``1:02:03``; what is over reads ``0:00``."""
+    if value is None:
+        return NONE
+    minutes, seconds = divmod(int(max(0.0, seconds_of(value))), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def short_date(value: date | None, *, today: date | None = None) -> str:
+    """``11 Nov``, with the year where it is not this one."""
+    if value is None:
+        return NONE
+    today = today or datetime.now(UTC).date()
+    text = f"{value.day}{NBSP}{MONTHS[value.month - 1]}"
+    return text if value.year == today.year else f"{text} {value.year}"
+
+
+def ago(value: datetime | None, *, now: datetime | None = None) -> str:
+    """``2 s ago``, ``41 min ago``, ``4 days ago``, then the date; None reads "never"."""
+    if value is None:
+        return "never"
+    now = now or datetime.now(UTC)
+    seconds = (now - value).total_seconds()
+    ahead, seconds = seconds < -0.5, abs(seconds)
+    if seconds < 1:
+        return "now"
+    if seconds >= 7 * 86400:
+        return short_date(value.date(), today=now.date())
+    steps = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (math.inf, 86400, "day"))
+    unit, name = next((unit, name) for limit, unit, name in steps if seconds < limit)
+    number = int(seconds // unit)
+    text = f"{number}{NBSP}{name}{'s' if name == 'day' and number != 1 else ''}"
+    return f"in {text}" if ahead else f"{text} ago"

@@ -1,0 +1,133 @@
+"""What every chart is drawn with: a scale with round ticks, and small SVG pieces.
+
+Pure: numbers in, strings out. Colours are classes, never values; text is escaped here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+NICE_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+def px(value: float) -> str:
+    """A coordinate with one decimal at most."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def at(share: float) -> str:
+    """A horizontal place as a percentage, for charts that take the width they are given."""
+    return f"{100 * share:.2f}%"
+
+
+def text(x: str, y: float, words: str, classes: str = "") -> str:
+    """One line of text at a place."""
+    kind = f' class="{classes}"' if classes else ""
+    return f'<text x="{x}" y="{px(y)}"{kind}>{escape(words)}</text>'
+
+
+def line(x1: str, y1: float, x2: str, y2: float, classes: str) -> str:
+    """A straight line."""
+    return f'<line class="{classes}" x1="{x1}" y1="{px(y1)}" x2="{x2}" y2="{px(y2)}"/>'
+
+
+def path(points: Iterable[tuple[float, float]]) -> str:
+    """The ``d`` of a polyline."""
+    return "M" + " ".join(f"{px(x)} {px(y)}" for x, y in points)
+
+
+def image(
+    body: str, *, sentence: str, width: float, height: float, classes: str = "chart"
+) -> SafeString:
+    """A chart of a fixed size that says in one sentence what it shows."""
+    return mark_safe(  # noqa: S308 - body is built from escaped pieces
+        f'<svg class="{classes}" role="img" aria-label="{escape(sentence)}" '
+        f'width="{px(width)}" height="{px(height)}" '
+        f'viewBox="0 0 {px(width)} {px(height)}">{body}</svg>'
+    )
+
+
+def wide_image(body: str, *, sentence: str, height: float, classes: str = "wide") -> SafeString:
+    """A chart as wide as its place: x in percent, so that text keeps its size on a phone."""
+    return mark_safe(  # noqa: S308 - body is built from escaped pieces
+        f'<svg class="chart {classes}" role="img" aria-label="{escape(sentence)}" '
+        f'height="{px(height)}">{body}</svg>'
+    )
+
+
+def stretched(body: str, height: float) -> str:
+    """Shapes on a ground 1000 units wide, stretched to the chart; strokes keep their width."""
+    return (
+        f'<svg x="0" y="0" width="100%" height="{px(height)}" viewBox="0 0 1000 {px(height)}" '
+        f'preserveAspectRatio="none">{body}</svg>'
+    )
+
+
+def nice_step(span: float, count: int) -> float:
+    """The round step (1, 2, 2.5 or 5 times a power of ten) giving about ``count`` ticks."""
+    if not (math.isfinite(span) and span > 0):
+        return 1.0
+    raw = span / max(1, count)
+    power = 10.0 ** math.floor(math.log10(raw))
+    return min((step * power for step in NICE_STEPS), key=lambda step: abs(math.log(step / raw)))
+
+
+def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
+    """Round numbers between ``low`` and ``high``, both included where they are round."""
+    step = nice_step(high - low, count)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(round(step * k, 12) for k in range(first, last + 1))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A shared horizontal scale: values from ``low`` to ``high`` on ``width`` pixels."""
+
+    low: float
+    high: float
+    width: float = 280.0
+    ticks: tuple[float, ...] = ()
+
+    @classmethod
+    def around(
+        cls,
+        values: Sequence[float | None],
+        *,
+        width: float = 280.0,
+        count: int = 5,
+        include: Sequence[float] = (),
+    ) -> Scale:
+        """The scale that holds all values (None is left out) with room for dots at both ends."""
+        known = [float(v) for v in (*values, *include) if v is not None and math.isfinite(v)]
+        if not known:
+            return cls(0.0, 1.0, width, nice_ticks(0.0, 1.0, count))
+        low, high = min(known), max(known)
+        if high - low < 1e-9:
+            low, high = low - 0.05, high + 0.05
+        step = nice_step(high - low, count)
+        # A round number just outside is worth the room; one far outside is not.
+        above, below = math.ceil(high / step) * step, math.floor(low / step) * step
+        high = above if above - high < step / 2 else high
+        low = below if low - below < step / 2 else low
+        room = (high - low) * 8.0 / max(1.0, width - 16.0)
+        low, high = low - room, high + room
+        return cls(low, high, width, nice_ticks(low, high, count))
+
+    def x(self, value: float) -> float:
+        """The pixel of a value; what lies outside is held at the edge."""
+        share = (float(value) - self.low) / (self.high - self.low)
+        return self.width * min(1.0, max(0.0, share))
+
+    @property
+    def digits(self) -> int:
+        """Decimals that the ticks need."""
+        if len(self.ticks) < 2:
+            return 2
+        step = self.ticks[1] - self.ticks[0]
+        return next((d for d in range(4) if abs(round(step, d) - step) < 1e-9), 3)

@@ -1,0 +1,146 @@
+// Small behaviours of every page, bound by attribute; no page needs them to be usable.
+"use strict";
+
+(() => {
+  const notices = () => document.getElementById("notices");
+
+  // A refusal is read in one place, at the top, and stays until the next attempt.
+  function tell(html) {
+    const box = notices();
+    if (!box) return;
+    box.innerHTML = html;
+    box.dataset.told = "";
+    box.scrollIntoView({ block: "nearest" });
+  }
+
+  function tellText(text) {
+    const box = notices();
+    if (!box) return;
+    const line = document.createElement("div");
+    line.className = "notice bad";
+    line.textContent = text;
+    box.replaceChildren(line);
+    box.dataset.told = "";
+    box.scrollIntoView({ block: "nearest" });
+  }
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (xhr.status < 400) return;
+    const refused = xhr.responseText.includes("data-refusal");
+    if (!refused && xhr.status === 422) return; // the form itself, with its errors
+    event.detail.shouldSwap = false;
+    if (refused) tell(xhr.responseText);
+    else tellText(`The server answered ${xhr.status}. Load the page again to see what stands.`);
+  });
+
+  // What was told of the last attempt goes when the next one starts; polling leaves it alone.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const box = notices();
+    if (!box || !("told" in box.dataset) || event.detail.requestConfig.verb === "get") return;
+    box.replaceChildren();
+    delete box.dataset.told;
+  });
+
+  document.addEventListener("htmx:sendError", () => {
+    tellText("The server cannot be reached. Nothing was sent; try again when the network is back.");
+  });
+
+  document.addEventListener("htmx:timeout", () => {
+    tellText("The server took longer than 30 s. Load the page again to see what happened.");
+  });
+
+  // Copying: data-copy holds the text itself, or "#id" of an element whose text is copied.
+  async function copy(button) {
+    const what = button.dataset.copy;
+    const source = what.startsWith("#") ? document.querySelector(what) : null;
+    const text = source ? (source.value ?? source.textContent) : what;
+    const words = button.dataset.words ?? button.textContent;
+    button.dataset.words = words;
+    try {
+      await navigator.clipboard.writeText(text.trim());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Copying is not allowed here";
+    }
+    setTimeout(() => (button.textContent = words), 2000);
+  }
+
+  function closeMenus(except) {
+    document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
+      if (menu !== except) menu.open = false;
+    });
+  }
+
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    if (!target) return;
+    closeMenus(target.closest("details[data-menu]"));
+    const copier = target.closest("[data-copy]");
+    if (copier) copy(copier);
+    const closer = target.closest("[data-close]");
+    const details = closer?.closest("details");
+    if (details) {
+      details.open = false;
+      details.querySelector("summary")?.focus();
+    }
+    const unfold = target.closest("[data-unfold]");
+    if (unfold) {
+      event.preventDefault();
+      const text = document.querySelector(unfold.dataset.unfold);
+      const open = text.dataset.fold !== "open";
+      text.dataset.fold = open ? "open" : "";
+      unfold.setAttribute("aria-expanded", String(open));
+      unfold.textContent = open ? "Fold the text" : "Read the whole text again";
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    const open = document.activeElement?.closest("details.confirm[open], details[data-menu][open]");
+    if (!open) return;
+    open.open = false;
+    open.querySelector("summary")?.focus();
+  });
+
+  document.addEventListener("change", (event) => {
+    const field = event.target;
+    field.closest("form[data-autosubmit]")?.requestSubmit();
+    const all = field.dataset?.checkAll;
+    if (all) {
+      document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(all)}"]`).forEach((box) => {
+        if (box.disabled || box.checked === field.checked) return;
+        box.checked = field.checked;
+        box.dispatchEvent(new Event("change", { bubbles: true }));
+      });
+    }
+  });
+
+  // What scrolls sideways must be reachable by keyboard.
+  function markScrollers() {
+    document.querySelectorAll(".scroll").forEach((box) => {
+      if (box.scrollWidth <= box.clientWidth + 1) {
+        box.removeAttribute("tabindex");
+        return;
+      }
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      if (!box.hasAttribute("aria-label")) {
+        const caption = box.querySelector("caption")?.textContent.trim();
+        box.setAttribute("aria-label", caption || "Table, scrolls sideways");
+      }
+    });
+  }
+
+  // On a phone the current tab is in sight at once.
+  function showCurrentTab() {
+    const tabs = document.querySelector("nav.tabs");
+    const current = tabs?.querySelector("[aria-current]");
+    if (current) tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
+  }
+
+  markScrollers();
+  showCurrentTab();
+  addEventListener("resize", markScrollers);
+  document.addEventListener("htmx:afterSettle", markScrollers);
+})();

@@ -1,0 +1,128 @@
+// The builder: how long ago it saved, errors marked on fields, questions dragged within a text.
+"use strict";
+
+(() => {
+  // Saved how long ago. Counted from the answer's arrival, so that clocks need not agree.
+  let savedAt = null;
+  let savedText = "";
+
+  function ago(seconds) {
+    if (seconds < 60) return `${seconds} s ago`;
+    const minutes = Math.floor(seconds / 60);
+    return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ago`;
+  }
+
+  function tick() {
+    const time = document.querySelector("time[data-saved]");
+    if (!time) return;
+    if (time.dataset.saved !== savedText) {
+      savedText = time.dataset.saved;
+      savedAt = null;
+    }
+    if (savedAt === null) return;
+    time.textContent = ago(Math.max(1, Math.round((Date.now() - savedAt) / 1000)));
+  }
+  setInterval(tick, 4000);
+
+  // What was typed and not yet sent goes out when the page hides.
+  const dirty = new Set();
+  const autosaved = (field) => field.matches?.("[data-autosave] :is(input, textarea)[hx-post]");
+
+  document.addEventListener("input", (event) => {
+    if (autosaved(event.target)) dirty.add(event.target);
+  });
+
+  addEventListener("pagehide", () => {
+    const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value;
+    dirty.forEach((field) => {
+      if (field.type === "checkbox" || !field.isConnected) return;
+      const body = new FormData();
+      body.append("csrfmiddlewaretoken", token);
+      body.append(field.name, field.value);
+      fetch(field.getAttribute("hx-post"), { method: "POST", body, keepalive: true });
+    });
+  });
+
+  // Leaving a field whose text is saved already sends nothing.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, requestConfig } = event.detail;
+    const left = requestConfig.triggeringEvent?.type === "change";
+    if (left && autosaved(elt) && !dirty.has(elt)) event.preventDefault();
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const field = event.detail.elt;
+    const sent = event.detail.requestConfig?.parameters?.[field.name];
+    const newer = "value" in field && field.type !== "checkbox" && sent !== field.value;
+    if (event.detail.successful && !newer) dirty.delete(field);
+    if (!field.matches?.("input, textarea, select")) return;
+    const refused = event.detail.xhr?.status === 422;
+    if (refused) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    const time = document.querySelector("time[data-saved]");
+    if (!time || time.dataset.saved === savedText) return;
+    savedText = time.dataset.saved;
+    savedAt = Date.now();
+    time.textContent = "now";
+  });
+
+  // The question just opened is seen whole, above the cost line.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.target?.id !== "builder" && event.detail.elt?.id !== "builder") return;
+    document.querySelector("tr.editing")?.scrollIntoView({ block: "nearest" });
+  });
+
+  // Enter in a field saves the field; it does not send the form.
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("[data-autosave]")) return;
+    event.preventDefault();
+  });
+
+  // Dragging a question by its row; the buttons in the open row do the same by keyboard.
+  let dragged = null;
+
+  const rowOf = (event) => event.target.closest?.("tr[data-key]");
+
+  function clear() {
+    document.querySelectorAll(".drop-here, .drop-above, .dragged").forEach((row) => {
+      row.classList.remove("drop-here", "drop-above", "dragged");
+    });
+  }
+
+  document.addEventListener("dragstart", (event) => {
+    dragged = rowOf(event);
+    if (!dragged) return;
+    dragged.classList.add("dragged");
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", dragged.dataset.key);
+  });
+
+  document.addEventListener("dragover", (event) => {
+    const row = rowOf(event);
+    if (!dragged || !row || row === dragged) return;
+    event.preventDefault();
+    document.querySelectorAll(".drop-here, .drop-above").forEach((other) => {
+      other.classList.remove("drop-here", "drop-above");
+    });
+    const above = row.compareDocumentPosition(dragged) & Node.DOCUMENT_POSITION_FOLLOWING;
+    row.classList.add(above ? "drop-above" : "drop-here");
+  });
+
+  document.addEventListener("drop", (event) => {
+    const row = rowOf(event);
+    if (!dragged || !row || row === dragged) return;
+    event.preventDefault();
+    const mover = document.getElementById("mover");
+    mover.setAttribute("hx-vals", JSON.stringify({ key: dragged.dataset.key, beside: row.dataset.key }));
+    clear();
+    window.htmx.trigger(mover, "moved");
+  });
+
+  document.addEventListener("dragend", () => {
+    dragged = null;
+    clear();
+  });
+})();
