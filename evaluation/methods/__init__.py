@@ -1,0 +1,1 @@
+"""Methods: arrays in, frozen results out; no framework, clock or global random state in here."""

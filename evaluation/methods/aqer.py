@@ -1,0 +1,151 @@
+"""AQER: how good workers and language models are, from free-text answers without a key.
+
+Geva et al., "Quality Control for Crowd Workers and for Language Models" (ISRE 2025),
+doi:10.1287/isre.2023.0426. Workers vote on a synthetic exemplary answer (SEA) per question, are
+scored by closeness to it, and vote again by their scores. Differences from the published code are
+deliberate: vectors have unit length, missing answers are left out of means, workers who share no
+question (even through others) are fitted apart, and questions that one worker alone answered say
+nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods import aqer_tables
+from evaluation.methods.aqer_component import Component, fit_component
+from evaluation.methods.aqer_resample import Plan
+from evaluation.methods.aqer_rounds import Options
+from evaluation.methods.base import (
+    BadParameter,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Texts,
+    TooFewWorkers,
+)
+from evaluation.methods.boards import Rules
+from evaluation.methods.components import components
+
+NAME, VERSION = "aqer", "1.0"
+DEFAULTS: dict[str, Any] = {
+    "leave_one_out": False,
+    "similarity": "cosine",
+    "start": "equal",
+    "max_rounds": 100,
+    "tolerance": 1e-6,
+    "resamples": 2000,
+    "level": 0.95,
+    "min_answers": 5,
+    "near_identical": 0.95,
+    "cluster_share": 0.25,
+}
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    _plan({**DEFAULTS, **params})
+
+
+def fit(
+    data: Texts, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Score workers, their answers, systems and questions.
+
+    Parameters (defaults in DEFAULTS): ``leave_one_out`` compares an answer with the others' vote;
+    ``similarity`` 'cosine' or 'neg_euclidean'; ``start`` 'equal' or 'noisy'; ``max_rounds``,
+    ``tolerance`` (RMSE of the weights); ``resamples`` of the questions, ``level``, and
+    ``min_answers`` for intervals; ``near_identical`` (cosine) and ``cluster_share`` for clusters.
+
+    Estimates: tables ``worker`` (a row a name of ``data.workers``), ``answer`` (a row an answer,
+    in the order of ``data``; column ``source`` leads back to the input), ``question``, and with
+    outside answers ``system`` (a row a system and component) and ``system_answer``. Intervals:
+    ``worker`` and ``system``, aligned with these tables. ``component`` 0 means not scored;
+    nothing is comparable across components. ``converged`` is False if any component ran out of
+    rounds. The same data, parameters and generator state give the same result.
+
+    Raises TooFewWorkers, BadShape, BadParameter, Cancelled.
+    """
+    settings = {**DEFAULTS, **params}
+    plan, hooks = _plan(settings), hooks or Hooks()
+    worker_part, question_part = _parts(data)
+    fitted: list[Component] = []
+    for number in range(1, int(worker_part.max()) + 1):
+        select = np.flatnonzero(question_part[data.question] == number)
+        fitted.append(fit_component(data, select, plan, rng=rng, hooks=hooks))
+    estimates, intervals = aqer_tables.tables(data, fitted, plan.rules.level)
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates=estimates,
+        intervals=intervals,
+        diagnostics=aqer_tables.diagnostics(data, fitted, worker_part),
+        converged=all(part.fit.converged for part in fitted),
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
+
+
+def _plan(settings: dict[str, Any]) -> Plan:
+    unknown = sorted(set(settings) - set(DEFAULTS))
+    if unknown:
+        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    for name in ("max_rounds", "resamples", "min_answers"):
+        value = settings[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
+    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
+        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
+    if settings["min_answers"] < 2:
+        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
+    for name in ("level", "near_identical", "cluster_share"):
+        value = settings[name]
+        if not isinstance(value, (int, float)) or not 0 < value < 1:
+            raise BadParameter(f"{name} is {value!r}; it must lie between 0 and 1")
+    options = Options(
+        leave_one_out=bool(settings["leave_one_out"]),
+        similarity=settings["similarity"],
+        start=settings["start"],
+        max_rounds=settings["max_rounds"],
+        tolerance=settings["tolerance"],
+    )
+    return Plan(
+        options=options,
+        rules=Rules(settings["resamples"], float(settings["level"]), settings["min_answers"]),
+        near_identical=float(settings["near_identical"]),
+        cluster_share=float(settings["cluster_share"]),
+    )
+
+
+def _parts(data: Texts) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers and questions; questions with one answer are in none."""
+    shared = np.bincount(data.question, minlength=len(data.questions))[data.question] >= 2
+    if not shared.any():
+        if len(np.unique(data.worker)) < 2:
+            raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
+        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
+    return components(
+        data.worker[shared], data.question[shared], len(data.workers), len(data.questions)
+    )
+
+
+def _scatter(size: int, fill: float, parts: list[tuple[IntArray, Any]]) -> Any:
+    """An array of ``size`` with each part's values at its indices."""
+    dtype = np.asarray(parts[0][1]).dtype if parts else np.float64
+    out = np.full(size, fill, dtype=dtype)
+    for where, values in parts:
+        out[where] = values
+    return out
+
+
+METHOD = Method(
+    slug=NAME,
+    version=VERSION,
+    title="AQER",
+    data=Texts,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -1,0 +1,305 @@
+"""What every method shares: its data as index arrays, its frozen result, its errors, its hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+# progress(stage, done, total): called often, so whoever passes it should throttle what it stores.
+Progress = Callable[[str, int, int], None]
+# Up to this many numbers (64 MB) a matrix is worked on in float64; above it, memory decides.
+SMALL = 8_000_000
+
+
+class DataError(ValueError):
+    """Data that a method cannot take; the message names what is wrong."""
+
+
+class EmptyData(DataError):
+    """There is nothing to score."""
+
+
+class UnknownIndex(DataError):
+    """An index or a name that points at nothing."""
+
+
+class BadVector(DataError):
+    """A vector with an entry that is not a finite number."""
+
+
+class BadShape(DataError):
+    """Arrays whose shapes do not fit together."""
+
+
+class TooFewWorkers(DataError):
+    """Fewer than two workers share a question, so there is nobody to compare with."""
+
+
+class DuplicateAnswer(DataError):
+    """A worker with two answers to one question."""
+
+
+class BadParameter(ValueError):
+    """A parameter outside its range; the message names it."""
+
+
+class Cancelled(Exception):
+    """Raised between two steps after the cancellation hook said so."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """How a method tells its caller where it is, and learns that it should stop."""
+
+    progress: Progress | None = None
+    cancelled: Callable[[], bool] | None = None
+    # change(value): the RMSE of the weights after each round of the main fit.
+    change: Callable[[float], None] | None = None
+
+    def step(self, stage: str, done: int, total: int) -> None:
+        """Report progress; raise Cancelled when asked to stop."""
+        if self.progress is not None:
+            self.progress(stage, done, total)
+        if self.cancelled is not None and self.cancelled():
+            raise Cancelled(f"cancelled at {stage}, {done} of {total}")
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Free-text answers as index arrays, sorted by question, then worker.
+
+    ``worker``, ``question`` and ``vector`` are (n,) and index ``workers`` (names), ``questions``
+    (names) and the rows of ``vectors`` (u, d); answers with one text may share a row. ``source``
+    (n,) is each answer's position in the arrays it was built from: scatter with it to go back.
+    ``norms`` (u,) are the rows' Euclidean lengths. ``outside`` are answers that are scored but
+    never vote (systems): another Texts on the same questions, whose "workers" are the systems.
+    Build with :meth:`build` or :meth:`from_names`, which check everything.
+    """
+
+    worker: IntArray
+    question: IntArray
+    vector: IntArray
+    source: IntArray
+    vectors: NDArray[np.floating[Any]]
+    norms: FloatArray
+    workers: tuple[str, ...]
+    questions: tuple[str, ...]
+    outside: Texts | None = None
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+    @classmethod
+    def build(
+        cls,
+        worker: Sequence[int] | IntArray,
+        question: Sequence[int] | IntArray,
+        vectors: NDArray[np.floating[Any]],
+        *,
+        workers: Sequence[str],
+        questions: Sequence[str],
+        vector: Sequence[int] | IntArray | None = None,
+        outside: Texts | None = None,
+        repeats: bool = False,
+    ) -> Texts:
+        """Check index arrays and sort them.
+
+        ``vector`` defaults to 0..n-1. ``repeats`` allows several answers of one author to one
+        question, which only outside answers may have. Raises EmptyData, UnknownIndex, BadShape,
+        BadVector, DuplicateAnswer.
+        """
+        w, q = _index("worker", worker, len(workers)), _index("question", question, len(questions))
+        if vectors.ndim != 2:
+            raise BadShape(f"vectors has {vectors.ndim} dimensions; it must be (rows, width)")
+        rows = np.arange(len(w)) if vector is None else np.asarray(vector)
+        v = _index("vector", rows, len(vectors))
+        if not len(w) == len(q) == len(v):
+            raise BadShape(
+                f"worker has {len(w)} entries, question {len(q)}, vector {len(v)}; all must agree"
+            )
+        if outside is not None and outside.questions != tuple(questions):
+            raise UnknownIndex("the outside answers are indexed on other questions")
+        order = np.lexsort((w, q))
+        w, q, v = w[order], q[order], v[order]
+        if not repeats:
+            _refuse_duplicates(w, q, workers, questions)
+        return cls(
+            worker=w,
+            question=q,
+            vector=v,
+            source=order.astype(np.int64),
+            vectors=vectors,
+            norms=_norms(vectors),
+            workers=tuple(workers),
+            questions=tuple(questions),
+            outside=outside,
+        )
+
+    @classmethod
+    def from_names(
+        cls,
+        worker: Sequence[str],
+        question: Sequence[str],
+        vectors: NDArray[np.floating[Any]],
+        *,
+        workers: Sequence[str] | None = None,
+        questions: Sequence[str] | None = None,
+        vector: Sequence[int] | IntArray | None = None,
+        outside: Texts | None = None,
+        repeats: bool = False,
+    ) -> Texts:
+        """Map names to indices once; without ``workers``/``questions``, names in sorted order."""
+        all_workers = sorted(set(worker)) if workers is None else list(workers)
+        all_questions = sorted(set(question)) if questions is None else list(questions)
+        return cls.build(
+            _lookup("worker", worker, all_workers),
+            _lookup("question", question, all_questions),
+            vectors,
+            workers=all_workers,
+            questions=all_questions,
+            vector=vector,
+            outside=outside,
+            repeats=repeats,
+        )
+
+
+def _index(name: str, values: Any, size: int) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise BadShape(f"{name} has {array.ndim} dimensions; it must have one")
+    if array.size == 0:
+        raise EmptyData(f"{name} is empty: there are no answers to score")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise BadShape(f"{name} holds {array.dtype}; it must hold integers")
+    wrong = np.flatnonzero((array < 0) | (array >= size))
+    if wrong.size:
+        at = int(wrong[0])
+        raise UnknownIndex(f"{name}[{at}] is {array[at]}, but there are only {size} ({name})")
+    return array.astype(np.int64)
+
+
+def _lookup(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
+    positions = {value: position for position, value in enumerate(names)}
+    if len(positions) != len(names):
+        raise DataError(f"a {name} is listed twice among the names")
+    unknown = next((value for value in values if value not in positions), None)
+    if unknown is not None:
+        raise UnknownIndex(f"{name} {unknown!r} is not among the {len(names)} known names")
+    return np.array([positions[value] for value in values], dtype=np.int64)
+
+
+def _refuse_duplicates(
+    worker: IntArray, question: IntArray, workers: Sequence[str], questions: Sequence[str]
+) -> None:
+    twice = np.flatnonzero((np.diff(worker) == 0) & (np.diff(question) == 0))
+    if twice.size:
+        at = int(twice[0])
+        raise DuplicateAnswer(
+            f"worker {workers[worker[at]]!r} has two answers to question "
+            f"{questions[question[at]]!r}; keep the one that counts"
+        )
+
+
+def _norms(vectors: NDArray[np.floating[Any]]) -> FloatArray:
+    """Length of each row, in blocks so that a large matrix is never copied."""
+    out = np.empty(len(vectors))
+    for start in range(0, len(vectors), 8192):
+        block = vectors[start : start + 8192]
+        if vectors.size <= SMALL:
+            block = block.astype(np.float64)
+        out[start : start + 8192] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    wrong = np.flatnonzero(~np.isfinite(out))
+    if wrong.size:
+        raise BadVector(f"row {int(wrong[0])} of the vectors has an entry that is not finite")
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of one length; a row is one worker, answer, system or question."""
+
+    columns: Mapping[str, NDArray[Any]]
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain Python rows; a number that does not exist (NaN) becomes None."""
+        lists = {name: column.tolist() for name, column in self.columns.items()}
+        return [
+            {
+                name: None if isinstance(value[i], float) and value[i] != value[i] else value[i]
+                for name, value in lists.items()
+            }
+            for i in range(len(self))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """How sure a board's rows are; aligned with the rows of the estimates of the same name.
+
+    ``low``/``high`` bound the raw score, ``adjusted_low``/``adjusted_high`` the question-adjusted
+    one (NaN without an interval). ``rank_low``/``rank_high`` are the best and worst possible rank
+    and ``group`` the group that cannot be separated (from 1 in each component; 0 without).
+    ``separable`` (k, k) is True where two rows of one component differ. ``reason`` says in words
+    why a row has no interval ("" where it has one).
+    """
+
+    level: float
+    low: FloatArray
+    high: FloatArray
+    adjusted_low: FloatArray
+    adjusted_high: FloatArray
+    rank_low: IntArray
+    rank_high: IntArray
+    group: IntArray
+    separable: NDArray[np.bool_]
+    reason: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a method puts out: tables of estimates, intervals, diagnostics (JSON) and the recipe."""
+
+    name: str
+    version: str
+    estimates: Mapping[str, Table]
+    intervals: Mapping[str, Intervals]
+    diagnostics: Mapping[str, Any]
+    converged: bool
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Fit(Protocol):
+    """fit(data, *, rng, hooks, **params) -> Result."""
+
+    def __call__(
+        self, data: Any, *, rng: np.random.Generator, hooks: Hooks = ..., **params: Any
+    ) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Method:
+    """A registered method: its slug, version, title, the class of its data, and how to fit it.
+
+    ``params`` maps each parameter to its default; ``check`` raises BadParameter on a bad value,
+    so that a form can refuse it before a run starts.
+    """
+
+    slug: str
+    version: str
+    title: str
+    data: type
+    fit: Callable[..., Result]
+    params: Mapping[str, Any]
+    check: Callable[..., None]

@@ -1,0 +1,22 @@
+"""The methods by slug; a new method is one new file and one line here."""
+
+from __future__ import annotations
+
+from evaluation.methods import aqer
+from evaluation.methods.base import BadParameter, Method
+
+METHODS: dict[str, Method] = {
+    method.slug: method
+    for method in (
+        aqer.METHOD,
+    )
+}  # fmt: skip
+
+
+def get_method(slug: str) -> Method:
+    """The method of this slug; raises BadParameter naming those that exist."""
+    try:
+        return METHODS[slug]
+    except KeyError:
+        known = ", ".join(sorted(METHODS))
+        raise BadParameter(f"there is no method {slug!r}; there are: {known}") from None
