@@ -7,9 +7,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from rest_framework.exceptions import APIException
-from rest_framework.response import Response
-from rest_framework.views import exception_handler
 
 from .errors import DomainError
 
@@ -59,17 +56,3 @@ class DomainErrors:
             return JsonResponse(problem(error), status=error.status)
         template = "_includes/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]
         return render(request, template, {"error": error}, status=error.status)
-
-
-def api_exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """The API's refusals in one shape, those of the domain included."""
-    if isinstance(exc, DomainError):
-        return Response(problem(exc), status=exc.status)
-    response = exception_handler(exc, context)
-    if response is not None and isinstance(exc, APIException):
-        detail = exc.detail if isinstance(exc.detail, str) else "The request cannot be taken."
-        body: dict[str, Any] = {"code": exc.default_code, "detail": str(detail)}
-        if not isinstance(exc.detail, str):
-            body["fields"] = exc.detail
-        response.data = body
-    return response

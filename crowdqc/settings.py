@@ -125,6 +125,8 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 DATABASES["default"].setdefault("OPTIONS", {})
+# A pooled connection is tested before use: none outlives a restart of the server.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Threads of one web process share these connections; jobs and tests open their own.
 if env.bool("CROWDQC_POOL", default=False):
     DATABASES["default"]["OPTIONS"]["pool"] = {
@@ -191,8 +193,10 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "crowdqc.middleware.api_exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "crowdqc.api.Schema",
+    "EXCEPTION_HANDLER": "crowdqc.api.refused",
+    # Proxies before the web process whose X-Forwarded-For is believed when requests are counted.
+    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",
@@ -202,7 +206,16 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "Role": "annotation.models.people.Role",
+        "TaskState": "annotation.models.tasks.TaskState",
+        "AssignmentState": "annotation.models.assignments.AssignmentState",
+        "RunState": "evaluation.models.RunState",
+    },
 }
+
+# Folders (and all below them) from which runs may take a sentence model by its path.
+CROWDQC_ENCODER_DIRS = env.list("CROWDQC_ENCODER_DIRS", default=[])
 
 CELERY_BEAT_SCHEDULE = {
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},

@@ -1,0 +1,164 @@
+"""What every endpoint of the API shares: reading a body, pages by cursor, limits at the entry."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.openapi import AutoSchema
+from rest_framework import serializers
+from rest_framework.exceptions import APIException
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView, exception_handler
+
+from crowdqc.errors import DomainError, Invalid, Missing
+from crowdqc.middleware import problem
+
+
+def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """The API's refusals in one shape, those of the framework included; None: not a refusal."""
+    if isinstance(exc, DomainError):
+        return Response(problem(exc), status=exc.status)
+    response = exception_handler(exc, context)
+    if response is not None:
+        known = exc if isinstance(exc, APIException) else None
+        code = (known.default_code if known else "not_found").replace("_", "-")
+        detail = known.detail if known else response.data.get("detail", "")
+        body: dict[str, Any] = {"code": code, "detail": str(detail)}
+        if not isinstance(detail, str):
+            body["detail"], body["fields"] = "The request cannot be taken.", flat(detail)
+        response.data = body
+    return response
+
+
+class Body(serializers.Serializer[Any]):
+    """A request's body; a field that it does not know is refused, since it may be a slip."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = sorted(set(data) - set(self.fields))
+            if unknown:
+                known = f"Unknown; there are: {', '.join(self.fields)}."
+                raise serializers.ValidationError({name: known for name in unknown})
+        return super().to_internal_value(data)
+
+
+def flat(detail: Any, path: str = "") -> dict[str, str]:
+    """Errors of nested fields as ``a.b`` -> sentence."""
+    if isinstance(detail, dict):
+        found: dict[str, str] = {}
+        for name, inner in detail.items():
+            plain = "" if name == "non_field_errors" else str(name)
+            found |= flat(inner, f"{path}.{plain}".strip("."))
+        return found
+    if isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
+        found = {}
+        for number, inner in enumerate(detail):
+            found |= flat(inner, f"{path}.{number}".strip(".")) if inner else {}
+        return found
+    words = detail if isinstance(detail, list) else [detail]
+    return {path or "body": " ".join(str(word) for word in words)}
+
+
+def read(form: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The request's checked body; Invalid names every field that is wrong."""
+    checked = form(data=request.data)
+    if not checked.is_valid():
+        fields = flat(checked.errors)
+        name, wrong = next(iter(fields.items()))
+        raise Invalid(f"{name}: {wrong}", fields=fields)
+    return dict(checked.validated_data)
+
+
+class BadRow(serializers.Serializer[Any]):
+    line = serializers.IntegerField(allow_null=True, help_text="The row's place, from 1")
+    column = serializers.CharField()
+    value = serializers.CharField()
+    wrong = serializers.CharField()
+    mend = serializers.CharField()
+
+
+class Problem(serializers.Serializer[Any]):
+    """Every refusal."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField(help_text="A sentence for a person")
+    fields = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="Field -> what is wrong"
+    )
+    rows = BadRow(many=True, required=False)
+
+
+class Schema(AutoSchema):
+    """Every endpoint may refuse, always in the one shape."""
+
+    def get_description(self) -> str:
+        return ""  # but for what ``extend_schema`` says: docstrings are for readers of the code
+
+    def _get_response_bodies(self, direction: str = "response") -> Any:
+        bodies = super()._get_response_bodies(direction)
+        return {**bodies, "default": self._get_response_for_code(Problem, "default")}
+
+
+class ById(CursorPagination):
+    """Rows in the order they were made, 100 a page; the next page's address is in ``next``."""
+
+    ordering = "id"
+    page_size = 100
+    page_size_query_param = "page_size"
+    max_page_size = 1000
+
+
+class Listing(APIView):
+    """An endpoint that lists rows page by page (the schema reads ``pagination_class``)."""
+
+    pagination_class: ClassVar[type[CursorPagination]] = ById
+
+    def page(
+        self, rows: QuerySet[Any], serializer: type[serializers.BaseSerializer[Any]]
+    ) -> Response:
+        """One page of rows."""
+        pages = self.pagination_class()
+        page = pages.paginate_queryset(rows, self.request, view=self)
+        return pages.get_paginated_response(serializer(page, many=True).data)
+
+
+class PerAddress(SimpleRateThrottle):
+    """Attempts to sign in from one address."""
+
+    rate = "30/min"
+    scope = "token-address"
+
+    def get_cache_key(self, request: Request, view: APIView) -> str:
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+
+class PerName(SimpleRateThrottle):
+    """Attempts to sign in under one name, from wherever."""
+
+    rate = "10/min"
+    scope = "token-name"
+
+    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+        data = request.data
+        name = data.get("username") if isinstance(data, dict) else None
+        if not isinstance(name, str):
+            return None
+        # Hashed: any text may be sent, and a cache's key takes few characters.
+        digest = hashlib.sha256(name.strip().casefold().encode("utf-8", "surrogatepass"))
+        return self.cache_format % {"scope": self.scope, "ident": digest.hexdigest()[:32]}
+
+
+class Unknown(APIView):
+    """Every other address under /api/: refused in the API's own shape."""
+
+    permission_classes: ClassVar[list[Any]] = []
+    schema = None  # not part of the schema
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        hint = "" if request.path.endswith("/") else " Addresses of the API end with a slash."
+        raise Missing(f"There is no {request.path} here.{hint}")

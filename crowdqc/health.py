@@ -1,0 +1,80 @@
+"""Probes: is this process alive, and can the whole installation work?"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+from kombu.exceptions import KombuError
+
+from crowdqc import heartbeat
+from crowdqc.broker import check_broker
+
+logger = logging.getLogger(__name__)
+# Three missed beats and a bit.
+HEARTBEAT_LIMIT_SECONDS = 15.0
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 while the process serves requests; touches nothing else."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+def _database() -> str | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return None
+
+
+def _broker() -> str | None:
+    check_broker()
+    return None
+
+
+def _worker() -> str | None:
+    age = heartbeat.age(heartbeat.WORKER)
+    if age is None:
+        return "no worker has reported yet"
+    if age > HEARTBEAT_LIMIT_SECONDS:
+        return f"the last heartbeat is {age:.0f} seconds old"
+    return None
+
+
+PARTS: dict[str, Callable[[], str | None]] = {
+    "database": _database,
+    "broker": _broker,
+    "worker": _worker,
+}
+
+
+def _state(name: str, check: Callable[[], str | None]) -> dict[str, object]:
+    """One part's state; the reason of a failure is logged, as probes answer to anybody."""
+    try:
+        problem = check()
+    except (DatabaseError, KombuError, OSError, *_broker_errors()) as error:
+        logger.warning("readyz: %s: %s", name, error)
+        problem = "does not answer"
+    return {"ok": problem is None} | ({"problem": problem} if problem else {})
+
+
+def _broker_errors() -> tuple[type[Exception], ...]:
+    import psycopg
+    import redis
+
+    return (psycopg.Error, redis.RedisError)
+
+
+@require_safe
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 with every part ok, else 503; each part says what is wrong."""
+    parts = {name: _state(name, check) for name, check in PARTS.items()}
+    ready = all(part["ok"] for part in parts.values())
+    response = JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)
+    # A probe that says "not yet" is no error of the server; _state has logged what is.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response

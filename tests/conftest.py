@@ -1,0 +1,155 @@
+"""What every test stands on: a database, no network, and a Chromium where one can be had."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kombu.pools
+import pytest
+from django.db import connection
+
+from crowdqc.celery import app
+from crowdqc.devstack import Cluster
+from tests.processes import Worker, queue_worker
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_ARGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_cluster = pytest.StashKey[Cluster]()
+
+
+# -- one database cluster a run ----------------------------------------------------------------
+
+
+def _clear_remains() -> None:
+    """Remove folders of runs that were killed (their servers ended with them)."""
+    for folder in Path(tempfile.gettempdir()).glob("crowdqc-test-*-*"):
+        match = re.fullmatch(r"crowdqc-test-(\d+)-\w+", folder.name)
+        if match is None or folder.stat().st_uid != os.geteuid():
+            continue
+        try:
+            os.kill(int(match[1]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the embedded cluster in the controlling process, before xdist's workers."""
+    embedded = os.environ.get("CROWDQC_TEST_EMBEDDED")
+    if hasattr(config, "workerinput") or config.option.collectonly or not embedded:
+        return
+    _clear_remains()
+    cluster = Cluster(Path(os.environ["CROWDQC_TEST_HOME"]), durable=False)
+    config.stash[_cluster] = cluster.start(tied=True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop it again and remove what it wrote."""
+    if hasattr(config, "workerinput"):
+        return
+    cluster = config.stash.get(_cluster, None)
+    if cluster is not None:
+        cluster.stop()
+    shutil.rmtree(os.environ["CROWDQC_TEST_HOME"], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """pytest-django's databases, without sessions of ours that would keep them from being dropped."""
+    yield
+    kombu.pools.reset()
+    app.pool.force_close_all()
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+# -- no network --------------------------------------------------------------------------------
+
+
+class NetworkUsed(AssertionError):
+    """A test tried to leave this machine."""
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a unix socket's path
+    host = str(address[0])
+    if host in {"", "localhost"}:
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network() -> Iterator[None]:
+    """Sockets of Python reach only this machine."""
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def checked(method: Any) -> Any:
+        def call(self: socket.socket, address: Any) -> Any:
+            if not _is_local(address):
+                raise NetworkUsed(f"tests reach only this machine, not {address!r}")
+            return method(self, address)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", checked(connect))
+        patch.setattr(socket.socket, "connect_ex", checked(connect_ex))
+        yield
+
+
+# -- queue -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worker(transactional_db: None, tmp_path: Path) -> Iterator[Worker]:
+    """A real Celery worker on this test's database and broker."""
+    with queue_worker(tmp_path / "worker.log") as running:
+        yield running
+
+
+# -- browser -----------------------------------------------------------------------------------
+
+
+def find_chromium() -> str | None:
+    """A Chromium of the system: CROWDQC_CHROMIUM, else one found on the PATH."""
+    named = os.environ.get("CROWDQC_CHROMIUM")
+    if named:
+        return named
+    return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any], playwright: Any) -> Any:
+    """pytest-playwright's launch arguments, for the Chromium that is there."""
+    path = find_chromium()
+    if path is None and not Path(playwright.chromium.executable_path).exists():
+        reason = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)  # there these tests never skip
+        pytest.skip(reason)
+    # Playwright's event loop makes Django take the test's own thread for an async one.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    arguments = [*CHROMIUM_ARGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    chosen = {"executable_path": path} if path else {}
+    return {**browser_type_launch_args, **chosen, "headless": True, "args": arguments}

@@ -1,0 +1,83 @@
+"""The job queue on the broker at hand: quick, not lost, not doubled."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from crowdqc import heartbeat
+from crowdqc.broker import broker_settings, check_broker, default_conninfo, install_queue
+from tests.jobs import note
+from tests.processes import Worker, processes_with, queue_worker, until
+
+pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.django_db(transaction=True)]
+VISIBILITY = 3
+
+
+def words(path: Path) -> list[str]:
+    return [line.split()[0] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def hasty_worker(tmp_path: Path):
+    """A worker whose deliveries come back after a few seconds instead of twenty."""
+    with queue_worker(tmp_path / "worker.log", visibility=VISIBILITY) as running:
+        yield running
+
+
+def test_a_job_is_done_at_once_and_the_worker_reports_itself(
+    worker: Worker, tmp_path: Path
+) -> None:
+    began = time.monotonic()
+    note.delay(str(tmp_path / "done"))
+    until(lambda: words(tmp_path / "done") == ["begin", "end"], 5, "the job to be done")
+    assert time.monotonic() - began < 2
+    age = heartbeat.age(heartbeat.WORKER)
+    assert age is not None and age < 10
+    check_broker()
+
+
+def test_the_job_of_a_killed_worker_is_delivered_again_and_a_long_one_is_not_doubled(
+    hasty_worker: Worker, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    note.delay(str(done), VISIBILITY + 2.5)  # longer than a delivery stays invisible unrenewed
+    until(lambda: words(done) == ["begin"], 10, "the job to begin")
+    hasty_worker.kill()
+    hasty_worker.start()
+    until(lambda: words(done) == ["begin", "begin"], VISIBILITY + 12, "the second delivery")
+    until(lambda: "end" in words(done), VISIBILITY + 10, "the job to end")
+    time.sleep(1)
+    assert words(done) == ["begin", "begin", "end"]
+
+
+def test_a_killed_worker_leaves_no_process(hasty_worker: Worker, tmp_path: Path) -> None:
+    note.delay(str(tmp_path / "done"), 60)
+    until(lambda: words(tmp_path / "done") == ["begin"], 10, "the job to begin")
+    pool_process = int((tmp_path / "done").read_text().split()[1])
+    hasty_worker.kill()
+    until(
+        lambda: pool_process not in processes_with("celery"), 5, "the pool process to end as well"
+    )
+
+
+def test_installing_the_queue_twice_changes_nothing() -> None:
+    conninfo = default_conninfo()
+    for _ in range(2):
+        install_queue(conninfo)
+        from crowdqc import broker
+
+        broker._installed.clear()
+    with psycopg.connect(conninfo) as connection:
+        row = connection.execute("SELECT to_regclass('pgmq.meta')::text").fetchone()
+    assert row == ("pgmq.meta",)
+
+
+@pytest.mark.parametrize("url", ["amqp://localhost", "memory://", "sqs://"])
+def test_a_broker_that_crowdqc_does_not_run_on_is_named(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="BROKER_URL"):
+        broker_settings(url)

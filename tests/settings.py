@@ -1,0 +1,35 @@
+"""The application's settings on a database of this test run alone.
+
+``CROWDQC_TEST_DATABASE_URL`` or ``DATABASE_URL`` name a server to test on; without them the run
+gets an embedded cluster, which ``conftest`` starts before the first test.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+if "CROWDQC_TEST_HOME" not in os.environ:  # workers and subprocesses inherit it
+    if os.environ.get("CROWDQC_TEST_DATABASE_URL"):
+        os.environ["DATABASE_URL"] = os.environ["CROWDQC_TEST_DATABASE_URL"]
+    home = Path(tempfile.mkdtemp(prefix=f"crowdqc-test-{os.getpid()}-"))
+    if os.geteuid() == 0:
+        home.chmod(0o711)  # ours: the database's account has to walk through it
+    os.environ["CROWDQC_TEST_HOME"] = os.environ["CROWDQC_HOME"] = str(home)
+    if not os.environ.get("DATABASE_URL"):
+        from crowdqc.devstack import database_url
+
+        os.environ["DATABASE_URL"] = database_url(home)
+        os.environ["CROWDQC_TEST_EMBEDDED"] = "1"
+os.environ.setdefault("SECRET_KEY", "for tests only")
+
+from crowdqc.broker import broker_settings  # noqa: E402
+from crowdqc.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# One Redis serves all workers of a run, so each gets a queue and keys of its own.
+CELERY_TASK_DEFAULT_QUEUE = "test_" + os.environ.get("PYTEST_XDIST_WORKER", "main")
+if os.environ.get("BROKER_URL", "").startswith("redis"):
+    CELERY_BROKER_TRANSPORT_OPTIONS = broker_settings(os.environ["BROKER_URL"])[
+        "broker_transport_options"
+    ] | {"global_keyprefix": f"crowdqc:{CELERY_TASK_DEFAULT_QUEUE}:"}
+CELERY_BEAT_SCHEDULE: dict[str, object] = {}
