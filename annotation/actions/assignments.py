@@ -1,14 +1,19 @@
-"""Leases: claim, draft, extend, return, expire. The redundancy is never exceeded."""
+"""Leases: claim, draft, extend, return, expire. The redundancy is never exceeded.
+
+Locks: a transaction takes the worker or the assignment first and items after it, items once and
+in the order of their ids unless it skips locked ones. NO KEY locks let others refer to a row.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
@@ -21,6 +26,8 @@ from .audit import record
 from .people import current_consent
 
 MAX_EXTENSIONS = 3
+Pick = Callable[[Task, TaskVersion, Membership], list[Item]]
+MAX_SEQ = 2**53  # numbers that JavaScript can count by one
 DONE = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
 
 
@@ -33,43 +40,58 @@ def _open_items(task: Task, version: TaskVersion, worker: Membership) -> QuerySe
         task.items.in_version(version.number)  # type: ignore[attr-defined]
         .filter(held__lt=F("redundancy"))
         .filter(~Exists(theirs))
+        .select_related("group")
     )
 
 
-def _start(task: Task, worker: Membership, wanted: int) -> int:
-    """Where this worker begins: staggered starts overlap, which keeps the graph connected."""
-    last = task.items.order_by("-position").values_list("position", flat=True).first() or 0
-    span = max(1, last // max(1, wanted))
-    return random.Random(f"{task.pk}:{worker.pk}").randrange(span) * wanted  # noqa: S311
+def _start(task: Task, worker: Membership) -> int:
+    """Where this worker goes on, or begins: staggered starts overlap, so the graph is connected."""
+    last = task.assignments.filter(worker=worker).order_by("-pk").values("pk")[:1]
+    reached = AssignmentItem.objects.filter(assignment=Subquery(last)).aggregate(
+        m=Max("item__position")
+    )["m"]
+    if reached is not None:
+        return reached
+    end = task.items.filter(held__lt=F("redundancy")).aggregate(m=Max("position"))["m"] or 0
+    return random.Random(f"{task.pk}:{worker.pk}").randrange(end + 1)  # noqa: S311
+
+
+class _TooFew(Exception):
+    """Others hold locks on some of the items that a full bundle needs."""
 
 
 def _pick(task: Task, version: TaskVersion, worker: Membership) -> list[Item]:
-    """Lock up to a bundle of open items, without waiting for others' locks if possible."""
+    """Lock a full bundle of open items without waiting for anybody, or raise _TooFew."""
     wanted = version.items_per_assignment
     base = _open_items(task, version, worker)
-    start = _start(task, worker, wanted)
+    start = _start(task, worker)
+    plain = base.filter(priority=0)
     ways = (
-        base.filter(priority__gt=0).order_by("-priority", "position"),
-        base.filter(priority__lte=0, position__gte=start).order_by("position", "id"),
-        base.filter(priority__lte=0, position__lt=start).order_by("position", "id"),
+        base.filter(priority__gt=0).order_by("-priority", "position", "id"),
+        plain.filter(position__gte=start).order_by("position", "id"),
+        plain.filter(position__lt=start).order_by("position", "id"),
+        base.filter(priority__lt=0).order_by("-priority", "position", "id"),
     )
-    savepoint = transaction.savepoint()
     picked: list[Item] = []
     for way in ways:
         left = wanted - len(picked)
         if left:
-            picked += list(way.select_for_update(skip_locked=True, of=("self",))[:left])
-    if len(picked) == wanted:
-        transaction.savepoint_commit(savepoint)
-        return picked
-    # Others hold locks on some: let go, then wait in the order of ids, which cannot deadlock.
-    transaction.savepoint_rollback(savepoint)
-    return list(base.order_by("id").select_for_update(of=("self",))[:wanted])
+            free = way.select_for_update(skip_locked=True, no_key=True, of=("self",))
+            picked += list(free[:left])
+    if len(picked) < wanted:
+        raise _TooFew
+    return picked
+
+
+def _wait_for(task: Task, version: TaskVersion, worker: Membership) -> list[Item]:
+    """Lock what is open, waiting in the order of ids, which cannot deadlock."""
+    rows = _open_items(task, version, worker).order_by("id")
+    return list(rows.select_for_update(no_key=True, of=("self",))[: version.items_per_assignment])
 
 
 def _arrange(items: Sequence[Item], version: TaskVersion, seed: str) -> list[Item]:
     """The order of presentation: as written, or random over groups and then within them."""
-    items = sorted(items, key=lambda item: (item.position, item.pk))
+    items = sorted(items, key=lambda i: (i.group.position, i.group_id, i.position, i.pk))
     if version.order == TaskVersion.Order.FIXED:
         return items
     rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
@@ -83,7 +105,6 @@ def _arrange(items: Sequence[Item], version: TaskVersion, seed: str) -> list[Ite
     return [item for group in order for item in group]
 
 
-@transaction.atomic
 def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") -> Assignment:
     """Lease the worker a bundle; a lease they already have is given back as it is.
 
@@ -92,19 +113,47 @@ def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") 
     """
     if worker.user_id != by.pk or worker.project_id != task.project_id:
         raise NotAllowed("Nobody claims for somebody else.")
+    # In a transaction of its own: its locks are gone before the picking begins.
+    release_expired(task=task, limit=50)
+    assignment = _claimed(by=by, task=task, worker=worker, source=source)
+    if assignment is None:  # an own lease ran out that was not among those just freed
+        release_expired(worker=worker)
+        assignment = _claimed(by=by, task=task, worker=worker, source=source)
+    if assignment is None:
+        raise Conflict("Your last assignment is just being closed. Try again.")
+    return assignment
+
+
+def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assignment | None:
+    try:
+        return _claim(by=by, task=task, worker=worker, source=source, pick=_pick)
+    except _TooFew:  # the locks that were taken are gone with that transaction
+        return _claim(by=by, task=task, worker=worker, source=source, pick=_wait_for)
+
+
+@transaction.atomic
+def _claim(
+    *, by: User, task: Task, worker: Membership, source: str, pick: Pick
+) -> Assignment | None:
+    """A lease; None when the worker still has one whose time is over."""
     # One row a worker: two clicks of one person stand in line, people do not.
-    Membership.objects.select_for_update().get(pk=worker.pk)
-    held = task.assignments.filter(worker=worker, state=AssignmentState.LEASED).first()
-    if held and held.expires_at > timezone.now():
-        return held
-    release_expired(task=task)
+    Membership.objects.select_for_update(no_key=True).only("pk").get(pk=worker.pk)
+    held = (
+        task.assignments.filter(worker=worker, state=AssignmentState.LEASED)
+        .select_related("version")
+        .first()
+    )
+    if held:
+        return held if held.expires_at > timezone.now() else None
     task = Task.objects.select_related("current", "project").get(pk=task.pk)
     if task.state != TaskState.OPEN or task.current is None:
         raise Conflict("This task is not open at the moment.")
     if current_consent(worker) is None:
-        raise NotAllowed("Please read and answer the question about recording first.")
+        raise NotAllowed(
+            "Please read and answer the question about recording first.", code="no-consent"
+        )
     version = task.current
-    items = _pick(task, version, worker)
+    items = pick(task, version, worker)
     if not items:
         raise Conflict("There is nothing left for you in this task.")
     return _lease(task=task, version=version, worker=worker, items=items, by=by, source=source)
@@ -136,43 +185,57 @@ def _lease(
     )
     # The check constraint refuses a slot over the redundancy even if the locks were wrong.
     Item.objects.filter(pk__in=[item.pk for item in items]).update(held=F("held") + 1)
-    record(
-        by=by, project=task.project, action="assignment.claim", on=assignment, items=len(items)
-    )
+    record(by=by, project=task.project, action="assignment.claim", on=assignment, items=len(items))
     return assignment
 
 
+def lock_items(ids: Sequence[int]) -> None:
+    """Lock items in the order of their ids, the one order in which anybody waits for them."""
+    rows = Item.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+    list(rows.values_list("pk"))
+
+
 def _release(entries: QuerySet[AssignmentItem]) -> None:
-    """Give held slots back, in the order of item ids."""
-    rows = list(entries.filter(holds=True).order_by("item_id").values_list("pk", "item_id"))
+    """Give held slots back."""
+    rows = list(entries.filter(holds=True).values_list("pk", "item_id"))
     if not rows:
         return
-    ids = [item for _, item in rows]
-    list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    lock_items([item for _, item in rows])
     AssignmentItem.objects.filter(pk__in=[pk for pk, _ in rows]).update(holds=False)
-    for pk in ids:  # rarely two entries of one item; an UPDATE ... IN would count it once
-        Item.objects.filter(pk=pk).update(held=F("held") - 1)
+    # Leases of several people may hold one item; an UPDATE ... IN would count it once.
+    times = Counter(item for _, item in rows)
+    for number in set(times.values()):
+        ids = [item for item, count in times.items() if count == number]
+        Item.objects.filter(pk__in=ids).update(held=F("held") - number)
 
 
-@transaction.atomic
-def release_expired(*, task: Task | None = None, limit: int = 200) -> int:
+def release_expired(
+    *, task: Task | None = None, worker: Membership | None = None, limit: int = 200
+) -> int:
     """Free the slots of leases that ran out; their drafts stay for a late submit."""
     due = Assignment.objects.filter(
         state=AssignmentState.LEASED, expires_at__lte=timezone.now()
-    ).order_by("expires_at")
+    ).order_by("expires_at", "pk")
     if task is not None:
         due = due.filter(task=task)
-    ids = list(due.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
-    if ids:
-        _release(AssignmentItem.objects.filter(assignment_id__in=ids))
-        Assignment.objects.filter(pk__in=ids).update(state=AssignmentState.EXPIRED)
+    if worker is not None:
+        due = due.filter(worker=worker)
+    if not due.exists():
+        return 0
+    with transaction.atomic():
+        # Somebody else's lease that is locked is being worked on; one's own is waited for.
+        rows = due.select_for_update(skip_locked=worker is None, no_key=True)
+        ids = list(rows.values_list("pk", flat=True)[:limit])
+        if ids:
+            _release(AssignmentItem.objects.filter(assignment_id__in=ids))
+            Assignment.objects.filter(pk__in=ids).update(state=AssignmentState.EXPIRED)
     return len(ids)
 
 
 def lock_own(assignment: Assignment, by: User) -> Assignment:
     """The assignment, locked, for its own worker."""
     locked = (
-        Assignment.objects.select_for_update(of=("self",))
+        Assignment.objects.select_for_update(of=("self",), no_key=True)
         .select_related("version", "task__project", "worker")
         .get(pk=assignment.pk)
     )
@@ -224,7 +287,7 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
 def show_item(*, by: User, assignment: Assignment, position: int) -> AssignmentItem:
     """Note that the worker has seen a question; with "no look back" its passage ends here."""
     entry = (
-        AssignmentItem.objects.select_for_update(of=("self",))
+        AssignmentItem.objects.select_for_update(of=("self",), no_key=True)
         .select_related("item__group", "assignment__worker")
         .filter(assignment=assignment, position=position)
         .first()
@@ -243,14 +306,17 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> AssignmentI
 def save_draft(
     *, by: User, assignment: Assignment, item_id: int, draft: Mapping[str, Any], seq: int
 ) -> AssignmentItem:
-    """Keep what is written so far; an older save that arrives late changes nothing."""
+    """Keep what is written so far; an older save that arrives late changes nothing.
+
+    The entry returned says by its ``draft_seq`` what is kept: above ``seq``, something newer was.
+    """
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
         raise Conflict("This assignment is not in work any more.")
     entry = locked.entries.filter(item_id=item_id).first()
     if entry is None:
         raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})
-    if not 0 <= seq < 2**62:
+    if not 0 <= seq < MAX_SEQ:
         raise Invalid("seq is out of range.", fields={"seq": "A whole number from 0."})
     if seq <= entry.draft_seq:
         return entry

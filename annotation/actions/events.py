@@ -1,8 +1,12 @@
-"""The interaction log's one way in: after consent, in sequence, append-only, bounded."""
+"""The interaction log's one way in: after consent, in sequence, append-only, bounded.
+
+Texts and positions are in UTF-16 code units, as browsers count them.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -17,10 +21,10 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 
 from .people import current_consent
 
-METHODS = frozenset(
-    "open focus blur visibilitychange keydown paste copy cut drop scroll click resize input "
-    "show offline online".split()
-)
+# "open" begins a page, "show" a question on it (its delta is the text found there).
+PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
+TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
+METHODS = frozenset((*PAGE_METHODS, *TEXT_METHODS, "offline", "online"))
 KEY_CLASSES = frozenset(
     ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
 )
@@ -28,28 +32,28 @@ MAX_BATCH = 1000  # events
 MAX_BATCH_BYTES = 512 * 1024
 MAX_ASSIGNMENT_BYTES = 20 * 1024 * 1024
 MAX_STREAMS = 200
+# Nobody types faster than this for long; a script that does is refused until time catches up.
+RATE = 200  # events a second and stream, on average since it was opened
+BURST = 10_000  # events
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @transaction.atomic
 def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
     """A stream for one opening of the page; the same key gives the same stream."""
-    _own(by, assignment)
-    if current_consent(assignment.worker) is None:
-        raise NotAllowed("Nothing is recorded without your agreement.", code="no-consent")
-    now = timezone.now()
-    if assignment.streams.count() >= MAX_STREAMS:
-        raise TooMuch("This assignment was opened too often to be recorded further.")
-    begun = assignment.opened_at or assignment.leased_at
-    stream, _ = EventStream.objects.get_or_create(
-        key=key,
-        defaults={
-            "assignment": assignment,
-            "offset_ms": max(0, int((now - begun).total_seconds() * 1000)),
-        },
-    )
-    if stream.assignment_id != assignment.pk:
+    _writable(by, assignment)
+    known = EventStream.objects.filter(key=key).first()
+    if known is None:
+        if assignment.streams.count() >= MAX_STREAMS:
+            raise TooMuch("This assignment was opened too often to be recorded further.")
+        begun = assignment.opened_at or assignment.leased_at
+        offset = (timezone.now() - begun).total_seconds() * 1000
+        known, _ = EventStream.objects.get_or_create(
+            key=key, defaults={"assignment": assignment, "offset_ms": max(0, int(offset))}
+        )
+    if known.assignment_id != assignment.pk:
         raise Conflict("This key belongs to another assignment.")
-    return stream
+    return known
 
 
 def _own(by: User, assignment: Assignment) -> None:
@@ -73,7 +77,7 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
     event["time"] = int(time)
     for name in ("target", "name", "comment"):
         if raw.get(name) not in (None, ""):
-            event[name] = str(raw[name]).replace("\x00", "")[:500]
+            event[name] = _text(str(raw[name]))[:500]
     for name in ("x", "y", "screenWidth", "screenHeight", "length"):
         value = raw.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
@@ -101,7 +105,18 @@ def _delta(raw: Any, number: int) -> list[Any]:
             f"Event {number} has a broken delta.",
             fields={f"events.{number}.delta": "[ms, position, deleted, inserted]"},
         )
-    return [raw[0], raw[1], raw[2], raw[3].replace("\x00", "")]
+    return [raw[0], raw[1], raw[2], _text(raw[3])]
+
+
+def _text(raw: str) -> str:
+    """A text that JSON in PostgreSQL can hold; what it cannot is replaced unit by unit."""
+    return LONE_SURROGATE.sub("\ufffd", raw).replace("\x00", "\ufffd")
+
+
+def _in_rate(stream: EventStream, fresh: int) -> None:
+    age = max(0.0, (timezone.now() - stream.opened_at).total_seconds())
+    if stream.next_seq + fresh > BURST + RATE * age:
+        raise TooMuch("More events came than a person makes; they are taken later.", code="rate")
 
 
 @transaction.atomic
@@ -115,15 +130,19 @@ def append(
     """
     if not isinstance(first_seq, int) or isinstance(first_seq, bool) or first_seq < 0:
         raise Invalid("first_seq is wrong.", fields={"first_seq": "A whole number from 0."})
+    if not isinstance(events, list | tuple):
+        raise Invalid("events is not a list.", fields={"events": "A list of events."})
     if len(events) > MAX_BATCH:
         raise Invalid("The batch is too long.", fields={"events": f"{MAX_BATCH} at most."})
     clean = [clean_event(event, number) for number, event in enumerate(events)]
     size = len(json.dumps(clean, ensure_ascii=False).encode())
     if size > MAX_BATCH_BYTES:
         raise TooMuch("The batch is too large; send smaller ones.")
-    stream = EventStream.objects.select_for_update().filter(key=stream_key).first()
+    stream = EventStream.objects.select_for_update(no_key=True).filter(key=stream_key).first()
     if stream is None or stream.assignment_id != assignment.pk:
-        raise Invalid("There is no such stream.", fields={"stream": "Open one first."})
+        raise Invalid(
+            "There is no such stream.", fields={"stream": "Open one first."}, code="no-stream"
+        )
     _writable(by, assignment)
     if first_seq > stream.next_seq:
         raise Conflict(
@@ -132,13 +151,12 @@ def append(
     fresh = clean[stream.next_seq - first_seq :]
     if not fresh:
         return stream.next_seq
+    _in_rate(stream, len(fresh))
     stored = assignment.streams.aggregate(total=Sum("stored_bytes"))["total"] or 0
     if stored + size > MAX_ASSIGNMENT_BYTES:
         raise TooMuch("The log of this assignment is full.", code="log-full")
     last = stream.next_seq + len(fresh) - 1
-    EventBatch.objects.create(
-        stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh
-    )
+    EventBatch.objects.create(stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh)
     stream.next_seq, stream.stored_bytes = last + 1, stream.stored_bytes + size
     stream.save(update_fields=["next_seq", "stored_bytes"])
     return stream.next_seq

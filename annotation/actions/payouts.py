@@ -1,9 +1,12 @@
-"""Money: one person proposes, another approves, and the ledger is written exactly once."""
+"""Money: one person proposes, another approves, and the ledger is written exactly once.
+
+Locks are taken in one order: batch, project, assignments. The project's row is locked without
+its key, so that people who answer meanwhile (their audit rows name the project) do not wait.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
@@ -21,61 +24,48 @@ from annotation.models import (
     Task,
     User,
 )
-from annotation.models.assignments import AssignmentState
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 from .audit import record
+from .payout_rules import (
+    MIN_REASON,
+    REASONS,
+    Decision,
+    Line,
+    build_line,
+    check_proposable,
+    clean_reason,
+    clean_text,
+    may_decide,
+    require_proposer,
+)
+from .rejections import decide_reply, reply_to_rejection
 
-CENT = Decimal("0.01")
-MIN_REASON = 20
-REASONS = {
-    "no_answer": "The answers do not answer the questions",
-    "not_followed": "The instructions were not followed",
-    "not_own": "The answers are not in the worker’s own words",
-    "other": "Another reason, written below",
-}
+__all__ = [
+    "MIN_REASON",
+    "REASONS",
+    "Line",
+    "approve_payout",
+    "decide_reply",
+    "may_decide",
+    "propose_payout",
+    "reject_held_line",
+    "reply_to_rejection",
+    "send_back",
+    "total",
+]
+ZERO = Decimal("0.00")
 
 
-@dataclass(frozen=True)
-class Line:
-    """What is proposed for one assignment; ``base`` None means the pay of its version."""
-
-    assignment_id: int
-    decision: str = PayoutLine.Decision.APPROVE
-    base: Decimal | None = None
-    bonus: Decimal = Decimal("0.00")
-    reason_code: str = ""
-    reason: str = ""
+def _lock_project(project_id: int) -> Project:
+    return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
-def _amount(value: Decimal, name: str) -> Decimal:
-    if not value.is_finite() or value < 0 or value > 100_000 or value != value.quantize(CENT):
-        raise Invalid(f"{name} is not an amount.", fields={name: "0 or more, two decimals."})
-    return value.quantize(CENT)
-
-
-def _row(batch: PayoutBatch, assignment: Assignment, line: Line) -> PayoutLine:
-    name = assignment.worker.pseudonym
-    if line.decision not in PayoutLine.Decision.values:
-        raise Invalid(f"{name}: there is no such decision.", fields={"decision": "Choose one."})
-    rejected = line.decision == PayoutLine.Decision.REJECT
-    if rejected:
-        if line.reason_code not in REASONS:
-            raise Invalid(f"{name}: choose a reason.", fields={"reason_code": "Choose one."})
-        if len(line.reason.strip()) < MIN_REASON:
-            raise Invalid(
-                f"{name}: the reason is read by the worker; write a full sentence.",
-                fields={"reason": f"At least {MIN_REASON} characters."},
-            )
-    base = assignment.pay if line.base is None else _amount(line.base, "base")
-    return PayoutLine(
-        batch=batch,
-        assignment=assignment,
-        decision=line.decision,
-        base=Decimal(0) if rejected else base,
-        bonus=Decimal(0) if rejected else _amount(line.bonus, "bonus"),
-        reason_code=line.reason_code,
-        reason=line.reason.strip(),
+def _lock_batch(batch: PayoutBatch) -> PayoutBatch:
+    return (
+        PayoutBatch.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("project", "task", "decided_by")
+        .get(pk=batch.pk)
     )
 
 
@@ -91,39 +81,43 @@ def propose_payout(
 ) -> PayoutBatch:
     """Propose to pay, hold or reject submitted assignments; the same ``key`` is the same proposal.
 
-    Raises Conflict when an assignment is in another open proposal or settled already.
+    Raises NotAllowed without the role, Invalid naming what is wrong with a line, Conflict when
+    an assignment is in another open proposal or settled already, or when the key was used for
+    something else.
     """
-    done = PayoutBatch.objects.filter(key=key).first()
-    if done:
-        if done.task_id != task.pk:
-            raise Conflict("This key belongs to a proposal for another task.")
-        return done
+    require_proposer(task.project, by)
     if not lines:
         raise Invalid("Nothing is proposed.", fields={"lines": "Choose at least one assignment."})
     ids = [line.assignment_id for line in lines]
     if len(set(ids)) != len(ids):
         raise Invalid("An assignment is named twice.", fields={"lines": "Once each."})
-    # Numbers are given in line; the row of the project is what proposals queue at.
-    project = Project.objects.select_for_update().get(pk=task.project_id)
+    title = clean_text(title, "title", 160)
+    # Proposals queue at the row of the project: for their number, and for the key of a retry.
+    project = _lock_project(task.project_id)
+    done = PayoutBatch.objects.filter(key=key).first()
+    if done:
+        return _same_again(done, by, task, lines)
     rows = {
         row.pk: row
-        for row in Assignment.objects.select_for_update(of=("self",))
+        for row in Assignment.objects.select_for_update(of=("self",), no_key=True)
         .select_related("worker")
         .filter(pk__in=ids, task=task)
         .order_by("pk")
     }
-    _proposable(ids, rows)
+    check_proposable(lines, rows)
     number = project.payout_batches.aggregate(m=Max("number"))["m"] or 0
     batch = PayoutBatch.objects.create(
         project=project,
         task=task,
         number=number + 1,
-        title=title.strip()[:160],
+        title=title,
         key=key,
         evidence_note=evidence_note[:200],
         proposed_by=by,
     )
-    PayoutLine.objects.bulk_create(_row(batch, rows[line.assignment_id], line) for line in lines)
+    PayoutLine.objects.bulk_create(
+        build_line(batch, rows[line.assignment_id], line) for line in lines
+    )
     record(
         by=by, project=project, action="payout.propose", on=batch, lines=len(lines),
         total=str(total(batch)),
@@ -131,37 +125,29 @@ def propose_payout(
     return batch
 
 
-def _proposable(ids: Sequence[int], rows: dict[int, Assignment]) -> None:
-    for pk in ids:
-        row = rows.get(pk)
-        if row is None:
-            raise Invalid(f"Assignment {pk} is not one of this task.", fields={"lines": str(pk)})
-        if row.state != AssignmentState.SUBMITTED:
-            raise Conflict(f"{row.worker.pseudonym} has not submitted assignment {pk}.")
-        if row.settled_at:
-            raise Conflict(f"Assignment {pk} of {row.worker.pseudonym} is settled already.")
-    busy = PayoutLine.objects.filter(assignment__in=ids, live=True).select_related("batch")
-    for line in busy[:1]:
+def _same_again(
+    done: PayoutBatch, by: User, task: Task, lines: Sequence[Line]
+) -> PayoutBatch:
+    """The proposal that this key made, if the retry says the same; else Conflict."""
+    if done.task_id != task.pk or done.proposed_by_id != by.pk:
+        raise Conflict("This key belongs to another proposal.", code="key-used")
+    if set(done.lines.values_list("assignment_id", flat=True)) != {
+        line.assignment_id for line in lines
+    }:
         raise Conflict(
-            f"Assignment {line.assignment_id} is in proposal {line.batch.number} already."
+            f"This form was sent before, as proposal {done.number}, with other lines. "
+            "Reload it to propose more.",
+            code="key-used",
         )
+    return done
 
 
 def total(batch: PayoutBatch) -> Decimal:
     """What approving all lines proposed for approval would pay."""
-    sums = batch.lines.filter(decision=PayoutLine.Decision.APPROVE).aggregate(
+    sums = batch.lines.filter(decision=Decision.APPROVE).aggregate(
         base=Sum("base"), bonus=Sum("bonus")
     )
-    return (sums["base"] or Decimal(0)) + (sums["bonus"] or Decimal(0))
-
-
-def may_decide(batch: PayoutBatch, by: User) -> str:
-    """Why this person may not approve the batch; empty when they may."""
-    if batch.proposed_by_id == by.pk and not batch.project.single_approval:
-        return "You proposed it; somebody else must approve it."
-    if batch.lines.filter(assignment__worker__user=by).exists():
-        return "It pays you; somebody else must approve it."
-    return ""
+    return (sums["base"] or ZERO) + (sums["bonus"] or ZERO)
 
 
 @transaction.atomic
@@ -172,40 +158,32 @@ def approve_payout(
     expected_total: Decimal,
     line_ids: Sequence[int] | None = None,
 ) -> PayoutBatch:
-    """Approve a proposal (or the chosen lines of it; the rest is held) and write the ledger.
+    """Approve a proposal and write the ledger.
 
-    ``expected_total`` is the amount the person saw. Approving again changes nothing. Raises
-    NotAllowed for one's own proposal or pay, Conflict when amount, state or budget say no.
+    ``expected_total`` is the amount the person saw. ``line_ids`` (default: every line not held)
+    are the lines that go through: those proposed for rejection are rejected, the others paid as
+    proposed, held ones that the approver has looked at and ticked included. The rest is held
+    and may be proposed anew. Approving again by the same person for the same amount changes
+    nothing. Raises NotAllowed for one's own proposal or pay or without the role, Conflict when
+    amount, state or budget say no.
     """
-    batch = (
-        PayoutBatch.objects.select_for_update(of=("self",))
-        .select_related("project", "task")
-        .get(pk=batch.pk)
-    )
-    if batch.state == PayoutBatch.State.APPROVED:
-        return batch
-    if batch.state != PayoutBatch.State.PROPOSED:
-        raise Conflict("It was sent back; propose it anew.")
+    batch = _lock_batch(batch)
     why_not = may_decide(batch, by)
     if why_not:
-        raise NotAllowed(why_not, code="self-approval")
+        raise NotAllowed(why_not, code="may-not-approve")
+    if batch.state == PayoutBatch.State.APPROVED:
+        return _approved_before(batch, by, expected_total)
+    if batch.state != PayoutBatch.State.PROPOSED:
+        raise Conflict("It was sent back; propose it anew.")
     lines = list(batch.lines.select_related("assignment__worker").order_by("pk"))
-    chosen = {line.pk for line in lines} if line_ids is None else set(line_ids)
-    if chosen - {line.pk for line in lines}:
-        raise Invalid("A chosen line is not part of this proposal.", fields={"lines": "Unknown."})
-    paid = [
-        line for line in lines
-        if line.pk in chosen and line.decision == PayoutLine.Decision.APPROVE
-    ]  # fmt: skip
-    amount = sum((line.base + line.bonus for line in paid), Decimal(0))
+    paid, rejected, held = _sort_out(lines, line_ids)
+    amount = sum((line.base + line.bonus for line in paid), ZERO)
     if amount != expected_total:
         raise Conflict(f"The total is {amount}, not {expected_total}. Look again, then approve.")
-    _within_budget(batch, amount)
-    rejected = [
-        line for line in lines
-        if line.pk in chosen and line.decision == PayoutLine.Decision.REJECT
-    ]  # fmt: skip
-    held = [line for line in lines if line not in paid and line not in rejected]
+    if not paid and not rejected:
+        raise Invalid("Nothing is ticked.", fields={"lines": "Tick at least one line."})
+    project = _lock_project(batch.project_id)
+    _within_budget(batch, project, amount)
     _settle(batch, paid, rejected, held, by)
     batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
     batch.decided_at = timezone.now()
@@ -225,16 +203,43 @@ def approve_payout(
     return batch
 
 
-def _within_budget(batch: PayoutBatch, amount: Decimal) -> None:
-    # The rows are locked, so that two approvals cannot both fit under one budget.
-    project = Project.objects.select_for_update().get(pk=batch.project_id)
-    for holder, label in ((batch.task, "task"), (project, "project")):
+def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutBatch:
+    """A double click or a retry gets its batch; anybody else is told that they came second."""
+    paid = LedgerEntry.objects.filter(line__batch=batch).aggregate(s=Sum("amount"))["s"] or ZERO
+    if batch.decided_by_id != by.pk or paid != expected:
+        raise Conflict(f"{batch.decided_by} approved it already, for {paid}. Nothing was written.")
+    return batch
+
+
+def _sort_out(
+    lines: Sequence[PayoutLine], line_ids: Sequence[int] | None
+) -> tuple[list[PayoutLine], list[PayoutLine], list[PayoutLine]]:
+    """Lines to pay, to reject and to hold."""
+    if line_ids is None:
+        chosen = {line.pk for line in lines if line.decision != Decision.HOLD}
+    else:
+        chosen = set(line_ids)
+    if chosen - {line.pk for line in lines}:
+        raise Invalid("A chosen line is not part of this proposal.", fields={"lines": "Unknown."})
+    going = [line for line in lines if line.pk in chosen]
+    rejected = [line for line in going if line.decision == Decision.REJECT]
+    paid = [line for line in going if line.decision != Decision.REJECT]
+    return paid, rejected, [line for line in lines if line.pk not in chosen]
+
+
+def _within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None:
+    """Raise Conflict if ``amount`` does not fit; ``project`` is locked, so that no two race."""
+    if not amount:
+        return
+    task = Task.objects.get(pk=batch.task_id)
+    for holder, label in ((task, "task"), (project, "project")):
         if holder.budget is None:
             continue
-        spent = holder.ledger.aggregate(s=Sum("amount"))["s"] or Decimal(0)  # type: ignore[attr-defined]
+        spent = holder.ledger.aggregate(s=Sum("amount"))["s"] or ZERO
         if spent + amount > holder.budget:
             raise Conflict(
-                f"The {label}'s budget is {holder.budget}; {spent} is spent, {amount} is too much."
+                f"The {label}’s budget is {holder.budget}; {spent} is spent, {amount} is too much.",
+                code="over-budget",
             )
 
 
@@ -273,75 +278,67 @@ def _settle(
         )
         for line in rejected
     )
+    PayoutLine.objects.filter(
+        pk__in=[line.pk for line in paid if line.decision == Decision.HOLD]
+    ).update(decision=Decision.APPROVE)
     settled = [line.assignment_id for line in (*paid, *rejected)]
     Assignment.objects.filter(pk__in=settled).update(settled_at=now)
     PayoutLine.objects.filter(pk__in=[line.pk for line in held]).update(live=False)
 
 
 @transaction.atomic
+def reject_held_line(
+    *, by: User, line: PayoutLine, reason_code: str, reason: str
+) -> PayoutLine:
+    """Turn a held line of an open proposal into a rejection.
+
+    By its proposer or by whoever may approve it. The other way round does not exist, since it
+    would let one person pay what nobody proposed: a rejection that is not wanted is left out of
+    the approval, and may be proposed anew.
+    """
+    batch = _lock_batch(line.batch)
+    _may_touch(batch, by)
+    if batch.state != PayoutBatch.State.PROPOSED:
+        raise Conflict("This proposal is decided already.")
+    line = batch.lines.select_related("assignment__worker").get(pk=line.pk)
+    if line.decision != Decision.HOLD:
+        raise Conflict("Only a line that is held can be rejected here.")
+    name = line.assignment.worker.pseudonym
+    if Rejection.objects.filter(assignment=line.assignment_id).exists():
+        raise Conflict(f"A rejection of {name} was overturned here; it cannot be repeated.")
+    line.reason_code, line.reason = clean_reason(name, reason_code, reason)
+    line.base = line.bonus = ZERO
+    line.decision = Decision.REJECT
+    line.save(update_fields=["decision", "reason_code", "reason", "base", "bonus"])
+    record(by=by, project=batch.project, action="payout.reject_line", on=line)
+    return line
+
+
+def _may_touch(batch: PayoutBatch, by: User) -> None:
+    """Raise NotAllowed unless the person proposed the batch or may approve it."""
+    why_not = may_decide(batch, by)
+    if why_not and batch.proposed_by_id != by.pk:
+        raise NotAllowed(why_not)
+
+
+@transaction.atomic
 def send_back(*, by: User, batch: PayoutBatch, note: str) -> PayoutBatch:
-    """Return a proposal to its proposer with a note; its assignments may be proposed anew."""
-    batch = PayoutBatch.objects.select_for_update().get(pk=batch.pk)
+    """Return a proposal with a note; its assignments may be proposed anew.
+
+    By whoever may approve it, or by its proposer, who takes it back so.
+    """
+    batch = _lock_batch(batch)
+    _may_touch(batch, by)
     if batch.state == PayoutBatch.State.SENT_BACK:
         return batch
     if batch.state != PayoutBatch.State.PROPOSED:
         raise Conflict("It was approved already.")
+    note = clean_text(note, "note", 300)
+    if not note and batch.proposed_by_id != by.pk:
+        raise Invalid("The proposer is owed a note.", fields={"note": "Write a sentence."})
     batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
-    batch.decided_at, batch.decision_note = timezone.now(), note.strip()[:300]
-    batch.save()
+    batch.decided_at, batch.decision_note = timezone.now(), note
+    batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
     batch.lines.update(live=False)
     record(by=by, project=batch.project, action="payout.send_back", on=batch)
     return batch
-
-
-@transaction.atomic
-def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejection:
-    """The worker's one reply."""
-    rejection = Rejection.objects.select_for_update(of=("self",)).get(pk=rejection.pk)
-    if rejection.assignment.worker.user_id != by.pk:
-        raise NotAllowed("Only the worker concerned may reply.")
-    if rejection.replied_at:
-        raise Conflict("You have replied already; a person will read it.")
-    if not text.strip():
-        raise Invalid("The reply is empty.", fields={"reply": "Write your reply."})
-    rejection.reply, rejection.replied_at = text.strip()[:5000], timezone.now()
-    rejection.save(update_fields=["reply", "replied_at"])
-    record(
-        by=by, project=rejection.assignment.task.project, action="rejection.reply", on=rejection
-    )
-    return rejection
-
-
-@transaction.atomic
-def decide_reply(
-    *, by: User, rejection: Rejection, overturn: bool, note: str
-) -> Rejection:
-    """Answer a reply: the rejection stands, or the assignment may be proposed for pay again."""
-    rejection = (
-        Rejection.objects.select_for_update(of=("self",))
-        .select_related("assignment__task__project", "assignment__worker", "line")
-        .get(pk=rejection.pk)
-    )
-    if rejection.outcome:
-        raise Conflict("It was answered already.")
-    if not rejection.replied_at:
-        raise Conflict("The worker has not replied.")
-    if rejection.assignment.worker.user_id == by.pk:
-        raise NotAllowed("Somebody else must answer your reply.")
-    if not note.strip():
-        raise Invalid("The worker is owed an answer.", fields={"note": "Write a sentence."})
-    outcome = Rejection.Outcome.OVERTURNED if overturn else Rejection.Outcome.STANDS
-    rejection.outcome, rejection.outcome_note = outcome, note.strip()[:5000]
-    rejection.outcome_by, rejection.outcome_at = by, timezone.now()
-    rejection.save()
-    if overturn:
-        PayoutLine.objects.filter(pk=rejection.line_id).update(live=False)
-        Assignment.objects.filter(pk=rejection.assignment_id).update(settled_at=None)
-    record(
-        by=by,
-        project=rejection.assignment.task.project,
-        action="rejection.decide",
-        on=rejection,
-        outcome=str(outcome),
-    )
-    return rejection

@@ -254,8 +254,12 @@ def current_consent_text(project: Project) -> ConsentText:
 
 def current_consent(member: Membership) -> Consent | None:
     """The worker's agreement to the version in force, if they gave it and did not take it back."""
-    text = current_consent_text(member.project)
-    return member.consents.filter(text=text, withdrawn_at__isnull=True).first()
+    in_force = ConsentText.objects.filter(project=member.project_id).order_by("-number")
+    return (
+        member.consents.filter(text=in_force.values("pk")[:1], withdrawn_at__isnull=True)
+        .select_related("text")
+        .first()
+    )
 
 
 @transaction.atomic

@@ -17,6 +17,13 @@ def _truth(value: Any) -> bool:
     return value in (True, "true", "True", "on", "1", 1)
 
 
+def _storable(text: str) -> str:
+    """The text as PostgreSQL can hold it, with the line ends that a text area has."""
+    text = text.replace("\r\n", "\n").replace("\x00", "")
+    # Halves of characters cut apart have no UTF-8; a whole text passes unchanged.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 class FreeText:
     """The task type AQER scores."""
 
@@ -50,9 +57,8 @@ class FreeText:
                 f"The answer has {len(text):,} characters; {MAX_CHARACTERS:,} is the most.",
                 fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
             )
-        # PostgreSQL cannot store NUL, and no keyboard types it.
         return {
-            "text": text.replace("\x00", ""),
+            "text": _storable(text),
             "declined": _truth(raw.get("declined", False)),
             "skipped": _truth(raw.get("skipped", False)),
         }

@@ -66,9 +66,7 @@ def _may_search(folder: Path, account: Account) -> bool:
 def reachable(path: Path, account: Account) -> bool:
     """Whether the account may walk down to ``path``, judged on the folders that exist so far."""
     return not account.differs or all(
-        _may_search(folder, account)
-        for folder in (path, *path.parents)
-        if folder.is_dir()
+        _may_search(folder, account) for folder in (path, *path.parents) if folder.is_dir()
     )
 
 

@@ -101,6 +101,7 @@ class Supervisor:
     port: int = 8000
     demo: bool = True
     _kept: list[Kept] = field(default_factory=list)
+    _demo: Child | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _print_lock: threading.Lock = field(default_factory=threading.Lock)
     _closing_lines: list[str] = field(default_factory=list)
@@ -124,12 +125,13 @@ class Supervisor:
             if cluster is not None:
                 self._start_database(cluster)
             env = os.environ | ({"DATABASE_URL": cluster.url} if cluster else {})
-            if not self._prepare(env):
+            if not self._migrate(env):
                 return 0 if self._stop.is_set() else 1
             server, port = listen(self.host, self.port)
             if port != self.port:
                 self.say("devstack", f"port {self.port} is taken, using {port}")
             self._start_children(env, server)
+            self._demo = self._start_demo(env)
             self._watch(cluster, port)
             return 0
         except DevstackError as error:
@@ -163,33 +165,32 @@ class Supervisor:
         else:
             cluster.release()
 
-    def _prepare(self, env: dict[str, str]) -> bool:
-        """Migrations, then the demo data; False if one failed or a stop was asked for."""
-        if not self._step("migrate", ["migrate", "--noinput"], env, self.say):
-            return False
-        if not self.demo:
-            return True
-        from django.core.management import get_commands
-
-        if "load_demo" not in get_commands():
-            return True
-        return self._step("demo", ["load_demo"], env, self._say_and_keep)
-
-    def _step(
-        self, name: str, args: list[str], env: dict[str, str], say: Callable[[str, str], None]
-    ) -> bool:
-        step = Child(
-            name, [sys.executable, str(ROOT / "manage.py"), *args], env=env, cwd=ROOT, say=say
-        )
-        if self._stop.is_set():
-            return False
-        step.start()
-        while (status := step.poll()) is None and not self._stop.wait(TICK_SECONDS / 2):
+    def _migrate(self, env: dict[str, str]) -> bool:
+        """Bring the tables up to date; False if that failed or a stop was asked for."""
+        step = self._command("migrate", ["migrate", "--noinput"], env, self.say)
+        while (status := step.poll()) is None and not self._stop.wait(TICK_SECONDS):
             pass
         step.finish(0)
         if status not in (0, None):
-            self.say("devstack", f"{name} failed with status {status}")
+            self.say("devstack", f"the migration failed with status {status}")
         return status == 0
+
+    def _start_demo(self, env: dict[str, str]) -> Child | None:
+        """Load the demo data beside the starting processes, which its scores need."""
+        from django.core.management import get_commands
+
+        if not self.demo or "load_demo" not in get_commands():
+            return None
+        return self._command("demo", ["load_demo"], env, self._say_and_keep)
+
+    def _command(
+        self, name: str, args: list[str], env: dict[str, str], say: Callable[[str, str], None]
+    ) -> Child:
+        """A management command, started."""
+        line = [sys.executable, str(ROOT / "manage.py"), *args]
+        child = Child(name, line, env=env, cwd=ROOT, say=say)
+        child.start()
+        return child
 
     # -- children ------------------------------------------------------------------------------
 
@@ -231,6 +232,8 @@ class Supervisor:
             kept.start()
 
     def _stop_children(self) -> None:
+        if self._demo is not None:
+            self._demo.finish(0)
         for kept in self._kept:
             kept.child.request_stop()
         deadline = time.monotonic() + WEB_GRACE_SECONDS
@@ -243,7 +246,7 @@ class Supervisor:
     def _watch(self, cluster: Cluster | None, port: int) -> None:
         address = f"http://{self._reached_by()}:{port}"
         began = time.monotonic()
-        ready, probe_due, complain_due = False, 0.0, began + 20
+        ready, probe_due, complain_due = False, 0.0, began + 30
         while not self._stop.wait(TICK_SECONDS):
             if cluster is not None and not cluster.is_running():
                 self.say("devstack", "the database ended; starting it again")
@@ -254,16 +257,30 @@ class Supervisor:
             if ready or now < probe_due:
                 continue
             probe_due = now + PROBE_SECONDS
-            problem = self._probe(address)
+            problem = self._demo_problem() or self._probe(address)
             if problem is None:
                 ready = True
                 for line in self._closing_lines:
                     self.say("devstack", line)
                 self.say("devstack", f"serving at {address} (Ctrl-C stops everything)")
             elif now > complain_due:
-                complain_due = now + 20
+                complain_due = now + 30
                 self.say("devstack", f"not ready after {now - began:.0f} s: {problem}")
         self.say("devstack", "stopping")
+
+    def _demo_problem(self) -> str | None:
+        """Why the demo data keeps the stack from being ready; a failure only leaves it out."""
+        if self._demo is None:
+            return None
+        status = self._demo.poll()
+        if status is None:
+            return "the demo data is being loaded"
+        self._demo.finish(0)
+        self._demo = None
+        if status != 0:
+            self._closing_lines.clear()
+            self.say("devstack", f"the demo data was not loaded (status {status})")
+        return None
 
     def _reached_by(self) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104

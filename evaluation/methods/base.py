@@ -125,7 +125,7 @@ class Texts:
             )
         if outside is not None and outside.questions != tuple(questions):
             raise UnknownIndex("the outside answers are indexed on other questions")
-        order = np.lexsort((w, q))
+        order = _order(w, q)
         w, q, v = w[order], q[order], v[order]
         if not repeats:
             _refuse_duplicates(w, q, workers, questions)
@@ -133,7 +133,7 @@ class Texts:
             worker=w,
             question=q,
             vector=v,
-            source=order.astype(np.int64),
+            source=order,
             vectors=vectors,
             norms=_norms(vectors),
             workers=tuple(workers),
@@ -192,6 +192,14 @@ def _lookup(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
     if unknown is not None:
         raise UnknownIndex(f"{name} {unknown!r} is not among the {len(names)} known names")
     return np.array([positions[value] for value in values], dtype=np.int64)
+
+
+def _order(worker: IntArray, question: IntArray) -> IntArray:
+    """Positions sorted by question, then worker; ties as they came."""
+    step = np.diff(question)
+    if np.all((step > 0) | ((step == 0) & (np.diff(worker) >= 0))):
+        return np.arange(len(worker))
+    return np.lexsort((worker, question))
 
 
 def _refuse_duplicates(

@@ -10,6 +10,7 @@
   let ends = 0; // when the lease is over, on this page's own clock
   let moving = false;
   let touched = false;
+  let typedAt = -Infinity;
   let submitting = false;
 
   function tell(text) {
@@ -69,6 +70,7 @@
   document.addEventListener("input", (event) => {
     if (event.target !== field()) return;
     touched = true;
+    typedAt = performance.now();
     form().elements.declined.value = form().elements.skipped.value = "";
     describe();
     keep();
@@ -80,9 +82,9 @@
   // Another tab, or another device by way of the server, holds something newer.
   function adopt(item, draft, seq) {
     if (work()?.dataset.item !== item || !form()) return;
-    if (touched && document.hasFocus()) {
+    if (performance.now() - typedAt < 1500) {
       work().dataset.seq = seq;
-      keep(); // who types here has the last word
+      keep(); // who is typing has the last word
       return;
     }
     work().dataset.seq = seq;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -58,12 +59,12 @@ class Stack:
     def children(self) -> dict[str, psutil.Process]:
         """The supervised processes by what they run."""
         names = {"gunicorn": "web", "worker": "worker", "beat": "scheduler", "-D": "database"}
-        return {
-            name: child
-            for child in psutil.Process(self.process.pid).children()
-            for mark, name in names.items()
-            if mark in child.cmdline()
-        }
+        found = {}
+        for child in psutil.Process(self.process.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # dead, and not yet reaped
+                words = child.cmdline()
+                found |= {name: child for mark, name in names.items() if mark in words}
+        return found
 
 
 def status(url: str) -> int:
@@ -85,8 +86,10 @@ def test_it_serves_heals_and_ends_without_remains(home: Path) -> None:
         assert status(f"{address}/healthz") == 200
         children["database"].kill()
         until(
-            lambda: {"web", "database"} <= set(stack.children())
-            and stack.children()["database"].pid != children["database"].pid,
+            lambda: (
+                {"web", "database"} <= set(stack.children())
+                and stack.children()["database"].pid != children["database"].pid
+            ),
             20,
             "web and database to be started again",
         )

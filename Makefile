@@ -1,0 +1,88 @@
+# Every path is relative, so that a checkout below a folder with spaces in its name works too.
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench screens lock
+
+PYTHON ?=
+# The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
+TORCH_INDEX ?=
+TORCH := 2.13.0
+# More arguments for the command at hand: make test ARGS="-k aqer"
+ARGS ?=
+VPY := ./.venv/bin/python
+PIP := $(VPY) -m pip --disable-pip-version-check
+
+help:
+	@echo "make run      set up everything and serve the app with demo data (PORT=, HOST=)"
+	@echo "make test     set up everything and run the tests"
+	@echo "make check    lint, types, import contracts, migrations, container files"
+	@echo "make bench    benchmarks against named peers, into build/bench.json"
+	@echo "make screens  pictures of every page, into build/screens"
+	@echo "make lock     resolve requirements/*.in again"
+
+run: .venv/.base
+	@exec $(VPY) manage.py devstack $(if $(PORT),--port "$(PORT)") $(if $(HOST),--host "$(HOST)") $(ARGS)
+
+test: .venv/.dev
+	@exec $(VPY) -m pytest -n 2 --dist loadfile $(ARGS)
+
+check: .venv/.dev
+	$(VPY) -m ruff check .
+	$(VPY) -m ruff format --check .
+	$(VPY) -m mypy
+	$(VPY) -c "from importlinter.cli import lint_imports_command as lint; lint()"
+	$(VPY) manage.py makemigrations --check --dry-run
+	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x ./.venv/bin/docker-compose config --quiet
+	./.venv/bin/hadolint Dockerfile
+
+bench: .venv/.dev
+	@exec $(VPY) -m tests.bench $(ARGS)
+
+screens: .venv/.dev
+	@exec $(VPY) -m tests.screens $(ARGS)
+
+lock: .venv/.dev
+	@mkdir -p build
+	@echo "torch==$(TORCH)" > build/torch.txt
+	@for name in base dev; do \
+	  echo "resolving requirements/$$name.in"; \
+	  (cd requirements && CUSTOM_COMPILE_COMMAND="make lock" ../.venv/bin/python -m piptools compile \
+	    --quiet --generate-hashes --no-allow-unsafe --unsafe-package torch --strip-extras \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	    -c ../build/torch.txt $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") \
+	    -o "$$name.lock" "$$name.in") || exit 1; \
+	  if grep -qE '^(nvidia|triton)' "requirements/$$name.lock"; then \
+	    echo "requirements/$$name.lock names CUDA packages: say make lock TORCH_INDEX=<index of the CPU build>" >&2; \
+	    exit 1; \
+	  fi; \
+	done
+
+# -- the virtual environment; each stamp stands for one finished step --------------------------
+
+.venv/bin/python:
+	@for candidate in $(if $(PYTHON),"$(PYTHON)") python3.11 python3.12 python3.13 python3 python; do \
+	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "making .venv with $$("$$candidate" -V)"; \
+	    "$$candidate" -m venv --clear .venv && exit 0; \
+	    rm -rf .venv; exit 1; \
+	  fi; \
+	done; \
+	echo "crowdqc needs Python 3.11 or later with its venv module: install it, or name one with PYTHON=/path/to/python3.11." >&2; \
+	exit 1
+
+# Alone and first: what follows needs it, and must not choose another build of it.
+.venv/.torch: | .venv/bin/python
+	@echo "installing torch $(TORCH)"
+	@$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url "$(TORCH_INDEX)") "torch==$(TORCH)"
+	@touch .venv/.torch
+
+.venv/.base: requirements/base.lock .venv/.torch
+	@echo "installing requirements/base.lock"
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/base.lock
+	@$(PIP) check
+	@touch .venv/.base
+
+.venv/.dev: requirements/dev.lock .venv/.base
+	@echo "installing requirements/dev.lock"
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.lock
+	@$(PIP) check
+	@touch .venv/.dev

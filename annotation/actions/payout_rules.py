@@ -1,0 +1,172 @@
+"""Who may decide about money, and what a line of a proposal must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation.models import (
+    Assignment,
+    Membership,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Rejection,
+    Role,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+CENT = Decimal("0.01")
+MOST = Decimal(100_000)
+MIN_REASON, MAX_REASON = 20, 5000
+REASONS = {
+    "no_answer": "The answers do not answer the questions",
+    "not_followed": "The instructions were not followed",
+    "not_own": "The answers are not in the worker’s own words",
+    "other": "Another reason, written below",
+}
+Decision = PayoutLine.Decision
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is proposed for one assignment; ``base`` None means the pay of its version."""
+
+    assignment_id: int
+    decision: str = Decision.APPROVE
+    base: Decimal | None = None
+    bonus: Decimal = Decimal("0.00")
+    reason_code: str = ""
+    reason: str = ""
+
+
+def why_not_decide_in(project: Project, by: User) -> str:
+    """Why this person approves nothing in the project; empty when they may.
+
+    Managers approve; so does the owner while the project is set to single approval.
+    """
+    if project.single_approval and project.owner_id == by.pk:
+        return ""
+    manages = Membership.objects.filter(
+        project=project, user=by, role=Role.MANAGER, removed_at__isnull=True
+    )
+    return "" if manages.exists() else "Only a manager of this project may decide this."
+
+
+def may_decide(batch: PayoutBatch, by: User) -> str:
+    """Why this person may not approve the batch; empty when they may. The one place for it."""
+    if batch.proposed_by_id == by.pk and not batch.project.single_approval:
+        return "You proposed it; somebody else must approve it."
+    if batch.lines.filter(assignment__worker__user=by).exists():
+        return "It is about work of yours; somebody else must approve it."
+    return why_not_decide_in(batch.project, by)
+
+
+def require_decider(project: Project, by: User) -> None:
+    """Raise NotAllowed unless the person may decide about money in the project."""
+    why_not = why_not_decide_in(project, by)
+    if why_not:
+        raise NotAllowed(why_not)
+
+
+def require_proposer(project: Project, by: User) -> None:
+    """Raise NotAllowed unless the person is requester or manager of the project."""
+    if not Membership.objects.filter(
+        project=project,
+        user=by,
+        role__in=(Role.REQUESTER, Role.MANAGER),
+        removed_at__isnull=True,
+    ).exists():
+        raise NotAllowed("This needs the role of requester or manager in this project.")
+
+
+def roles_of(project: Project, person: User) -> list[str]:
+    """What the person is in the project now."""
+    rows = Membership.objects.filter(project=project, user=person, removed_at__isnull=True)
+    return sorted(rows.exclude(role=Role.WORKER).values_list("role", flat=True))
+
+
+def clean_amount(value: Decimal, name: str) -> Decimal:
+    """An amount of 0 or more in whole cents, or Invalid naming the field."""
+    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
+        raise Invalid(f"{name} is not an amount.", fields={name: "0 or more, two decimals."})
+    return value.quantize(CENT)
+
+
+def clean_text(text: str, name: str, most: int) -> str:
+    """A text that fits, or Invalid: nothing that somebody wrote is cut silently."""
+    text = text.replace("\x00", "").strip()
+    if len(text) > most:
+        raise Invalid(f"{name} is too long.", fields={name: f"{most:,} characters at most."})
+    return text
+
+
+def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
+    """Code and text of a rejection, or Invalid; ``name`` is the worker's pseudonym."""
+    if code not in REASONS:
+        raise Invalid(f"{name}: choose a reason.", fields={"reason_code": "Choose one."})
+    text = clean_text(text, "reason", MAX_REASON)
+    if len(text) < MIN_REASON:
+        raise Invalid(
+            f"{name}: the reason is read by the worker; write a full sentence.",
+            fields={"reason": f"At least {MIN_REASON} characters."},
+        )
+    return code, text
+
+
+def build_line(batch: PayoutBatch, assignment: Assignment, line: Line) -> PayoutLine:
+    """The checked row of one proposed line."""
+    name = assignment.worker.pseudonym
+    if line.decision not in Decision.values:
+        raise Invalid(f"{name}: there is no such decision.", fields={"decision": "Choose one."})
+    if line.decision == Decision.REJECT:
+        code, text = clean_reason(name, line.reason_code, line.reason)
+        return PayoutLine(
+            batch=batch, assignment=assignment, decision=line.decision,
+            base=Decimal(0), bonus=Decimal(0), reason_code=code, reason=text,
+        )  # fmt: skip
+    base = assignment.pay if line.base is None else clean_amount(line.base, "base")
+    if base > assignment.pay:
+        raise Invalid(
+            f"{name}: {base} is more than the agreed {assignment.pay}; put the rest in the bonus.",
+            fields={"base": f"{assignment.pay} at most."},
+        )
+    return PayoutLine(
+        batch=batch,
+        assignment=assignment,
+        decision=line.decision,
+        base=base,
+        bonus=clean_amount(line.bonus, "bonus"),
+        reason=clean_text(line.reason, "reason", MAX_REASON),
+    )
+
+
+def check_proposable(lines: Sequence[Line], rows: dict[int, Assignment]) -> None:
+    """Raise unless every line names a submitted assignment that nothing else decides about."""
+    for line in lines:
+        row = rows.get(line.assignment_id)
+        if row is None:
+            raise Invalid(
+                f"Assignment {line.assignment_id} is not one of this task.",
+                fields={"lines": str(line.assignment_id)},
+            )
+        if row.state != AssignmentState.SUBMITTED:
+            raise Conflict(f"{row.worker.pseudonym} has not submitted assignment {row.pk}.")
+        if row.settled_at:
+            raise Conflict(f"Assignment {row.pk} of {row.worker.pseudonym} is settled already.")
+    busy = PayoutLine.objects.filter(assignment__in=rows, live=True).select_related("batch").first()
+    if busy:
+        raise Conflict(
+            f"Assignment {busy.assignment_id} is in proposal {busy.batch.number} already."
+        )
+    rejected = [line.assignment_id for line in lines if line.decision == Decision.REJECT]
+    before = Rejection.objects.filter(assignment__in=rejected).first()
+    if before:
+        raise Conflict(
+            f"The rejection of assignment {before.assignment_id} was overturned; "
+            "it cannot be rejected a second time. Approve or hold it.",
+            code="rejected-before",
+        )

@@ -1,0 +1,153 @@
+"""The API's page: its schema as a reference to read, made on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+VERBS = ("get", "post", "put", "patch", "delete")
+SECTIONS = {
+    "token": "Sign in",
+    "projects": "Projects",
+    "tasks": "Tasks, questions and answers",
+    "answers": "One answer",
+    "runs": "Runs and scores",
+    "work": "Working",
+}
+WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "object",
+}
+FORMATS = {"date-time": "time", "uuid": "UUID", "decimal": "amount, as text"}
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a body: its name (``a.b`` within a.), its type in words, a note."""
+
+    name: str
+    type: str
+    note: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One verb at one address."""
+
+    verb: str
+    path: str
+    summary: str
+    description: str
+    query: list[Field]
+    body: list[Field]
+    status: str
+    answer: list[Field]
+    listed: bool
+
+    @property
+    def anchor(self) -> str:
+        plain = self.path.strip("/").replace("/", "-").replace("{", "").replace("}", "")
+        return f"{self.verb.lower()}-{plain}"
+
+
+class Reader:
+    """Walks an OpenAPI schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def resolved(self, node: Schema) -> dict[str, Any]:
+        """The node with its references followed."""
+        node = dict(node)
+        for part in (node, *node.pop("allOf", []), *node.pop("oneOf", [])[:1]):
+            if "$ref" in part:
+                name = part["$ref"].rsplit("/", 1)[1]
+                inner = self.resolved(self.schema["components"]["schemas"][name])
+                node = {**inner, **{k: v for k, v in node.items() if k != "$ref"}}
+        return node
+
+    def type_of(self, node: Schema) -> str:
+        node = self.resolved(node)
+        if "enum" in node:
+            return " | ".join(str(value) for value in node["enum"] if value not in ("", None))
+        if node.get("type") == "array":
+            return f"list of {self.type_of(node['items'])}"
+        word = FORMATS.get(node.get("format", ""), WORDS.get(node.get("type", ""), "anything"))
+        return f"{word} or null" if node.get("nullable") else word
+
+    def fields(self, node: Schema, before: str = "") -> Iterator[Field]:
+        """The fields of an object, those of inner objects after their own."""
+        node = self.resolved(node)
+        required = node.get("required", [])
+        for name, inner in node.get("properties", {}).items():
+            full = self.resolved(inner)
+            note = " ".join(str(full.get("description", "")).split())
+            if "enum" in full:  # its values say it
+                note = str(inner.get("description", "")).split("\n")[0].strip("* ")
+                note = "" if note.startswith("`") else note
+            yield Field(f"{before}{name}", self.type_of(inner), note, name in required)
+            deeper = self.resolved(full["items"]) if full.get("type") == "array" else full
+            if "properties" in deeper:
+                mark = "[]." if full.get("type") == "array" else "."
+                yield from self.fields(deeper, f"{before}{name}{mark}")
+
+    def endpoint(self, path: str, verb: str, about: Schema) -> Endpoint:
+        content = about.get("requestBody", {}).get("content", {}).get("application/json", {})
+        status = next((code for code in about["responses"] if code != "default"), "")
+        answer = about["responses"].get(status, {}).get("content", {})
+        told = self.resolved(answer.get("application/json", {}).get("schema", {}))
+        rows = told.get("properties", {}).get("results") if "next" in str(told) else None
+        listed = bool(rows) or told.get("type") == "array"
+        shown = self.resolved(rows or told)
+        return Endpoint(
+            verb=verb.upper(),
+            path=path,
+            summary=about.get("summary", ""),
+            description=about.get("description", ""),
+            query=[
+                Field(p["name"], self.type_of(p["schema"]), p.get("description", ""),
+                      p.get("required", False))
+                for p in about.get("parameters", [])
+                if p["in"] == "query"
+            ],
+            body=list(self.fields(content.get("schema", {}))),
+            status=status,
+            answer=list(self.fields(shown["items"] if listed else shown)),
+            listed=listed,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def sections() -> list[tuple[str, str, list[Endpoint]]]:
+    """(slug, title, endpoints) in the order of SECTIONS; the schema is the same until a restart."""
+    from drf_spectacular.generators import SchemaGenerator
+
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    reader = Reader(schema)
+    found: dict[str, list[Endpoint]] = {slug: [] for slug in SECTIONS}
+    for path, verbs in schema["paths"].items():
+        slug = path.split("/")[2]
+        if slug == "schema":
+            continue
+        found.setdefault(slug, []).extend(
+            reader.endpoint(path, verb, verbs[verb]) for verb in VERBS if verb in verbs
+        )
+    return [(slug, SECTIONS.get(slug, slug), rows) for slug, rows in found.items() if rows]
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Every address with what it takes and what it gives."""
+    context = {"sections": sections(), "origin": request.build_absolute_uri("/").rstrip("/")}
+    return render(request, "annotation/api/docs.html", context)

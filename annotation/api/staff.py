@@ -1,0 +1,197 @@
+"""Endpoints for people who run a project: projects, tasks, items, answers, assignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.access import get_access, get_task_by_id
+from annotation.actions import answers, people, tasks
+from annotation.actions.imports import import_rows
+from annotation.models import Answer, Role
+from annotation.selectors import api as selectors
+from crowdqc.api import Listing, read
+from crowdqc.errors import Invalid, Missing
+
+from .bodies import CountsIn, DraftIn, MoveIn, ProjectIn, RowsIn, TaskIn
+from .serializers import (
+    AnswerOut,
+    AssignmentOut,
+    Imported,
+    ItemOut,
+    ProjectOut,
+    TaskOut,
+)
+
+CREATED = status.HTTP_201_CREATED
+ALL_OR_NONE = "All rows are taken or none; a refusal lists every bad row in `rows`."
+
+
+class Projects(Listing):
+    @extend_schema(responses=ProjectOut(many=True), summary="My projects")
+    def get(self, request: Request) -> Response:
+        return self.page(selectors.projects_of(request.user), ProjectOut)
+
+    @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Begin a project")
+    def post(self, request: Request) -> Response:
+        project = people.create_project(by=request.user, **read(ProjectIn, request))
+        return Response(ProjectOut(_mine(request, project.pk)).data, status=CREATED)
+
+
+def _mine(request: Request, project_id: int) -> Any:
+    """A project of one's own with ``roles_here``."""
+    return selectors.projects_of(request.user).get(pk=project_id)
+
+
+class ProjectDetail(APIView):
+    @extend_schema(responses=ProjectOut, summary="One project")
+    def get(self, request: Request, project_id: int) -> Response:
+        get_access(request, project_id, *Role.values)
+        return Response(ProjectOut(_mine(request, project_id)).data)
+
+
+class ProjectTasks(Listing):
+    @extend_schema(responses=TaskOut(many=True), summary="Tasks of a project")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return self.page(selectors.tasks_of(access.project), TaskOut)
+
+    @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Begin a task")
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        task = tasks.create_task(
+            by=access.user, project=access.project, **read(TaskIn, request)
+        )
+        return Response(TaskOut(task).data, status=CREATED)
+
+
+def _task(request: Request, task_id: int) -> Response:
+    return Response(TaskOut(get_task_by_id(request, task_id)[1]).data)
+
+
+class TaskDetail(APIView):
+    @extend_schema(responses=TaskOut, summary="One task")
+    def get(self, request: Request, task_id: int) -> Response:
+        return _task(request, task_id)
+
+    @extend_schema(request=DraftIn, responses=TaskOut, summary="Change the draft")
+    def patch(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        tasks.edit_draft(by=access.user, task=task, fields=read(DraftIn, request))
+        return _task(request, task_id)
+
+
+class TaskPublish(APIView):
+    @extend_schema(request=None, responses=TaskOut, summary="Publish the draft")
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        tasks.publish(by=access.user, task=task)
+        return _task(request, task_id)
+
+
+class TaskMove(APIView):
+    @extend_schema(request=MoveIn, responses=TaskOut, summary="Pause, resume, close or reopen")
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        tasks.move(by=access.user, task=task, **read(MoveIn, request))
+        return _task(request, task_id)
+
+
+def _import(request: Request, task_id: int, kind: str) -> Response:
+    """Check all rows, then write all or none of them."""
+    access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+    rows: list[dict[str, Any]] = read(RowsIn, request)["rows"]
+    new = import_rows(by=access.user, task=task, kind=kind, rows=rows, name="API")
+    return Response({"rows": len(rows), "new": new}, status=CREATED)
+
+
+class TaskItems(Listing):
+    @extend_schema(
+        responses=ItemOut(many=True), summary="Questions of a task",
+        description="Those of every version; `since` and `until` say which show them.",
+    )  # fmt: skip
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        return self.page(selectors.items_of(task), ItemOut)
+
+    @extend_schema(
+        request=RowsIn, responses={201: Imported}, summary="Add questions to the draft",
+        description=f"Rows of `item_id`, `question`, `context`, `topic`. {ALL_OR_NONE}",
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        return _import(request, task_id, "items")
+
+
+class TaskAnswers(Listing):
+    @extend_schema(
+        responses=AnswerOut(many=True),
+        parameters=[OpenApiParameter("author", str, enum=["worker", "system"])],
+        summary="Answers of a task",
+    )
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        author = request.query_params.get("author", "")
+        if author not in ("", "worker", "system"):
+            raise Invalid("There is no such author.", fields={"author": "worker or system"})
+        return self.page(selectors.answers_of(task, author=author), AnswerOut)
+
+    @extend_schema(
+        request=RowsIn, responses={201: Imported}, summary="Add answers collected elsewhere",
+        description=f"Rows of `item_id`, `worker_id`, `answer`, `submitted_at`. {ALL_OR_NONE}",
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        return _import(request, task_id, "answers")
+
+
+class TaskSystemAnswers(APIView):
+    @extend_schema(
+        request=RowsIn, responses={201: Imported}, summary="Add answers of language models",
+        description=(
+            "Rows of `item_id`, `system`, `prompt_strategy`, `answer`, and `replicate` where a "
+            f"system answered more than once. {ALL_OR_NONE}"
+        ),
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        return _import(request, task_id, "system_answers")
+
+
+def _answer(request: Request, answer_id: int) -> Answer:
+    """An answer, under the rules of its project; an outsider cannot tell it from none."""
+    missing = Missing("There is no such answer.")
+    found = selectors.answer(answer_id)
+    if found is None:
+        raise missing
+    try:
+        get_access(request, found.item.task.project_id)
+    except Missing:
+        raise missing from None
+    return found
+
+
+class AnswerDetail(APIView):
+    @extend_schema(responses=AnswerOut, summary="One answer")
+    def get(self, request: Request, answer_id: int) -> Response:
+        return Response(AnswerOut(_answer(request, answer_id)).data)
+
+    @extend_schema(
+        request=CountsIn, responses=AnswerOut, summary="Let an answer count or not",
+        description="One that does not count reopens its slot. Its pay is another decision.",
+    )  # fmt: skip
+    def patch(self, request: Request, answer_id: int) -> Response:
+        found = _answer(request, answer_id)
+        answers.set_counts(by=request.user, answer=found, **read(CountsIn, request))
+        return self.get(request, answer_id)
+
+
+class TaskAssignments(Listing):
+    @extend_schema(responses=AssignmentOut(many=True), summary="Assignments of a task")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        return self.page(selectors.assignments_of(task), AssignmentOut)
+
+

@@ -1,0 +1,44 @@
+"""The API's entry: a token for name and password, few times a minute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.actions import tokens
+from crowdqc.api import PerAddress, PerName, read
+
+from .bodies import SignIn
+from .serializers import TokenOut
+
+
+class Token(APIView):
+    def get_authenticators(self) -> list[Any]:
+        # Whoever signs in is nobody yet: neither a stale token nor a session counts here.
+        signs_in = self.request is not None and self.request.method == "POST"
+        return [] if signs_in else super().get_authenticators()
+
+    def get_permissions(self) -> list[Any]:
+        return [AllowAny()] if self.request.method == "POST" else [IsAuthenticated()]
+
+    def get_throttles(self) -> list[Any]:
+        return [PerAddress(), PerName()] if self.request.method == "POST" else []
+
+    @extend_schema(
+        request=SignIn, responses=TokenOut, auth=[], summary="Get my token",
+        description="Send it as `Authorization: Token …`. Name and password are taken 10 times a "
+        "minute for one name and 30 times from one address.",
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        return Response({"token": tokens.sign_in(**read(SignIn, request))})
+
+    @extend_schema(responses={204: None}, summary="End my token")
+    def delete(self, request: Request) -> Response:
+        tokens.take_back(by=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

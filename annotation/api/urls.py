@@ -1,0 +1,63 @@
+"""Addresses of the API, its schema and its page."""
+
+from django.urls import path
+from django.views.decorators.cache import cache_page
+from drf_spectacular.views import SpectacularAPIView
+
+from . import docs, exports, staff, token, work
+
+SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
+
+urlpatterns = [
+    path(
+        "schema/",
+        cache_page(SCHEMA_SECONDS)(SpectacularAPIView.as_view()),
+        name="api_schema",
+    ),
+    path("", docs.page, name="api_docs"),
+    path("token/", token.Token.as_view(), name="api_token"),
+    path("projects/", staff.Projects.as_view(), name="api_projects"),
+    path("projects/<int:project_id>/", staff.ProjectDetail.as_view(), name="api_project"),
+    path("projects/<int:project_id>/tasks/", staff.ProjectTasks.as_view(), name="api_tasks"),
+    path("tasks/<int:task_id>/", staff.TaskDetail.as_view(), name="api_task"),
+    path("tasks/<int:task_id>/publish/", staff.TaskPublish.as_view(), name="api_task_publish"),
+    path("tasks/<int:task_id>/move/", staff.TaskMove.as_view(), name="api_task_move"),
+    path("tasks/<int:task_id>/items/", staff.TaskItems.as_view(), name="api_items"),
+    path("tasks/<int:task_id>/answers/", staff.TaskAnswers.as_view(), name="api_answers"),
+    path(
+        "tasks/<int:task_id>/system-answers/",
+        staff.TaskSystemAnswers.as_view(),
+        name="api_system_answers",
+    ),
+    path(
+        "tasks/<int:task_id>/assignments/", staff.TaskAssignments.as_view(), name="api_assignments"
+    ),
+    path(
+        "tasks/<int:task_id>/export/<slug:what>.<slug:form>",
+        exports.TaskExport.as_view(),
+        name="api_export",
+    ),
+    path("answers/<int:answer_id>/", staff.AnswerDetail.as_view(), name="api_answer"),
+    path("work/join/", work.Join.as_view(), name="api_join"),
+    path("work/tasks/", work.OpenTasks.as_view(), name="api_open_tasks"),
+    path("work/tasks/<int:task_id>/claim/", work.Claim.as_view(), name="api_claim"),
+    path(
+        "work/projects/<int:project_id>/consent/", work.WorkConsent.as_view(), name="api_consent"
+    ),
+    path("work/assignments/", work.OwnAssignments.as_view(), name="api_own_assignments"),
+    path(
+        "work/assignments/<int:assignment_id>/", work.OwnAssignment.as_view(), name="api_assignment"
+    ),
+    *(
+        path(f"work/assignments/<int:assignment_id>/{part}/", view.as_view(), name=f"api_{name}")
+        for part, view, name in (
+            ("questions/<int:position>", work.ShowQuestion, "question"),
+            ("drafts/<int:item_id>", work.Draft, "draft"),
+            ("submit", work.Submit, "submit"),
+            ("extend", work.Extend, "extend"),
+            ("return", work.GiveBack, "return"),
+            ("streams", work.Streams, "streams"),
+            ("events", work.Events, "events"),
+        )
+    ),
+]

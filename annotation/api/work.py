@@ -1,0 +1,255 @@
+"""Endpoints for workers: what is open, agree, claim, read, draft, log, submit, return.
+
+A worker reaches their own assignments and nothing of anybody else's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.access import get_access, get_own_assignment, get_task_by_id
+from annotation.actions import answers, assignments, events, people
+from annotation.models import Assignment, Membership, Role
+from annotation.selectors import api as selectors
+from annotation.selectors import work
+from crowdqc.api import Listing, read
+from crowdqc.errors import Invalid, Missing, NotAllowed
+
+from .bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
+from .serializers import (
+    Acknowledged,
+    ConsentOut,
+    DraftOut,
+    JoinedOut,
+    OfferOut,
+    OwnAssignmentOut,
+    OwnRowOut,
+)
+
+
+def shown(assignment: Assignment) -> dict[str, Any]:
+    """An assignment as its worker may see it: what may not be read (any more) is null."""
+    states: dict[int, str] = {}
+    entries = []
+    for step in work.steps(assignment):
+        entry, item = step.entry, step.entry.item
+        if item.group_id not in states:
+            states[item.group_id] = work.passage_state(assignment, item.group)
+        state = states[item.group_id]
+        entries.append(
+            {
+                "item": item.pk,
+                "item_id": item.key,
+                "position": entry.position,
+                "question": None if state == "first" else item.question,
+                "passage": state,
+                "context": item.group.passage if state in ("open", "first") else None,
+                "settings": {**assignment.version.settings, **item.settings},
+                "draft": entry.draft,
+                "draft_seq": entry.draft_seq,
+            }
+        )
+    version = assignment.version
+    return {
+        "id": assignment.pk,
+        "task": assignment.task_id,
+        "version": version.number,
+        "state": assignment.state,
+        "title": version.title,
+        "instructions": version.instructions,
+        "pay": assignment.pay,
+        "currency": assignment.task.project.currency,
+        "expires_at": assignment.expires_at,
+        "seconds_left": work.seconds_left(assignment),
+        "seconds_to_wait": work.seconds_to_wait(assignment),
+        "entries": entries,
+    }
+
+
+def respond(assignment: Assignment) -> Response:
+    return Response(OwnAssignmentOut(shown(assignment)).data)
+
+
+def _agreed(assignment: Assignment) -> None:
+    """Questions are shown under an agreement only, as on the pages."""
+    if work.is_open(assignment) and people.current_consent(assignment.worker) is None:
+        raise NotAllowed(
+            "Please read and answer the question about recording first.", code="no-consent"
+        )
+
+
+class OpenTasks(APIView):
+    @extend_schema(responses=OfferOut(many=True), summary="Tasks I can work on")
+    def get(self, request: Request) -> Response:
+        members = work.memberships_with_consent(request.user)  # type: ignore[arg-type]
+        return Response(OfferOut(work.offers(members), many=True).data)
+
+
+class Join(APIView):
+    @extend_schema(request=JoinIn, responses=JoinedOut, summary="Join a project by invitation")
+    def post(self, request: Request) -> Response:
+        member = people.accept_invitation(by=request.user, **read(JoinIn, request))
+        return Response(JoinedOut(member).data)
+
+
+class WorkConsent(APIView):
+    """The question about recording, per project."""
+
+    @extend_schema(responses=ConsentOut, summary="The consent text in force")
+    def get(self, request: Request, project_id: int) -> Response:
+        member = self._member(request, project_id)
+        text = people.current_consent_text(member.project)
+        agreed = people.current_consent(member) is not None
+        return Response(
+            {
+                "number": text.number,
+                "text": text.text,
+                "retention_days": text.retention_days,
+                "agreed": agreed,
+            }
+        )
+
+    @extend_schema(request=ConsentIn, responses=ConsentOut, summary="Agree")
+    def post(self, request: Request, project_id: int) -> Response:
+        member = self._member(request, project_id)
+        body = read(ConsentIn, request)
+        text = member.project.consent_texts.filter(number=body["number"]).first()
+        if text is None:
+            raise Missing("There is no such version of the text.")
+        people.give_consent(by=request.user, member=member, text=text, agreed=body["agreed"])
+        return self.get(request, project_id)
+
+    @extend_schema(responses=ConsentOut, summary="Take the agreement back")
+    def delete(self, request: Request, project_id: int) -> Response:
+        people.withdraw_consent(by=request.user, member=self._member(request, project_id))
+        return self.get(request, project_id)
+
+    def _member(self, request: Request, project_id: int) -> Membership:
+        access = get_access(request, project_id, Role.WORKER)
+        return selectors.worker_of(access.project, request.user)
+
+
+class Claim(APIView):
+    @extend_schema(
+        request=None, responses=OwnAssignmentOut,
+        summary="Take an assignment; one in work is given back as it is",
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.WORKER)
+        member = selectors.worker_of(access.project, request.user)
+        found = assignments.claim(by=access.user, task=task, worker=member, source="api")
+        found = get_own_assignment(request, found.pk)
+        return respond(assignments.open_assignment(by=access.user, assignment=found))
+
+
+class OwnAssignments(Listing):
+    @extend_schema(responses=OwnRowOut(many=True), summary="My assignments")
+    def get(self, request: Request) -> Response:
+        return self.page(selectors.own_assignments(request.user), OwnRowOut)
+
+
+class OwnAssignment(APIView):
+    @extend_schema(responses=OwnAssignmentOut, summary="One of my assignments")
+    def get(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        _agreed(found)
+        return respond(found)
+
+
+class ShowQuestion(APIView):
+    @extend_schema(
+        request=None, responses=OwnAssignmentOut, summary="Go on to a question",
+        description="With “no look back” its passage ends here, and its questions appear.",
+    )  # fmt: skip
+    def post(self, request: Request, assignment_id: int, position: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        _agreed(found)
+        assignments.show_item(by=request.user, assignment=found, position=position)
+        return respond(found)
+
+
+class Draft(APIView):
+    @extend_schema(
+        request=DraftSave, responses=DraftOut, summary="Keep a draft",
+        description="The answer holds what is kept, which may be newer than what was sent.",
+    )  # fmt: skip
+    def put(self, request: Request, assignment_id: int, item_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        body = read(DraftSave, request)
+        entry = assignments.save_draft(
+            by=request.user, assignment=found, item_id=item_id, **body
+        )
+        return Response({"draft": entry.draft, "seq": entry.draft_seq})
+
+
+class Submit(APIView):
+    @extend_schema(
+        request=SubmitIn, responses=OwnAssignmentOut, summary="Submit, once",
+        description="Under the same key again it changes nothing and gives the same answer.",
+    )  # fmt: skip
+    def post(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        body = read(SubmitIn, request)
+        given: dict[str, dict[str, Any]] = body.get("answers", {})
+        known = {str(pk) for pk in found.entries.values_list("item_id", flat=True)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise Invalid(
+                f"{unknown[0]} is not a question of this assignment.",
+                fields={f"answers.{key}": "Not in this assignment." for key in unknown},
+            )
+        done = answers.submit(
+            by=request.user,
+            assignment=found,
+            key=body["key"],
+            drafts={int(key): value for key, value in given.items()},
+        )
+        return respond(done)
+
+
+class Extend(APIView):
+    @extend_schema(request=None, responses=OwnAssignmentOut, summary="More time")
+    def post(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        return respond(assignments.extend(by=request.user, assignment=found))
+
+
+class GiveBack(APIView):
+    @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
+    def post(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        return Response(OwnRowOut(assignments.give_back(by=request.user, assignment=found)).data)
+
+
+class Streams(APIView):
+    @extend_schema(
+        request=StreamIn, responses={200: Acknowledged}, summary="Begin an event stream"
+    )
+    def post(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        stream = events.open_stream(by=request.user, assignment=found, **read(StreamIn, request))
+        return Response({"next": stream.next_seq}, status=status.HTTP_200_OK)
+
+
+class Events(APIView):
+    @extend_schema(
+        request=EventsIn, responses={200: Acknowledged}, summary="Send a batch of events",
+        description="Events that are stored already are passed over; a gap is refused (409).",
+    )  # fmt: skip
+    def post(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        body = read(EventsIn, request)
+        expected = events.append(
+            by=request.user,
+            assignment=found,
+            stream_key=body["stream"],
+            first_seq=body["first_seq"],
+            events=body["events"],
+        )
+        return Response({"next": expected})

@@ -1,0 +1,99 @@
+"""Rows as CSV or JSONL, line by line, and as files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crowdqc.cells import protected
+from crowdqc.errors import Conflict, Invalid
+
+FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def check_format(form: str) -> None:
+    """Raise Invalid where there is no such format."""
+    if form not in FORMATS:
+        raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
+
+
+def lines(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str
+) -> Iterator[str]:
+    """The file, line by line; JSONL is exact, in CSV what looks like a formula is quoted."""
+    check_format(form)
+    if form == "jsonl":
+        for row in rows:
+            yield json.dumps({name: row[name] for name in columns}, ensure_ascii=False) + "\n"
+        return
+    writer = csv.writer(_Echo())
+    yield writer.writerow(columns)
+    for row in rows:
+        yield writer.writerow([_cell(row[name]) for name in columns])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return protected(value)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written: how many rows it holds and its SHA-256."""
+
+    rows: int
+    sha256: str
+
+
+def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written:
+    """Write ``parts`` to a temporary file beside ``path`` and rename it there at the end.
+
+    Whatever goes wrong before, ``path`` stays as it was. ``head`` parts are no rows. Raises
+    Conflict where the folder cannot be written to.
+    """
+    digest, count = hashlib.sha256(), -head
+    try:
+        handle = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed below, renamed in between
+            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
+        )
+    except OSError as error:
+        raise Conflict(f"{path.parent} cannot be written to: {error.strerror}.") from error
+    try:
+        with handle:
+            for part in parts:
+                data = part.encode() if isinstance(part, str) else part
+                digest.update(data)
+                handle.write(data)
+                count += 1
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(handle.name, 0o644 & ~_umask())
+        Path(handle.name).replace(path)
+    except BaseException as error:
+        Path(handle.name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise Conflict(f"{path} cannot be written: {error.strerror}.") from error
+        raise
+    return Written(max(count, 0), digest.hexdigest())
+
+
+def _umask() -> int:
+    """The process's mask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

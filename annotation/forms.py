@@ -1,0 +1,122 @@
+"""What people fill in about themselves and about projects; the actions decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+
+from annotation.models import Role
+from crowdqc.errors import DomainError
+
+CURRENCIES = [
+    (code, code) for code in ("EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "JPY", "AUD")
+]
+
+
+def add_errors(form: forms.BaseForm, error: DomainError) -> None:
+    """Show a domain error beside the fields it names; the rest stands above the form."""
+    named = False
+    for name, text in error.fields.items():
+        if name in form.fields:
+            form.add_error(name, text)
+            named = True
+    if not named:
+        form.add_error(None, error.message)
+
+
+class SignInForm(AuthenticationForm):
+    """Username or e-mail address, and password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "Username or e-mail address"
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        return name.lower() if "@" in name else name
+
+
+class SignUpForm(forms.Form):
+    username = forms.CharField(
+        label="Username or e-mail address",
+        max_length=150,
+        help_text="An address lets you get a new password; a username is enough.",
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    display_name = forms.CharField(
+        label="Your name",
+        max_length=80,
+        help_text="Seen by the team of a project. As a worker you are seen under a pseudonym.",
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        help_text="At least 8 characters.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+
+class ProjectForm(forms.Form):
+    name = forms.CharField(max_length=120)
+    currency = forms.ChoiceField(
+        choices=CURRENCIES, help_text="Of pay and budget. It stays as it is afterwards."
+    )
+    also_manager = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="I also review answers and approve what is paid",
+        help_text="Nobody approves their own proposal; invite a second manager for that.",
+    )
+
+
+class InvitationForm(forms.Form):
+    role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
+    max_uses = forms.IntegerField(
+        label="For how many people", initial=1, min_value=1, max_value=10_000
+    )
+    days = forms.IntegerField(label="Open for", initial=14, min_value=1, max_value=365)
+    note = forms.CharField(
+        required=False, max_length=120, help_text="For yourself: whom or where you send it."
+    )
+
+
+class ProjectSettingsForm(forms.Form):
+    name = forms.CharField(max_length=120)
+    budget = forms.DecimalField(
+        required=False, min_value=0, max_digits=12, decimal_places=2,
+        help_text="What the project may cost in all. Empty: no budget is set.",
+    )  # fmt: skip
+    hourly_floor = forms.DecimalField(
+        required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
+        help_text="Pages warn where a task pays less than this an hour.",
+    )  # fmt: skip
+    single_approval = forms.BooleanField(
+        required=False,
+        label="One person may both propose and approve a payout",
+        help_text="For a project with one manager. The audit log records each such approval.",
+    )
+
+
+class ConsentForm(forms.Form):
+    text = forms.CharField(
+        label="Text", max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
+    )
+    retention_days = forms.IntegerField(
+        label="Keep the log for", min_value=1, max_value=3650,
+        help_text="After this the interaction log of an assignment may be erased.",
+    )  # fmt: skip
+
+
+class TaskForm(forms.Form):
+    title = forms.CharField(max_length=160)
+    type = forms.ChoiceField()
+
+    def __init__(self, *args: Any, types: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["type"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101
+        field.choices = list(types.items())

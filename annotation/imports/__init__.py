@@ -1,0 +1,23 @@
+"""Importers: pure, one file a format, one line here; browser, CLI and API use the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdqc.errors import Invalid
+
+from .answers import Answers
+from .items import Items
+from .system_answers import SystemAnswers
+
+FORMATS: dict[str, Any] = {f.slug: f for f in (Items(), Answers(), SystemAnswers())}
+
+
+def get_format(slug: str) -> Any:
+    """The format of this name, or Invalid."""
+    try:
+        return FORMATS[slug]
+    except KeyError:
+        raise Invalid(
+            f"There is no format {slug!r}.", fields={"kind": ", ".join(FORMATS)}
+        ) from None

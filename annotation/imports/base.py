@@ -1,0 +1,180 @@
+"""What every importer shares: fields of a format, rows of a file, and what is wrong with them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+MAX_BYTES = 20 * 1024 * 1024
+MAX_SHOWN = 200  # characters of a bad value that are repeated
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a format, by its exact outside name, and other names it goes by."""
+
+    name: str
+    label: str
+    required: bool = False
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a file: the line where it begins and its values by column."""
+
+    line: int
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a row, where, and how to mend it."""
+
+    line: int | None
+    column: str
+    value: str
+    wrong: str
+    mend: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "line": self.line,
+            "column": self.column,
+            "value": self.value[:MAX_SHOWN],
+            "wrong": self.wrong,
+            "mend": self.mend,
+        }
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A file that was read: its columns, its rows, and lines that are no rows at all."""
+
+    kind: str  # "CSV" or "JSONL"
+    encoding: str
+    encoding_note: str
+    delimiter: str  # in words; empty for JSONL
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    unreadable: Sequence[Problem]
+
+    @property
+    def total(self) -> int:
+        return len(self.rows) + len(self.unreadable)
+
+
+@dataclass
+class Checked:
+    """Rows to import, rows that are there already, rows that cannot be taken."""
+
+    good: list[dict[str, Any]] = field(default_factory=list)
+    there: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+
+    @property
+    def bad_lines(self) -> set[int | None]:
+        return {problem.line for problem in self.problems}
+
+
+class Format(Protocol):
+    """One file a format."""
+
+    slug: str
+    title: str
+    fields: Sequence[Field]
+
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
+        """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
+        ...
+
+
+def plain(name: str) -> str:
+    """A column's name without case, space and punctuation."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
+    """Field -> column, by the exact name first, then by the other names in their order."""
+    found: dict[str, str] = {}
+    by_plain: dict[str, str] = {}
+    for column in columns:
+        by_plain.setdefault(plain(column), column)
+    for wanted in fields:
+        for name in (wanted.name, *wanted.also):
+            hit = by_plain.get(plain(name))
+            if hit is not None and hit not in found.values():
+                found[wanted.name] = hit
+                break
+    return found
+
+
+def same_name(name: str) -> str:
+    """What makes two spellings one name: no case, no space, no hyphen or underscore."""
+    return re.sub(r"[\s\-_]+", "", name).casefold()
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to ``name``, or nothing."""
+    close = difflib.get_close_matches(name, list(known)[:5000], n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
+def span(keys: Sequence[str], noun: str = "The task") -> str:
+    """``The task has voy-01 to voy-08.``"""
+    if not keys:
+        return f"{noun} has no question yet."
+    if len(keys) == 1:
+        return f"{noun} has only {keys[0]}."
+    return f"{noun} has {keys[0]} to {keys[-1]}."
+
+
+class Reader:
+    """Takes mapped values out of rows and notes what is wrong with them."""
+
+    def __init__(self, mapping: Mapping[str, str], checked: Checked) -> None:
+        self.mapping = mapping
+        self.checked = checked
+
+    def column(self, name: str) -> str:
+        return self.mapping.get(name, name)
+
+    def value(self, row: Row, name: str) -> str:
+        column = self.mapping.get(name)
+        value = row.values.get(column, "") if column else ""
+        return value.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+    def bad(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
+        names = [names] if isinstance(names, str) else list(names)
+        shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
+        columns = ", ".join(self.column(name) for name in names)
+        self.checked.problems.append(Problem(row.line, columns, shown, wrong, mend))
+
+    def fits(self, row: Row, name: str, most: int, noun: str) -> bool:
+        """Whether a value is short enough and can be stored."""
+        value = self.value(row, name)
+        if len(value) > most:
+            self.bad(
+                row, name, f"{len(value):,} characters; {most:,} is the most for {noun}.",
+                "Shorten it, or leave the row out.",
+            )  # fmt: skip
+            return False
+        if "\x00" in value or not _storable(value):
+            self.bad(
+                row, name, "Holds a character that no text can hold.",
+                "Save the file as UTF-8 text and import it again.",
+            )  # fmt: skip
+            return False
+        return True
+
+
+def _storable(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True

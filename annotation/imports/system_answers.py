@@ -1,0 +1,138 @@
+"""Free text, answers of systems: item_id, system, prompt_strategy, answer (and replicate)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .answers import ITEM_ID, has_text, known_item
+from .base import Checked, Field, Reader, Row, same_name
+
+Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
+
+
+@dataclass(frozen=True)
+class KnownSystems:
+    """The published questions, the names in use, and the text behind each key."""
+
+    keys: Sequence[str] = ()
+    names: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+    texts: Mapping[Key, str] = field(default_factory=dict)
+
+
+class SystemAnswers:
+    slug = "system_answers"
+    title = "Answers of systems"
+    fields = (
+        ITEM_ID,
+        Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source")),
+        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting")),
+        Field("answer", "Answer text", True, ("response", "resp", "output", "completion", "text")),
+        Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat")),
+    )
+
+    def check(
+        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownSystems
+    ) -> Checked:
+        checked = Checked()
+        reader = Reader(mapping, checked)
+        keys = {key: place for place, key in enumerate(known.keys)}
+        spelled = {
+            "system": {same_name(name): name for name in known.names},
+            "prompt_strategy": {same_name(name): name for name in known.strategies},
+        }
+        first: dict[Key, tuple[int, str]] = {}
+        for row in rows:
+            if not (
+                known_item(reader, row, keys, known.keys)
+                and self._named(reader, row, spelled)
+                and has_text(reader, row, "system")
+            ):
+                continue
+            replicate = self._replicate(reader, row)
+            if replicate is None:
+                continue
+            values: dict[str, Any] = {
+                name: reader.value(row, name)
+                for name in ("item_id", "system", "prompt_strategy", "answer")
+            }
+            if self._new(reader, row, {**values, "replicate": replicate}, first, known):
+                checked.good.append({**values, "replicate": replicate})
+        self._facts(checked, mapping)
+        return checked
+
+    @staticmethod
+    def _facts(checked: Checked, mapping: Mapping[str, str]) -> None:
+        if not checked.good:
+            return
+        systems = {values["system"] for values in checked.good}
+        questions = {values["item_id"] for values in checked.good}
+        noun = "system" if len(systems) == 1 else "systems"
+        checked.facts += [f"{len(systems):,} {noun}", f"{len(questions):,} questions"]
+        if "prompt_strategy" in mapping:
+            checked.facts.append(f"prompt strategy in {mapping['prompt_strategy']}")
+
+    @staticmethod
+    def _named(reader: Reader, row: Row, spelled: Mapping[str, dict[str, str]]) -> bool:
+        if not reader.value(row, "system"):
+            reader.bad(row, "system", "There is no system.", "Write which model or source it is.")
+            return False
+        for name, noun in (("system", "systems"), ("prompt_strategy", "strategies")):
+            if not reader.fits(row, name, 120, "a name"):
+                return False
+            value = reader.value(row, name)
+            usual = spelled[name].setdefault(same_name(value), value) if value else ""
+            if value != usual:
+                reader.bad(
+                    row, name, f"Differs from “{usual}” only by case and space.",
+                    f"Use one spelling, or they count as two {noun}.",
+                )  # fmt: skip
+                return False
+        return True
+
+    @staticmethod
+    def _replicate(reader: Reader, row: Row) -> int | None:
+        raw = reader.value(row, "replicate") or "0"
+        if raw.isascii() and raw.isdigit() and int(raw) <= 32_767:
+            return int(raw)
+        reader.bad(
+            row, "replicate", "This is not a whole number from 0.",
+            "Number the repeats 0, 1, 2 and so on.",
+        )  # fmt: skip
+        return None
+
+    @staticmethod
+    def _new(
+        reader: Reader,
+        row: Row,
+        values: Mapping[str, Any],
+        first: dict[Key, tuple[int, str]],
+        known: KnownSystems,
+    ) -> bool:
+        key = (values["system"], values["prompt_strategy"], values["item_id"], values["replicate"])
+        text = values["answer"]
+        if key in first:
+            line, other = first[key]
+            if other != text:
+                reader.bad(
+                    row, ["system", "item_id"],
+                    f"Given twice, first on line {line:,}, with another text.",
+                    "Keep one, or add a replicate column.",
+                )  # fmt: skip
+                return False
+            reader.checked.there += 1
+            return False
+        first[key] = (row.line, text)
+        there = known.texts.get(key)
+        if there is None:
+            return True
+        if there.strip() == text:
+            reader.checked.there += 1
+        else:
+            reader.bad(
+                row, ["system", "item_id"], "The task has another answer of this system to it.",
+                "Leave the row out, or give it another replicate.",
+            )  # fmt: skip
+        return False

@@ -1,0 +1,74 @@
+"""Reads for the API, each page a fixed number of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Q, QuerySet
+
+from annotation.access import worker_memberships
+from annotation.models import Answer, Assignment, Item, Membership, Project, Task
+from crowdqc.errors import Missing
+
+
+def projects_of(user: Any) -> QuerySet[Project]:
+    """Projects the person belongs to, each with ``roles_here``."""
+    theirs = Q(memberships__user_id=user.pk, memberships__removed_at__isnull=True)
+    return Project.objects.filter(theirs).annotate(
+        roles_here=ArrayAgg("memberships__role", filter=theirs)
+    )
+
+
+def tasks_of(project: Project) -> QuerySet[Task]:
+    """A project's tasks with their versions."""
+    return project.tasks.select_related("current").prefetch_related("versions")
+
+
+def items_of(task: Task) -> QuerySet[Item]:
+    """All items of a task, of every version."""
+    return task.items.select_related("group")
+
+
+def answers_of(task: Task, *, author: str = "") -> QuerySet[Answer]:
+    """A task's answers with what their rows show; ``author`` is worker, system or both."""
+    rows = (
+        Answer.objects.filter(item__task=task)
+        .select_related("item", "version", "worker", "system")
+        .prefetch_related("texts", "choices")
+    )
+    if author == "worker":
+        return rows.filter(worker__isnull=False)
+    if author == "system":
+        return rows.filter(system__isnull=False)
+    return rows
+
+
+def answer(answer_id: int) -> Answer | None:
+    """One answer with what its row shows and its task's project."""
+    rows = Answer.objects.filter(pk=answer_id)
+    return (
+        rows.select_related("item__task", "version", "worker", "system")
+        .prefetch_related("texts", "choices")
+        .first()
+    )
+
+
+def assignments_of(task: Task) -> QuerySet[Assignment]:
+    """A task's assignments."""
+    return task.assignments.select_related("worker", "version")
+
+
+def worker_of(project: Project, user: Any) -> Membership:
+    """The person's own working membership of a project; Missing where they do not work in it."""
+    member = worker_memberships(user).filter(project=project).first()
+    if member is None:
+        raise Missing("You do not work in this project.")
+    return member
+
+
+def own_assignments(user: Any) -> QuerySet[Assignment]:
+    """The person's own assignments in all their projects."""
+    return Assignment.objects.filter(worker__in=worker_memberships(user)).select_related(
+        "version", "task"
+    )

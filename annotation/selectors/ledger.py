@@ -1,0 +1,139 @@
+"""Reads of the ledger: its rows, filters, totals, and a task's last lines."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Max, Min, QuerySet, Sum
+
+from annotation.models import LedgerEntry, Membership, Project, Role, Task
+
+ZERO = Decimal("0.00")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A filter of the ledger; None or "" means all."""
+
+    task_id: int | None = None
+    worker_id: int | None = None
+    month: str = ""  # 2026-11
+
+
+def wanted(raw: Mapping[str, str]) -> Wanted:
+    """The filter in a query string; what is not understood filters nothing."""
+
+    def number(name: str) -> int | None:
+        text = raw.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else None
+
+    month = raw.get("month", "")
+    return Wanted(number("task"), number("worker"), month if first_of(month) else "")
+
+
+def first_of(month: str) -> dt.date | None:
+    """The first day of ``2026-11``, or None."""
+    try:
+        return dt.date.fromisoformat(f"{month}-01") if len(month) == 7 else None
+    except ValueError:
+        return None
+
+
+def entries(project: Project, filters: Wanted) -> QuerySet[LedgerEntry]:
+    """The ledger's rows, the newest first, with everything a line names."""
+    rows = project.ledger.select_related("task__current", "worker", "line__batch", "by")
+    if filters.task_id:
+        rows = rows.filter(task=filters.task_id)
+    if filters.worker_id:
+        rows = rows.filter(worker=filters.worker_id)
+    first = first_of(filters.month)
+    if first:
+        after = (first.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
+        rows = rows.filter(at__date__gte=first, at__date__lt=after)
+    return rows.order_by("-id")
+
+
+def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
+    """Entries, people and amount by currency."""
+    return list(
+        rows.order_by("currency")
+        .values("currency")
+        .annotate(
+            amount=Sum("amount"), entries=Count("pk"), people=Count("worker", distinct=True)
+        )
+    )
+
+
+def choices(project: Project) -> dict[str, list[Any]]:
+    """What the filters offer: tasks and workers with an entry, and months."""
+    return {
+        "tasks": list(
+            Task.objects.filter(ledger__project=project)
+            .select_related("current")
+            .distinct()
+            .order_by("pk")
+        ),
+        "workers": list(
+            Membership.objects.filter(ledger__project=project, role=Role.WORKER)
+            .distinct()
+            .order_by("pseudonym")
+        ),
+        "months": [
+            f"{day:%Y-%m}" for day in project.ledger.dates("at", "month", order="DESC")
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Booking:
+    """Entries of one kind that one approval wrote, as one line."""
+
+    first: int
+    last: int
+    at: dt.datetime
+    what: str
+    people: int
+    amount: Decimal
+    left: Decimal | None  # of the task's budget, after it; None without a budget
+    by: str
+    batch: int
+
+
+def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
+    """The last lines of a task's ledger, oldest first, in two queries."""
+    rows = list(
+        task.ledger.order_by()
+        .values("line__batch", "line__batch__number", "kind", "by__display_name", "by__username")
+        .annotate(
+            first=Min("pk"), last=Max("pk"), when=Max("at"), amount=Sum("amount"),
+            n=Count("assignment", distinct=True), people=Count("worker", distinct=True),
+        )
+        .order_by("-first")[:limit]
+    )  # fmt: skip
+    left = None
+    if task.budget is not None:
+        left = task.budget - (task.ledger.aggregate(s=Sum("amount"))["s"] or ZERO)
+    found = []
+    for row in rows:
+        name = "Base" if row["kind"] == LedgerEntry.Kind.BASE else "Bonus"
+        noun = "assignment" if row["n"] == 1 else "assignments"
+        found.append(
+            Booking(
+                first=row["first"],
+                last=row["last"],
+                at=row["when"],
+                what=f"{name}, {row['n']} {noun}",
+                people=row["people"],
+                amount=row["amount"],
+                left=left,
+                by=row["by__display_name"] or row["by__username"],
+                batch=row["line__batch__number"],
+            )
+        )
+        if left is not None:
+            left += row["amount"]
+    return found[::-1]

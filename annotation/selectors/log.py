@@ -1,0 +1,323 @@
+"""The interaction log read back: what an assignment's events add up to, and the text they made.
+
+Times are milliseconds since the assignment was opened. Positions and counts of characters are in
+UTF-16 code units, as browsers count them. A figure here is evidence for a reader, never a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.core.cache import cache
+from django.db import connection
+from django.db.models import Max, Sum
+
+from annotation.models import EventBatch, EventStream
+
+Event = Mapping[str, Any]
+PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
+# What a person does only while the page is before them.
+PRESENT = frozenset({"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open"})
+TURN_MS = 3000  # a page closed and the next one open within this is no absence
+SUMMARY_VERSION = 2  # part of the cache's key
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """What the log of one assignment adds up to; zeros where nothing was recorded."""
+
+    seconds_total: float = 0.0  # from the first event to the last
+    seconds_away: float = 0.0  # of these, with the page hidden, unfocused or closed
+    pasted_chars: int = 0
+    typed_chars: int = 0
+    pastes_passage: int = 0
+    pastes_own: int = 0
+    pastes_outside: int = 0
+    focus_losses: int = 0
+    keys: int = 0
+    corrections: int = 0
+    events: int = 0
+
+    @property
+    def paste_share(self) -> float:
+        """Pasted characters of all that were put in, 0 to 1; 0 when none were."""
+        put_in = self.pasted_chars + self.typed_chars
+        return self.pasted_chars / put_in if put_in else 0.0
+
+    @property
+    def seconds_active(self) -> float:
+        """Seconds between the first and the last event with the page before the worker."""
+        return max(0.0, self.seconds_total - self.seconds_away)
+
+    @property
+    def pastes(self) -> int:
+        """Pastes from everywhere."""
+        return self.pastes_passage + self.pastes_own + self.pastes_outside
+
+
+EMPTY = LogSummary()
+
+
+def utf16_length(text: str) -> int:
+    """Length in UTF-16 code units: what JavaScript calls ``length``."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def replay(events: Iterable[Event]) -> str:
+    """The text that one item's events end with, in their order.
+
+    ``events`` are those of one target. A ``show`` event sets the text that its page began with;
+    every ``delta`` [ms, position, deleted, inserted] is then applied at a position in UTF-16 code
+    units. Raises ValueError when a delta reaches beyond the text, that is when events are missing.
+    """
+    last = bytearray()
+    for _, text in replay_steps(events):
+        last = text
+    return last.decode("utf-16-le", "replace")
+
+
+def replay_steps(events: Iterable[Event]) -> Iterator[tuple[Event, bytearray]]:
+    """After each event that has a delta, the event and the text then (UTF-16-LE, reused)."""
+    text = bytearray()
+    for event in events:
+        delta = event.get("delta")
+        if not delta:
+            continue
+        _, position, deleted, inserted = delta
+        new = str(inserted).encode("utf-16-le", "surrogatepass")
+        if event["method"] == "show":
+            text[:] = new
+        else:
+            start, end = 2 * position, 2 * (position + deleted)
+            if end > len(text):
+                raise ValueError(
+                    f"A delta at {position} deletes {deleted} of a text of {len(text) // 2} units."
+                )
+            text[start:end] = new
+        yield event, text
+
+
+def target_of(item_id: int) -> str:
+    """The ``target`` under which the events of an item's answer field are recorded."""
+    return f"item-{item_id}"
+
+
+def assignment_events(assignment_id: int) -> list[dict[str, Any]]:
+    """All events of an assignment in the order in which they happened, with ``stream``, ``seq``."""
+    events = [
+        {**event, "stream": stream, "seq": first + number}
+        for stream, first, batch in EventBatch.objects.filter(stream__assignment=assignment_id)
+        .order_by("stream", "first_seq")
+        .values_list("stream_id", "first_seq", "events")
+        for number, event in enumerate(batch)
+    ]
+    return sorted(events, key=lambda event: (event["time"], event["stream"], event["seq"]))
+
+
+def item_events(events: Sequence[Event], item_id: int) -> list[Event]:
+    """Of an assignment's events, those of one item, ready for ``replay``.
+
+    Each stream (an opening of the page) tells its text from a ``show`` event on, so streams
+    stand one after the other; the one written to last comes last and gives the final text.
+    """
+    own = [event for event in events if event.get("target") == target_of(item_id)]
+    last: dict[int, float] = {}
+    for event in own:
+        if "delta" in event and event.get("comment") != "sync":
+            last[event["stream"]] = max(last.get(event["stream"], -1), event["time"])
+    return sorted(
+        own, key=lambda event: (last.get(event["stream"], -1), event["stream"], event["seq"])
+    )
+
+
+WORDS = {
+    "open": "opened the page",
+    "show": "was shown",
+    "focus": "came to",
+    "blur": "left",
+    "keydown": "pressed a key",
+    "paste": "pasted",
+    "copy": "copied",
+    "cut": "cut",
+    "drop": "dropped a text",
+    "scroll": "scrolled",
+    "click": "clicked",
+    "resize": "changed the size of the window",
+    "offline": "lost the network",
+    "online": "had the network again",
+}
+SOURCES = {
+    "passage": "from the text",
+    "own": "from what you wrote here",
+    "outside": "from elsewhere",
+    "sync": "from another tab",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One event as its own worker reads it."""
+
+    seconds: float
+    where: str
+    what: str
+    text: str  # what was put in, if anything was
+    deleted: int
+
+
+def in_words(event: Event, names: Mapping[str, str]) -> Line:
+    """An event in words; ``names`` gives the targets their names."""
+    method, delta = event["method"], event.get("delta")
+    what = WORDS.get(method, method)
+    if method == "visibilitychange":
+        what = "left the page" if event.get("name") == "hidden" else "came back to the page"
+    elif method == "keydown":
+        what = f"pressed a key: {event.get('name')}"
+    elif method == "input":
+        what = "changed the text"
+    if event.get("length"):
+        what += f" {event['length']} characters"
+    if event.get("comment") in SOURCES:
+        what += f" {SOURCES[event['comment']]}"
+    target = event.get("target", "")
+    return Line(
+        seconds=event["time"] / 1000,
+        where=names.get(target, target.replace("window", "the window")),
+        what=what,
+        text=delta[3] if delta else "",
+        deleted=delta[2] if delta else 0,
+    )
+
+
+def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
+    """For each assignment what its log adds up to; an empty summary where there is no log.
+
+    Two queries at most, whatever their number: logs only grow, so a summary computed once is
+    kept under the count of its events.
+    """
+    sizes = (
+        EventStream.objects.filter(assignment__in=assignment_ids)
+        .values("assignment")
+        .annotate(size=Sum("next_seq"), opened=Max("opened_at"))
+        .values_list("assignment", "size", "opened")
+    )
+    keys = {
+        pk: f"log-summary:{SUMMARY_VERSION}:{pk}:{size}:{opened.timestamp()}"
+        for pk, size, opened in sizes
+        if size
+    }
+    known = cache.get_many(keys.values())
+    found = {pk: known[key] for pk, key in keys.items() if key in known}
+    missing = sorted(keys.keys() - found.keys())
+    if missing:
+        new = dict(_computed(missing))
+        cache.set_many({keys[pk]: summary for pk, summary in new.items()}, timeout=None)
+        found.update(new)
+    return {pk: found.get(pk, EMPTY) for pk in assignment_ids}
+
+
+def _computed(assignment_ids: Sequence[int]) -> Iterator[tuple[int, LogSummary]]:
+    rows = (
+        EventBatch.objects.filter(stream__assignment__in=assignment_ids)
+        .order_by("stream__assignment", "stream", "first_seq")
+        .values_list("stream__assignment_id", "stream_id", "events")
+    )
+    for pk, batches in groupby(rows.iterator(chunk_size=200), key=lambda row: row[0]):
+        streams: dict[int, list[Event]] = {}
+        for _, stream, events in batches:
+            streams.setdefault(stream, []).extend(events)
+        yield pk, summarise(streams.values())
+
+
+def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
+    """The summary of an assignment's streams, each in the order of its numbers."""
+    streams = list(streams)
+    counts = {"typed": 0, "pasted": 0, "passage": 0, "own": 0, "outside": 0, "keys": 0, "back": 0}
+    for events in streams:
+        _count(events, counts)
+    merged = sorted(
+        ((event["time"], number, place, event)
+         for number, events in enumerate(streams)
+         for place, event in enumerate(events)),
+        key=lambda row: row[:3],
+    )  # fmt: skip
+    away, losses = _absences([event for *_, event in merged])
+    return LogSummary(
+        seconds_total=(merged[-1][0] - merged[0][0]) / 1000 if merged else 0.0,
+        seconds_away=away,
+        pasted_chars=counts["pasted"],
+        typed_chars=counts["typed"],
+        pastes_passage=counts["passage"],
+        pastes_own=counts["own"],
+        pastes_outside=counts["outside"],
+        focus_losses=losses,
+        keys=counts["keys"],
+        corrections=counts["back"],
+        events=len(merged),
+    )
+
+
+def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
+    """Add one stream's keys, pastes and characters."""
+    before: Event = {}
+    for event in events:
+        method = event["method"]
+        if method == "keydown":
+            counts["keys"] += 1
+            counts["back"] += event.get("name") == "correction"
+        elif method == "paste" or (method == "drop" and event.get("comment")):
+            source = event.get("comment", "outside")
+            counts[source if source in ("passage", "own") else "outside"] += 1
+        elif method == "input" and event.get("delta") and event.get("comment") != "sync":
+            size = utf16_length(event["delta"][3])
+            after_paste = before.get("method") in ("paste", "drop") and not event.get("name")
+            kind = "pasted" if event.get("name") in PASTED or after_paste else "typed"
+            counts[kind] += size
+        before = event
+
+
+def _absences(events: Sequence[Event]) -> tuple[float, int]:
+    """Seconds away and how often the worker left, from events in the order of time."""
+    since: float | None = None
+    total, losses = 0.0, 0
+    for event in events:
+        method, word = event["method"], event.get("name") or event.get("comment")
+        window = event.get("target") == "window"
+        leaves = (method == "visibilitychange" and word == "hidden") or (
+            method == "blur" and window
+        )
+        returns = (
+            (method == "visibilitychange" and word == "visible")
+            or (method == "focus" and window)
+            or method in PRESENT
+        )
+        if leaves and since is None:
+            since, losses = event["time"], losses + 1
+        elif returns and since is not None:
+            gone, since = event["time"] - since, None
+            if method == "open" and gone < TURN_MS:
+                losses -= 1  # from one page of the assignment to the next
+            else:
+                total += gone
+    if since is not None:
+        total += events[-1]["time"] - since
+    return total / 1000, losses
+
+
+def counts_by_method(assignment_ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """For each assignment, how many events of each method are kept (one query)."""
+    found: dict[int, dict[str, int]] = {pk: {} for pk in assignment_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT s.assignment_id, e ->> 'method', count(*) FROM annotation_eventbatch b "
+            "JOIN annotation_eventstream s ON s.id = b.stream_id, "
+            "jsonb_array_elements(b.events) e WHERE s.assignment_id = ANY(%s) GROUP BY 1, 2 "
+            "ORDER BY 3 DESC",
+            [list(assignment_ids)],
+        )
+        for pk, method, number in cursor.fetchall():
+            found[pk][method] = number
+    return found

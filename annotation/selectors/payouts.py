@@ -1,0 +1,196 @@
+"""Reads about work that waits for a decision, proposals and rejections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import (
+    Count,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    FilteredRelation,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+)
+
+from annotation.models import Answer, Assignment, PayoutBatch, PayoutLine, Project, Rejection, Task
+from annotation.models.assignments import AssignmentState
+
+ZERO = Decimal("0.00")
+SPENT = ExpressionWrapper(F("submitted_at") - F("opened_at"), output_field=DurationField())
+
+
+@dataclass(frozen=True)
+class WorkFacts:
+    """What an assignment's answers are, apart from how good they are."""
+
+    answers: int = 0
+    declined: int = 0  # "I don't know", a fair answer
+    uncounted: int = 0
+    items: int = 0
+
+
+def waiting(task: Task) -> QuerySet[Assignment]:
+    """Submitted assignments of the task that no payout, rejection or open proposal settles."""
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
+    return (
+        task.assignments.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+        .filter(~Exists(busy))
+        .select_related("worker", "version")
+        .order_by("submitted_at", "pk")
+    )
+
+
+def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
+    """By task: how many assignments wait, since when, what they are paid, and its title."""
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
+    rows = (
+        Assignment.objects.filter(
+            task__project=project, state=AssignmentState.SUBMITTED, settled_at__isnull=True
+        )
+        .filter(~Exists(busy))
+        .order_by()
+        .values("task_id", title=F("task__current__title"))
+        .annotate(n=Count("pk"), oldest=Min("submitted_at"), pay=Sum("pay"))
+        .order_by("oldest")
+    )
+    return {row["task_id"]: row for row in rows}
+
+
+def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
+    """Counts of answers by assignment, in one query."""
+    rows = (
+        Assignment.objects.filter(pk__in=assignment_ids)
+        .annotate(no_answer=FilteredRelation("answers__choices", condition=Q(
+            answers__choices__field="declined"
+        )))
+        .annotate(
+            given=Count("answers", distinct=True),
+            declined=Count("no_answer__answer", distinct=True),
+            uncounted=Count("answers", filter=Q(answers__counts=False), distinct=True),
+            items=Count("entries", distinct=True),
+        )
+        .values_list("pk", "given", "declined", "uncounted", "items")
+    )  # fmt: skip
+    found = {pk: WorkFacts(*counts) for pk, *counts in rows}
+    return {pk: found.get(pk, WorkFacts()) for pk in assignment_ids}
+
+
+def worked_seconds(task: Task) -> dict[int, float]:
+    """Seconds from opening to submitting, by assignment; imported work has none."""
+    rows = (
+        task.assignments.filter(state=AssignmentState.SUBMITTED, opened_at__isnull=False)
+        .exclude(source="import")
+        .annotate(spent=SPENT)
+        .values_list("pk", "spent")
+    )
+    return {pk: spent.total_seconds() for pk, spent in rows}
+
+
+def answers_of(assignment_id: int) -> QuerySet[Answer]:
+    """The answers of one assignment in the order they were shown, with their texts."""
+    return (
+        Answer.objects.filter(assignment=assignment_id)
+        .select_related("item", "item__task")
+        .prefetch_related("texts", "choices")
+        .order_by("order_shown", "pk")
+    )
+
+
+def proposals(project: Project) -> QuerySet[PayoutBatch]:
+    """The project's proposals, the newest first, each with its lines counted and summed."""
+    approve = Q(lines__decision=PayoutLine.Decision.APPROVE)
+    going = approve & (Q(lines__live=True) | ~Q(state=PayoutBatch.State.APPROVED))
+    return (
+        project.payout_batches.select_related("task__current", "proposed_by", "decided_by")
+        .annotate(
+            line_count=Count("lines", distinct=True),
+            people=Count("lines__assignment__worker", distinct=True),
+            to_pay=Sum(F("lines__base") + F("lines__bonus"), filter=going),
+            held=Count(
+                "lines",
+                filter=Q(lines__decision=PayoutLine.Decision.HOLD)
+                | Q(lines__live=False, state=PayoutBatch.State.APPROVED),
+                distinct=True,
+            ),
+            rejected=Count(
+                "lines", filter=Q(lines__decision=PayoutLine.Decision.REJECT), distinct=True
+            ),
+        )
+        .order_by("-number")
+    )
+
+
+def proposal_counts(project: Project) -> dict[str, int]:
+    """How many proposals there are in each state."""
+    return dict(
+        project.payout_batches.order_by().values_list("state").annotate(n=Count("pk"))
+    )
+
+
+def lines_of(batch: PayoutBatch) -> list[PayoutLine]:
+    """The lines of a proposal with assignment and worker."""
+    return list(
+        batch.lines.select_related("assignment__worker", "assignment__version").order_by(
+            "assignment__worker__pseudonym", "pk"
+        )
+    )
+
+
+def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejection]:
+    """The project's rejections (or those owed an answer); the unanswered replies first."""
+    rows = Rejection.objects.filter(assignment__task__project=project)
+    if only_owed:
+        rows = rows.filter(replied_at__isnull=False, outcome="")
+    return (
+        rows
+        .select_related(
+            "assignment__worker", "assignment__task__current", "line__batch", "rejected_by",
+            "outcome_by",
+        )
+        .annotate(owed=Q(replied_at__isnull=False, outcome=""))
+        .order_by("-owed", "-rejected_at", "-pk")
+    )  # fmt: skip
+
+
+def rejections_owed(project: Project) -> int:
+    """Replies that nobody has answered."""
+    return Rejection.objects.filter(
+        assignment__task__project=project, replied_at__isnull=False, outcome=""
+    ).count()
+
+
+def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """By worker: assignments paid, and rejections that were not overturned."""
+    ids = list(worker_ids)
+    found: dict[int, list[int]] = {pk: [0, 0] for pk in ids}
+    paid = (
+        Assignment.objects.filter(worker__in=ids, settled_at__isnull=False)
+        .exclude(source="import")
+        .filter(Q(rejection__isnull=True) | Q(rejection__outcome=Rejection.Outcome.OVERTURNED))
+        .values_list("worker")
+        .annotate(n=Count("pk", distinct=True))
+    )
+    refused = (
+        Rejection.objects.filter(assignment__worker__in=ids)
+        .exclude(outcome=Rejection.Outcome.OVERTURNED)
+        .values_list("assignment__worker")
+        .annotate(n=Count("pk"))
+    )
+    for at, rows in enumerate((paid, refused)):
+        for pk, number in rows:
+            found[pk][at] = number
+    return {pk: (a, b) for pk, (a, b) in found.items()}
+
+
+def spent(holder: Any) -> Decimal:
+    """What the ledger says was paid for a task or a project."""
+    return holder.ledger.aggregate(s=Sum("amount"))["s"] or ZERO

@@ -1,0 +1,288 @@
+"""How far the tasks of a project are and what they cost, in sums the database makes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import (
+    Aggregate,
+    Count,
+    DecimalField,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    Max,
+    Q,
+    QuerySet,
+    Sum,
+)
+from django.db.models.functions import Coalesce, Extract, NullIf, TruncDate
+from django.utils import timezone
+
+from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+
+ZERO = Decimal("0.00")
+MONEY: DecimalField = DecimalField(max_digits=14, decimal_places=2)
+WEEK = dt.timedelta(days=7)
+
+
+class Median(Aggregate):
+    """The middle value, as the database counts it."""
+
+    function = "percentile_cont"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+@dataclass(frozen=True)
+class TaskProgress:
+    """One task: work done, work left, money."""
+
+    task: Task
+    title: str
+    items: int
+    slots: int  # free ones
+    submitted: int
+    leased: int
+    last: dt.datetime | None
+    paid: Decimal
+    waiting: Decimal  # pay and proposed bonus of work that is not settled
+    ahead: Decimal  # pay of what is still to come, while the task collects
+    bundle: int
+    pay: Decimal
+
+    @property
+    def spent(self) -> Decimal:
+        """Paid, and owed once it is approved."""
+        return self.paid + self.waiting
+
+    @property
+    def open_assignments(self) -> int:
+        """Assignments that the free slots make; the last one may be smaller."""
+        return -(-self.slots // max(1, self.bundle))
+
+    @property
+    def needed(self) -> int:
+        """Assignments done, in work and still open."""
+        return self.submitted + self.leased + self.open_assignments
+
+    @property
+    def collecting(self) -> bool:
+        return self.task.state in (TaskState.OPEN, TaskState.PAUSED)
+
+
+def _in_current() -> Q:
+    return Q(since__lte=F("task__current__number")) & (
+        Q(until__isnull=True) | Q(until__gt=F("task__current__number"))
+    )
+
+
+def _by_task(rows: QuerySet[Any]) -> dict[int, dict[str, Any]]:
+    return {row["task_id"]: row for row in rows}
+
+
+def _work(project: Project) -> dict[int, dict[str, Any]]:
+    submitted, leased = Q(state=AssignmentState.SUBMITTED), Q(state=AssignmentState.LEASED)
+    return _by_task(
+        Assignment.objects.filter(task__project=project)
+        .order_by()
+        .values("task_id")
+        .annotate(
+            submitted=Count("pk", filter=submitted),
+            leased=Count("pk", filter=leased),
+            last=Max("submitted_at"),
+            leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
+            waiting_pay=Coalesce(
+                Sum("pay", filter=submitted & Q(settled_at__isnull=True)), ZERO,
+                output_field=MONEY,
+            ),
+        )
+    )  # fmt: skip
+
+
+def _proposed_bonus(project: Project) -> dict[int, Decimal]:
+    return dict(
+        PayoutLine.objects.filter(
+            batch__project=project, batch__state="proposed", live=True, decision="approve"
+        )
+        .order_by()
+        .values_list("batch__task")
+        .annotate(s=Sum("bonus"))
+    )
+
+
+def task_progress(project: Project) -> list[TaskProgress]:
+    """Every task of the project, the newest last, in a fixed number of queries."""
+    tasks = list(project.tasks.select_related("current").order_by("pk"))
+    items = _by_task(
+        Item.objects.filter(_in_current(), task__project=project)
+        .order_by()
+        .values("task_id")
+        .annotate(n=Count("pk"), slots=Sum(F("redundancy") - F("held")))
+    )
+    drafted = dict(
+        Item.objects.filter(task__project=project, task__current=None, until=None)
+        .order_by()
+        .values_list("task")
+        .annotate(n=Count("pk"))
+    )
+    drafts = {
+        v.task_id: v
+        for v in TaskVersion.objects.filter(task__project=project, task__current=None)
+    }
+    work, bonus = _work(project), _proposed_bonus(project)
+    paid = dict(
+        LedgerEntry.objects.filter(project=project).order_by().values_list("task").annotate(
+            s=Sum("amount")
+        )
+    )  # fmt: skip
+    found = []
+    for task in tasks:
+        version = task.current or drafts.get(task.pk)
+        row, known = work.get(task.pk, {}), items.get(task.pk, {})
+        slots = known.get("slots") or 0
+        bundle = version.items_per_assignment if version else 1
+        pay = version.pay if version else ZERO
+        ahead = ZERO
+        if task.state in (TaskState.OPEN, TaskState.PAUSED):
+            ahead = -(-slots // max(1, bundle)) * pay + row.get("leased_pay", ZERO)
+        found.append(
+            TaskProgress(
+                task=task,
+                title=version.title if version else "",
+                items=known.get("n") or drafted.get(task.pk, 0),
+                slots=slots,
+                submitted=row.get("submitted", 0),
+                leased=row.get("leased", 0),
+                last=row.get("last"),
+                paid=paid.get(task.pk, ZERO),
+                waiting=row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
+                ahead=ahead,
+                bundle=bundle,
+                pay=pay,
+            )
+        )
+    return found
+
+
+# Pay by the hour -------------------------------------------------------------------------------
+
+HOURS = ExpressionWrapper(
+    NullIf(Extract(F("submitted_at") - F("opened_at"), "epoch"), 0.0) / 3600.0,
+    output_field=FloatField(),
+)
+
+
+def _timed(project: Project) -> QuerySet[Assignment]:
+    return (
+        Assignment.objects.filter(
+            task__project=project, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+        )
+        .exclude(source="import")
+        .filter(pay__gt=0)
+    )
+
+
+def median_hourly(project: Project) -> Decimal | None:
+    """The middle of base pay by the hour over submitted assignments; None before the first."""
+    rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
+    found = _timed(project).annotate(rate=rate).aggregate(m=Median("rate"))["m"]
+    return None if found is None else Decimal(str(found)).quantize(Decimal("0.01"))
+
+
+@dataclass(frozen=True)
+class HourlyPay:
+    """One person's pay by the hour in one task, over all they submitted there."""
+
+    task_id: int
+    worker_id: int
+    assignments: int
+    pay: Decimal
+    hours: float
+
+    @property
+    def rate(self) -> Decimal:
+        return (self.pay / Decimal(str(self.hours))).quantize(Decimal("0.01"))
+
+
+def hourly_pay(project: Project) -> list[HourlyPay]:
+    """By task and worker."""
+    rows = (
+        _timed(project)
+        .annotate(hours=HOURS)
+        .order_by()
+        .values_list("task_id", "worker_id")
+        .annotate(n=Count("pk"), paid=Sum("pay"), spent=Sum("hours"))
+    )
+    return [HourlyPay(*row) for row in rows if row[4]]
+
+
+# By day ----------------------------------------------------------------------------------------
+
+
+def week(project: Project) -> tuple[int, int]:
+    """People who submitted in the last seven days, and how many assignments."""
+    rows = Assignment.objects.filter(
+        task__project=project,
+        state=AssignmentState.SUBMITTED,
+        submitted_at__gte=timezone.now() - WEEK,
+    ).exclude(source="import")
+    told = rows.aggregate(people=Count("worker", distinct=True), n=Count("pk"))
+    return told["people"], told["n"]
+
+
+def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
+    """What was spent up to each day, by the day on which the work was submitted."""
+    by_day: dict[dt.date, Decimal] = {}
+    paid = (
+        LedgerEntry.objects.filter(project=project)
+        .order_by()
+        .values_list(TruncDate("assignment__submitted_at"))
+        .annotate(s=Sum("amount"))
+    )
+    waiting = (
+        Assignment.objects.filter(
+            task__project=project, state=AssignmentState.SUBMITTED, settled_at__isnull=True
+        )
+        .order_by()
+        .values_list(TruncDate("submitted_at"))
+        .annotate(s=Sum("pay"))
+    )
+    bonus = (
+        PayoutLine.objects.filter(
+            batch__project=project, batch__state="proposed", live=True, decision="approve"
+        )
+        .order_by()
+        .values_list(TruncDate("assignment__submitted_at"))
+        .annotate(s=Sum("bonus"))
+    )
+    for rows in (paid, waiting, bonus):
+        for day, amount in rows:
+            by_day[day] = by_day.get(day, ZERO) + amount
+    total, found = ZERO, []
+    for day in sorted(by_day):
+        total += by_day[day]
+        found.append((day, total))
+    return found
+
+
+
+def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
+    """By task: the middle of the seconds from opening to submitting, and how many there are."""
+    spent = Extract(F("submitted_at") - F("opened_at"), "epoch")
+    rows = (
+        Assignment.objects.filter(
+            task__project=project, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+        )
+        .exclude(source="import")
+        .annotate(spent=ExpressionWrapper(spent, output_field=FloatField()))
+        .order_by()
+        .values_list("task_id")
+        .annotate(m=Median("spent"), n=Count("pk"))
+    )
+    return {task: (middle, number) for task, middle, number in rows}

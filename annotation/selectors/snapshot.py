@@ -1,0 +1,152 @@
+"""Free-text answers as evaluation freezes them: one flat row an answer, in no order yet."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Count, Max, Min, Q
+from django.db.models.functions import Coalesce
+
+from annotation.models import Answer, ChoiceValue, Membership, Task, TextValue
+
+ANSWER, DECLINED = "answer", "declined"
+CHUNK = 10_000
+COLUMNS = (
+    "answer_id",
+    "answer__item_id",
+    "answer__item__key",
+    "answer__item__since",
+    "answer__worker_id",
+    "answer__system_id",
+    "answer__replicate",
+    "answer__answered_at",
+    "text",
+)
+
+
+class AnswerText(NamedTuple):
+    """One answer's text with who wrote it and what it answers."""
+
+    answer_id: int
+    item_id: int
+    item_key: str
+    item_since: int
+    worker_id: int | None
+    system_id: int | None
+    replicate: int
+    answered_at: dt.datetime
+    text: str
+
+
+def _rows(condition: Q) -> Iterator[AnswerText]:
+    texts = TextValue.objects.filter(condition, field=ANSWER, index=0).values_list(*COLUMNS)
+    return (AnswerText(*row) for row in texts.iterator(chunk_size=CHUNK))
+
+
+def counting_texts(task: Task) -> list[AnswerText]:
+    """Every counting answer of the task, of workers and of systems, of all its versions.
+
+    Free-text versions differ in wording, pay and time only, so they are pooled: an item that no
+    version changed is one row of items and thereby one question.
+    """
+    return list(
+        _rows(
+            Q(
+                answer__item__task=task,
+                answer__counts=True,
+                answer__stage=Answer.Stage.MAIN,
+            )
+        )
+    )
+
+
+def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
+    """The same rows by answer, for answers that are known already, counting or not by now."""
+    ids, found = list(answer_ids), {}
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        found.update((row.answer_id, row) for row in _rows(Q(answer_id__in=chunk)))
+    return found
+
+
+def declined(answer_ids: Collection[int]) -> set[int]:
+    """Which of these answers are an honest "I don't know"."""
+    ids, found = list(answer_ids), set()
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        found |= set(
+            ChoiceValue.objects.filter(answer_id__in=chunk, field=DECLINED).values_list(
+                "answer_id", flat=True
+            )
+        )
+    return found
+
+
+def assignments_of(answer_ids: Collection[int]) -> dict[int, set[int]]:
+    """The assignments in which these answers were given, by worker."""
+    ids: list[int] = list(answer_ids)
+    found: dict[int, set[int]] = {}
+    for start in range(0, len(ids), CHUNK):
+        pairs = (
+            Answer.objects.filter(pk__in=ids[start : start + CHUNK], assignment__isnull=False)
+            .values_list("worker_id", "assignment_id")
+            .distinct()
+        )
+        for worker, assignment in pairs:
+            if worker is not None and assignment is not None:
+                found.setdefault(worker, set()).add(assignment)
+    return found
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counting answers of a task around a mark: how many up to it, and how many after."""
+
+    before: int
+    after: int
+
+
+def tally(task: Task, *, max_id: int = 0) -> Tally:
+    """Counting answers with an id up to ``max_id`` and above it, in one query."""
+    found = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, counts=True).aggregate(
+        before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
+    )
+    return Tally(**found)
+
+
+def uncounted(task: Task) -> int:
+    """How many answers of the task do not count."""
+    return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, counts=False).count()
+
+
+def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.datetime | None]:
+    """When the first and the last counting answer above ``max_id`` came; None where none did.
+
+    The times are those of arrival: an imported answer's own date may be long ago.
+    """
+    arrived = Coalesce("assignment__submitted_at", "answered_at")
+    found = Answer.objects.filter(
+        item__task=task, stage=Answer.Stage.MAIN, counts=True, pk__gt=max_id
+    ).aggregate(oldest=Min(arrived), newest=Max(arrived))
+    return found["oldest"], found["newest"]
+
+
+def answers_by_worker(task: Task) -> list[int]:
+    """How many counting answers each worker of the task has given, the most first."""
+    return sorted(
+        Answer.objects.filter(
+            item__task=task, counts=True, worker__isnull=False, stage=Answer.Stage.MAIN
+        )
+        .values("worker_id")
+        .annotate(n=Count("pk"))
+        .values_list("n", flat=True),
+        reverse=True,
+    )
+
+
+def pseudonyms(worker_ids: Collection[int]) -> dict[int, str]:
+    """The names under which these workers are shown."""
+    return dict(Membership.objects.filter(pk__in=worker_ids).values_list("pk", "pseudonym"))

@@ -1,0 +1,378 @@
+"""What a worker sees: what is open to them, what they hold, what became of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from annotation.access import worker_memberships
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Consent,
+    ConsentText,
+    ItemGroup,
+    LedgerEntry,
+    Membership,
+    Task,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.task_types import TaskType, get_type
+from crowdqc.errors import DomainError
+
+MIN_OTHERS = 5  # submits of others before their usual time is told
+SHOWN = 50  # assignments listed of each kind
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An open task as one worker may take it."""
+
+    task: Task
+    worker: Membership
+    questions: int  # in the next assignment
+    left: int  # assignments that this worker could still take
+    pay: Decimal
+    currency: str
+    minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
+    others: int
+    needs_consent: bool
+
+    @property
+    def hourly(self) -> Decimal | None:
+        """What the pay comes to an hour at the median time of others."""
+        if not self.minutes:
+            return None
+        return (self.pay * 60 / Decimal(str(self.minutes))).quantize(Decimal("0.01"))
+
+
+@dataclass(frozen=True)
+class InWork:
+    """An assignment that can still be submitted."""
+
+    assignment: Assignment
+    answered: int
+    total: int
+    late: bool
+
+
+@dataclass(frozen=True)
+class Home:
+    """The worker's home, all projects together."""
+
+    memberships: list[Membership]  # with ``agreed``: the consent in force, or None
+    offers: list[Offer]
+    in_work: list[InWork]
+    waiting: list[Assignment]
+    rejected: list[Assignment]
+    approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
+    paid: list[tuple[str, Decimal]]  # per currency, from the ledger
+
+
+def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
+    """The person's work memberships; ``agreed`` is their consent to the text in force."""
+    in_force = ConsentText.objects.filter(project=OuterRef("text__project")).order_by("-number")
+    rows = worker_memberships(user).order_by("project__name", "pk")
+    members = list(rows if project_id is None else rows.filter(project=project_id))
+    consents = {
+        consent.membership_id: consent
+        for consent in Consent.objects.filter(
+            membership__in=members,
+            withdrawn_at__isnull=True,
+            text=Subquery(in_force.values("pk")[:1]),
+        ).select_related("text")
+    }
+    for member in members:
+        member.agreed = consents.get(member.pk)  # type: ignore[attr-defined]
+    return members
+
+
+def home(user: User) -> Home:
+    """Everything on the worker's home, in a number of queries that does not grow."""
+    members = memberships_with_consent(user)
+    own = _of(members)
+    settled = list(
+        own.filter(settled_at__isnull=False)
+        .exclude(source="import")
+        .select_related("rejection")
+        .order_by("-settled_at")[: 2 * SHOWN]
+    )
+    rejected = [row for row in settled if stands_rejected(row)]
+    # A rejection that was overturned is unsettled again and waits with the others.
+    waiting = own.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+    ledger = LedgerEntry.objects.filter(worker__in=members)
+    paid = dict(
+        ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
+    )
+    return Home(
+        memberships=members,
+        offers=offers(members),
+        in_work=in_work(members),
+        waiting=list(waiting.select_related("rejection").order_by("-submitted_at")[:SHOWN]),
+        rejected=rejected,
+        approved=[(row, paid.get(row.pk, Decimal(0))) for row in settled if row not in rejected][
+            :SHOWN
+        ],
+        paid=list(
+            ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
+        ),
+    )
+
+
+def stands_rejected(assignment: Assignment) -> bool:
+    """Whether it was rejected and that was not overturned; needs ``rejection`` selected."""
+    rejection = getattr(assignment, "rejection", None)
+    return rejection is not None and rejection.outcome != "overturned"
+
+
+def _of(members: Sequence[Membership]) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
+
+
+def in_work(members: Sequence[Membership]) -> list[InWork]:
+    """Assignments of these memberships that can still be submitted, the newest first."""
+    rows = list(
+        _of(members)
+        .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
+        .order_by("-pk")[:SHOWN]
+    )
+    drafts: dict[int, list[dict[str, Any]]] = {row.pk: [] for row in rows}
+    for pk, draft in AssignmentItem.objects.filter(assignment__in=rows).values_list(
+        "assignment_id", "draft"
+    ):
+        drafts[pk].append(draft)
+    found = []
+    for row in rows:
+        is_answered = get_type(row.task.type).is_answered
+        answered = sum(is_answered(draft) for draft in drafts[row.pk])
+        late = ran_out(row)
+        if late and not answered:
+            continue  # ran out before anything was written: nothing to tell
+        found.append(InWork(row, answered, len(drafts[row.pk]), late))
+    return found
+
+
+def ran_out(assignment: Assignment) -> bool:
+    """Whether the lease is over, told or not yet told by the background."""
+    return assignment.state == AssignmentState.EXPIRED or (
+        assignment.state == AssignmentState.LEASED and assignment.expires_at <= timezone.now()
+    )
+
+
+OPEN_SQL = """
+SELECT i.task_id, count(*)
+FROM annotation_item i
+JOIN annotation_task t ON t.id = i.task_id
+JOIN annotation_taskversion v ON v.id = t.current_id
+WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
+  AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
+  AND i.id NOT IN (
+    SELECT e.item_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+GROUP BY i.task_id
+"""
+# Times longer than the lease with all its extensions are of pages left open.
+TIMES_SQL = """
+SELECT a.task_id, count(*),
+       percentile_cont(0.5) WITHIN GROUP (
+           ORDER BY extract(epoch FROM a.submitted_at - coalesce(a.opened_at, a.leased_at)))
+FROM annotation_assignment a
+WHERE a.task_id = ANY(%(tasks)s) AND a.state = 'submitted' AND a.source <> 'import'
+  AND NOT a.worker_id = ANY(%(workers)s)
+GROUP BY a.task_id
+"""
+
+
+def offers(members: Sequence[Membership]) -> list[Offer]:
+    """The open tasks of these memberships in which something is left for the worker."""
+    by_project = {member.project_id: member for member in members}
+    held = Assignment.objects.filter(
+        task=OuterRef("pk"), worker__in=members, state=AssignmentState.LEASED,
+        expires_at__gt=timezone.now(),
+    )  # fmt: skip
+    rows = list(
+        Task.objects.filter(project__in=by_project, state=TaskState.OPEN)
+        .filter(~Exists(held))
+        .select_related("current", "project")
+        .order_by("project", "pk")
+    )
+    left, times = _left_and_times(rows, members)
+    found = []
+    for task in rows:
+        open_items, version = left.get(task.pk, 0), task.current
+        if not open_items or version is None:
+            continue
+        worker = by_project[task.project_id]
+        others, seconds = times.get(task.pk, (0, None))
+        known = seconds is not None and others >= MIN_OTHERS
+        found.append(
+            Offer(
+                task=task,
+                worker=worker,
+                questions=min(open_items, version.items_per_assignment),
+                left=-(-open_items // version.items_per_assignment),
+                pay=version.pay,
+                currency=task.project.currency,
+                minutes=seconds / 60 if known and seconds is not None else None,
+                others=others,
+                needs_consent=getattr(worker, "agreed", None) is None,
+            )
+        )
+    return found
+
+
+def _left_and_times(
+    tasks: Sequence[Task], members: Sequence[Membership]
+) -> tuple[dict[int, int], dict[int, tuple[int, float]]]:
+    if not tasks:
+        return {}, {}
+    ids = {"tasks": [task.pk for task in tasks], "workers": [member.pk for member in members]}
+    with connection.cursor() as cursor:
+        cursor.execute(OPEN_SQL, ids)
+        left = dict(cursor.fetchall())
+        cursor.execute(TIMES_SQL, ids)
+        times = {task: (count, float(median)) for task, count, median in cursor.fetchall()}
+    return left, times
+
+
+# One assignment ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of an assignment as the page's segments and the review list show it."""
+
+    entry: AssignmentItem
+    state: str  # done, skipped, current, open
+    declined: bool
+    problem: str  # what a submit would say about it as it is saved; empty when nothing
+
+    @property
+    def number(self) -> int:
+        return self.entry.position + 1
+
+    @property
+    def label(self) -> str:
+        return f"Question {self.number}, {STEP_WORDS[self.state]}"
+
+
+STEP_WORDS = {
+    "done": "answered",
+    "skipped": "skipped",
+    "current": "this one",
+    "open": "not answered yet",
+}
+
+
+def steps(assignment: Assignment, current: int | None = None) -> list[Step]:
+    """All questions of the assignment in their order (one query)."""
+    task_type = get_type(assignment.task.type)
+    found = []
+    for entry in assignment.entries.select_related("item__group").order_by("position"):
+        state = "open"
+        if task_type.is_answered(entry.draft):
+            state = "done"
+        elif entry.draft.get("skipped"):
+            state = "skipped"
+        if entry.position == current:
+            state = "current"
+        declined = bool(entry.draft.get("declined"))
+        found.append(Step(entry, state, declined, _problem(task_type, assignment, entry)))
+    return found
+
+
+def _problem(task_type: TaskType, assignment: Assignment, entry: AssignmentItem) -> str:
+    settings = {**assignment.version.settings, **entry.item.settings}
+    try:
+        task_type.check(entry.draft, settings)
+    except DomainError as error:
+        return error.message
+    return ""
+
+
+def is_open(assignment: Assignment) -> bool:
+    """Whether its page still takes answers (also after its time ran out)."""
+    return assignment.state in (AssignmentState.LEASED, AssignmentState.EXPIRED)
+
+
+def texts_of(rows: Sequence[Step]) -> list[ItemGroup]:
+    """The texts of an assignment in the order in which they are met."""
+    groups = {row.entry.item.group_id: row.entry.item.group for row in rows}
+    return [group for group in groups.values() if group.passage.strip()]
+
+
+def passage_state(assignment: Assignment, group: ItemGroup) -> str:
+    """Whether this worker may see the passage now: none, open, first or closed.
+
+    "open": it may be looked at while answering. "first": it may not be looked back at, and is
+    shown alone before the first of its questions. "closed": one of its questions in this
+    assignment has been seen, here or in an earlier lease of the same questions. Everything that
+    hands a passage to a worker asks here.
+    """
+    if not group.passage.strip():
+        return "none"
+    if group.look_back:
+        return "open"
+    here = AssignmentItem.objects.filter(assignment=assignment, item__group=group).values("item")
+    seen = AssignmentItem.objects.filter(
+        assignment__worker=assignment.worker_id, item__in=here, shown_at__isnull=False
+    )
+    return "closed" if seen.exists() else "first"
+
+
+def seconds_left(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Whole seconds until the lease ends; 0 when it is over."""
+    if assignment.state != AssignmentState.LEASED:
+        return 0
+    return max(0, int((assignment.expires_at - (now or timezone.now())).total_seconds()))
+
+
+def seconds_to_wait(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Whole seconds until the task's least time is over; 0 when it is."""
+    begun = assignment.opened_at or assignment.leased_at
+    spent = ((now or timezone.now()) - begun).total_seconds()
+    return max(0, math.ceil(assignment.version.min_seconds - spent))
+
+
+def opened_ms(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Milliseconds since the assignment was opened: what the log's times count from."""
+    begun = assignment.opened_at or assignment.leased_at
+    return max(0, int(((now or timezone.now()) - begun).total_seconds() * 1000))
+
+
+# What is recorded of a person --------------------------------------------------------------------
+
+
+def consents_of(user: User) -> QuerySet[Consent]:
+    """Every agreement the person ever gave, the newest first."""
+    return (
+        Consent.objects.filter(membership__user=user)
+        .select_related("text", "membership__project")
+        .order_by("-given_at")
+    )
+
+
+def recorded_assignments(user: User) -> QuerySet[Assignment]:
+    """The person's assignments with how many answers and events are kept of each."""
+    return (
+        Assignment.objects.filter(worker__user=user)
+        .select_related("version", "task__project", "worker")
+        .annotate(
+            answers_kept=Count("answers", distinct=True),
+            drafts_kept=Count(
+                "entries", filter=Q(entries__draft_saved_at__isnull=False), distinct=True
+            ),
+        )
+        .order_by("-pk")
+    )

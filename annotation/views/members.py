@@ -1,0 +1,90 @@
+"""The people of a project, invitations, and how somebody leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.access import Access, get_access
+from annotation.actions import people as actions
+from annotation.forms import InvitationForm, add_errors
+from annotation.models import Role
+from annotation.selectors import members
+from crowdqc.errors import Invalid, Missing
+
+PER_PAGE = 50
+
+
+def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict[str, Any]:
+    page = Paginator(members.workers_of(access.project), PER_PAGE).get_page(request.GET.get("page"))
+    invitations = members.invitations_of(access.project)
+    root = request.build_absolute_uri("/").rstrip("/")
+    return {
+        "access": access,
+        "project": access.project,
+        "staff": members.staff_of(access.project),
+        "page": page,
+        "invitations": invitations,
+        "open_invitations": sum(row.is_open for row in invitations),
+        "form": form,
+        "root": root,
+    }
+
+
+@login_required
+@require_safe
+def people(request: HttpRequest, project_id: int) -> HttpResponse:
+    access = get_access(request, project_id)
+    context = _context(request, access, InvitationForm())
+    return render(request, "annotation/people/people.html", context)
+
+
+@login_required
+@require_POST
+def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    access = get_access(request, project_id, Role.REQUESTER)
+    form = InvitationForm(request.POST)
+    if form.is_valid():
+        try:
+            invitation = actions.invite(by=access.user, project=access.project, **form.cleaned_data)
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, "The invitation is open. Copy its link below.")
+            return redirect(reverse("people", args=[project_id]) + f"#invitation-{invitation.pk}")
+    context = _context(request, access, form)
+    return render(request, "annotation/people/people.html", context, status=422)
+
+
+@login_required
+@require_POST
+def invitation_revoke(request: HttpRequest, project_id: int, invitation_id: int) -> HttpResponse:
+    access = get_access(request, project_id, Role.REQUESTER)
+    invitation = access.project.invitations.filter(pk=invitation_id).first()
+    if invitation is None:
+        raise Missing("There is no such invitation in this project.")
+    actions.revoke_invitation(by=access.user, invitation=invitation)
+    messages.success(request, "The link is closed. Whoever joined by it stays.")
+    return redirect("people", project_id)
+
+
+@login_required
+@require_POST
+def people_remove(request: HttpRequest, project_id: int, membership_id: int) -> HttpResponse:
+    access = get_access(request, project_id, Role.REQUESTER)
+    member = access.project.memberships.filter(pk=membership_id, removed_at__isnull=True).first()
+    if member is None:
+        raise Missing("Nobody like this belongs to the project.")
+    member.project = access.project
+    actions.remove_member(by=access.user, member=member)
+    messages.success(request, "Removed. Answers, log and money stay as they are.")
+    if member.user_id == access.user.pk and access.roles == {member.role}:
+        return redirect("home")
+    return redirect("people", project_id)

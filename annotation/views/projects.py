@@ -1,0 +1,87 @@
+"""A project's settings and the text its workers agree to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import get_access
+from annotation.actions import people as actions
+from annotation.forms import ConsentForm, ProjectSettingsForm, add_errors
+from annotation.models import Role
+from annotation.selectors.members import consent_versions
+from crowdqc.errors import Invalid
+
+SETTINGS = ("name", "budget", "hourly_floor", "single_approval")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Name, budget and floor; only the owner may let one person propose and approve."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    project = access.project
+    initial = {name: getattr(project, name) for name in SETTINGS}
+    form = ProjectSettingsForm(request.POST or None, initial=initial)
+    # A disabled field keeps its initial value, whatever is sent.
+    form.fields["single_approval"].disabled = not access.is_owner
+    if request.method == "POST" and form.is_valid():
+        try:
+            actions.change_project(by=access.user, project=project, **form.cleaned_data)
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, "The settings are saved.")
+            return redirect("project_settings", project_id)
+    context: dict[str, Any] = {
+        "access": access,
+        "project": project,
+        "form": form,
+        "consent": actions.current_consent_text(project),
+    }
+    status = 422 if form.errors else 200
+    return render(request, "annotation/people/project_settings.html", context, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_settings_consent(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The consent text: a changed text is a new version; ``preview`` only renders it."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    if request.method == "POST" and request.POST.get("preview"):
+        preview = {"text": request.POST.get("text", "")[:20_000]}
+        return render(request, "annotation/people/_consent_preview.html", preview)
+    versions = consent_versions(access.project)
+    current = versions[0]
+    initial = {"text": current.text, "retention_days": current.retention_days}
+    form = ConsentForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        if not form.has_changed():
+            messages.info(request, "Nothing was changed: the text is that of the version in force.")
+            return redirect("project_settings_consent", project_id)
+        try:
+            new = actions.change_consent_text(
+                by=access.user, project=access.project, **form.cleaned_data
+            )
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, f"Version {new.number} is in force. Workers are asked again.")
+            return redirect("project_settings_consent", project_id)
+    context: dict[str, Any] = {
+        "access": access,
+        "project": access.project,
+        "form": form,
+        "versions": versions,
+        "current": current,
+        "text": form["text"].value() or "",
+    }
+    status = 422 if form.errors else 200
+    return render(
+        request, "annotation/people/project_settings_consent.html", context, status=status
+    )

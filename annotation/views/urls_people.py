@@ -1,0 +1,40 @@
+"""Addresses of signing in, joining and projects as a whole."""
+
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from annotation.forms import SignInForm
+
+from . import people
+
+urlpatterns = [
+    path("", people.home, name="home"),
+    path("signup/", people.signup, name="signup"),
+    path(
+        "login/",
+        auth.LoginView.as_view(
+            authentication_form=SignInForm, redirect_authenticated_user=True
+        ),
+        name="login",
+    ),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("password/", auth.PasswordChangeView.as_view(), name="password_change"),
+    path("password/done/", auth.PasswordChangeDoneView.as_view(), name="password_change_done"),
+    path("password/reset/", auth.PasswordResetView.as_view(), name="password_reset"),
+    path(
+        "password/reset/sent/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"
+    ),
+    path(
+        "password/reset/<uidb64>/<token>/",
+        auth.PasswordResetConfirmView.as_view(),
+        name="password_reset_confirm",
+    ),
+    path(
+        "password/reset/complete/",
+        auth.PasswordResetCompleteView.as_view(),
+        name="password_reset_complete",
+    ),
+    path("join/<str:token>/", people.join, name="join"),
+    path("projects/", people.project_list, name="project_list"),
+    path("projects/new/", people.project_new, name="project_new"),
+]

@@ -1,0 +1,41 @@
+"""Addresses of a project's people, settings, tasks, builder and imports."""
+
+from django.urls import path
+
+from . import build, imports, members, projects, tasks
+
+TASK = "tasks/<int:task_id>/"
+urlpatterns = [
+    path("people/", members.people, name="people"),
+    path("people/<int:membership_id>/remove/", members.people_remove, name="people_remove"),
+    path("invitations/new/", members.invitation_new, name="invitation_new"),
+    path(
+        "invitations/<int:invitation_id>/revoke/",
+        members.invitation_revoke,
+        name="invitation_revoke",
+    ),
+    path("settings/", projects.project_settings, name="project_settings"),
+    path(
+        "settings/consent/", projects.project_settings_consent, name="project_settings_consent"
+    ),
+    path("tasks/", tasks.task_list, name="task_list"),
+    path("tasks/new/", tasks.task_new, name="task_new"),
+    path(TASK, tasks.task, name="task"),
+    path(TASK + "move/", tasks.task_move, name="task_move"),
+    path(TASK + "build/", build.task_build, name="task_build"),
+    path(TASK + "build/question/", build.task_build_question, name="task_build_question"),
+    path(TASK + "build/add/", build.task_build_add, name="task_build_add"),
+    path(TASK + "build/remove/", build.task_build_remove, name="task_build_remove"),
+    path(TASK + "build/move/", build.task_build_move, name="task_build_move"),
+    path(TASK + "build/text/", build.task_build_text, name="task_build_text"),
+    path(TASK + "build/text/step/", build.task_build_text_step, name="task_build_text_step"),
+    path(TASK + "preview/", build.task_preview, name="task_preview"),
+    path(TASK + "publish/", build.task_publish, name="task_publish"),
+    path(TASK + "import/<int:file_id>/", imports.task_import_file, name="task_import_file"),
+    path(
+        TASK + "import/<int:file_id>/bad-rows.csv",
+        imports.task_import_bad_rows,
+        name="task_import_bad_rows",
+    ),
+    path(TASK + "import/<slug:kind>/", imports.task_import, name="task_import"),
+]

@@ -1,0 +1,87 @@
+"""What is recorded of a person, for that person; and their one reply to a rejection."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.actions import rejections
+from annotation.models import Rejection
+from annotation.selectors import log, work
+from crowdqc.errors import Invalid, Missing
+
+PAGE = 20
+EVENTS_PAGE = 200
+
+
+@login_required
+@require_GET
+@never_cache
+def record(request: HttpRequest) -> HttpResponse:
+    """Agreements, pseudonyms, and for each assignment what is kept."""
+    user = request.user
+    rows = Paginator(work.recorded_assignments(user), PAGE).get_page(  # type: ignore[arg-type]
+        request.GET.get("page")
+    )
+    kinds = log.counts_by_method([row.pk for row in rows.object_list])
+    context = {
+        "memberships": work.memberships_with_consent(user),  # type: ignore[arg-type]
+        "consents": work.consents_of(user),  # type: ignore[arg-type]
+        "page": rows,
+        "rows": [(row, kinds[row.pk], sum(kinds[row.pk].values())) for row in rows.object_list],
+    }
+    return render(request, "annotation/worker/record.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """One assignment: its answers, what its log adds up to, and every event in words."""
+    found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
+    if found is None:
+        raise Missing("There is no such assignment among yours.")
+    events = log.assignment_events(found.pk)
+    entries = list(found.entries.select_related("item").order_by("position"))
+    names = {log.target_of(entry.item_id): f"question {entry.position + 1}" for entry in entries}
+    page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "assignment": found,
+        "entries": entries,
+        "answers": {
+            answer.item_id: answer for answer in found.answers.prefetch_related("texts", "choices")
+        },
+        "summary": log.log_summaries([found.pk])[found.pk],
+        "page": page,
+        "events": [log.in_words(event, names) for event in page.object_list],
+    }
+    return render(request, "annotation/worker/record_assignment.html", context)
+
+
+@login_required
+@require_POST
+def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
+    """The worker's one reply, from the page that shows the reason."""
+    rejection = Rejection.objects.filter(
+        pk=rejection_id,
+        assignment__worker__user=request.user.pk,
+        assignment__worker__removed_at__isnull=True,
+    ).first()
+    if rejection is None:
+        raise Missing("There is no such rejection of your work.")
+    try:
+        rejections.reply_to_rejection(
+            by=request.user,  # type: ignore[arg-type]
+            rejection=rejection,
+            text=request.POST.get("reply", ""),
+        )
+    except Invalid as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Your reply is sent. A manager reads it and answers here.")
+    return redirect("work_home")

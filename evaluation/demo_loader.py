@@ -1,0 +1,387 @@
+"""The demo project: invented people go through the real actions, at times of the last two weeks.
+
+Nothing is written past the rules: leases, redundancy, consent, proposals and the ledger are those
+of the application. Only the clock is set back while it is loaded, so that there is a history.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation import demo
+from annotation.actions import accounts, answers, assignments, events, payouts, people, tasks
+from annotation.actions.audit import record
+from annotation.actions.imports import import_rows
+from annotation.demo import logs, side_tasks
+from annotation.models import (
+    Answer,
+    Assignment,
+    AuditEntry,
+    Membership,
+    PayoutBatch,
+    Project,
+    Role,
+    Task,
+    User,
+)
+from crowdqc.errors import Conflict
+
+PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
+MARK = "demo.load"
+TITLE = "Two texts, sixteen questions"
+PAY, BONUS = Decimal("1.80"), Decimal("0.90")
+BUDGET, FLOOR = Decimal("120.00"), Decimal("9.00")
+RECEIVES_BONUS = ("kestrel-07", "juniper-31", "marlin-02", "sorrel-18")
+LOOK_FIRST, REJECTED = "quartz-40", "cobalt-34"
+# Username -> (name that the team sees, the invented worker they are, if any).
+ACCOUNTS = {
+    "requester": ("Maren Oduya", ""),
+    "manager": ("Tomas Lindqvist", ""),
+    "worker1": ("Kim Okafor", "heron-05"),
+    "worker2": ("Jo Brandt", REJECTED),
+}
+REASON = (
+    "Most of these answers are sentences of the text, pasted in whole. The instructions ask for "
+    "your own words, so they cannot be used."
+)
+REPLY = (
+    "I read both texts and took the sentences that answer the questions. I did not see that "
+    "this was not wanted. Please look at it once more."
+)
+UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the text"
+DAY = dt.timedelta(days=1)
+# Days before now.
+BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
+Say = Callable[[str], None]
+
+
+@dataclass
+class Clock:
+    """What ``timezone.now`` gives while the demo is loaded."""
+
+    moment: dt.datetime
+
+    def __call__(self) -> dt.datetime:
+        return self.moment
+
+    def to(self, moment: dt.datetime) -> None:
+        self.moment = moment
+
+
+@contextmanager
+def clock_at(moment: dt.datetime) -> Iterator[Clock]:
+    """Set the application's clock of this process, for as long as the block lasts."""
+    real, clock = timezone.now, Clock(moment)
+    timezone.now = clock  # type: ignore[assignment]
+    try:
+        yield clock
+    finally:
+        timezone.now = real
+
+
+def loaded() -> Task | None:
+    """The demo's main task where the demo has been loaded, whatever it is called by now."""
+    entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
+    return Task.objects.filter(pk=entry.detail["task"]).first() if entry else None
+
+
+def taken() -> list[str]:
+    """Usernames of the demo that belong to somebody."""
+    mine = [*ACCOUNTS, *(f"demo-{worker.id}" for worker in demo.load().workers)]
+    return sorted(User.objects.filter(username__in=mine).values_list("username", flat=True))
+
+
+@transaction.atomic
+def load(say: Say) -> Task:
+    """Build the whole project; everything of it is there afterwards, or nothing.
+
+    Raises Conflict where usernames of the demo are taken.
+    """
+    names = taken()
+    if names:
+        raise Conflict(f"There are accounts named {', '.join(names)} that are not the demo's.")
+    now = timezone.now()
+    with clock_at(now - BEGIN * DAY) as clock:
+        return Loader(demo.load(), clock, now, say).run()
+
+
+@dataclass
+class Loader:
+    """Loads the demo in the order of its times."""
+
+    data: demo.DemoData
+    clock: Clock
+    now: dt.datetime
+    say: Say
+    people: dict[str, User] = field(default_factory=dict)  # by username or pseudonym
+    members: dict[str, Membership] = field(default_factory=dict)  # by pseudonym
+    events: int = 0
+
+    def run(self) -> Task:
+        self._accounts()
+        project = self._project()
+        task = self._task(project)
+        self.say(f"task “{task.current.title}”: 16 questions, 24 workers")  # type: ignore[union-attr]
+        agenda = self._agenda(task)
+        for _, step in sorted(agenda, key=lambda entry: entry[0]):
+            step()
+        counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
+        self.say(f"{counted} answers of workers with {self.events:,} logged events")
+        self._side_tasks(project)
+        self.clock.to(self.now)
+        record(by=None, project=project, action=MARK, on=project, task=task.pk)
+        return task
+
+    def ago(self, days: float) -> dt.datetime:
+        return self.now - days * DAY
+
+    # -- people and tasks ----------------------------------------------------------------------
+
+    def _accounts(self) -> None:
+        for username, (name, pseudonym) in ACCOUNTS.items():
+            user = accounts.sign_up(username=username, display_name=name, password=PASSWORD)
+            self.people[username] = self.people[pseudonym or username] = user
+        for worker in self.data.workers:
+            if worker.id not in self.people:
+                user = User(username=f"demo-{worker.id}", display_name=f"Demo {worker.id}")
+                user.set_unusable_password()
+                user.save()
+                self.people[worker.id] = user
+        self.say(f"accounts: {', '.join(ACCOUNTS)}, and {len(self.data.workers) - 2} more workers")
+
+    def _project(self) -> Project:
+        owner = self.people["requester"]
+        project = people.create_project(by=owner, name=TITLE)
+        people.change_project(
+            by=owner, project=project, name=TITLE, budget=BUDGET, hourly_floor=FLOOR,
+            single_approval=False,
+        )  # fmt: skip
+        people.add_member(project=project, user=self.people["manager"], role=Role.MANAGER)
+        people.invite(
+            by=owner, project=project, role=Role.WORKER, days=60, max_uses=30,
+            note="Open link for the panel",
+        )  # fmt: skip
+        return project
+
+    def _task(self, project: Project) -> Task:
+        by = self.people["requester"]
+        task = tasks.create_task(by=by, project=project, type="free_text", title=TITLE)
+        tasks.edit_draft(
+            by=by,
+            task=task,
+            fields={
+                "title": "Voyager and bread",
+                "instructions": self.data.instructions,
+                "redundancy": len(self.data.workers),
+                "items_per_assignment": 8,
+                "lease_minutes": 60,
+                "pay": PAY,
+                "bonus_note": "Up to €0.90 more for the most complete answers",
+                "settings": {"min_words": 1, "max_words": 120, "skippable": True},
+            },
+        )
+        for text in self.data.texts:
+            self._text(task, text)
+        tasks.publish(by=by, task=task)
+        return Task.objects.select_related("project", "current").get(pk=task.pk)
+
+    def _text(self, task: Task, text: demo.Text) -> None:
+        by = self.people["requester"]
+        group = tasks.save_group(
+            by=by, task=task, key=text.id, title=text.title, passage=text.context,
+            look_back=text.may_look_back,
+        )  # fmt: skip
+        for one in text.questions:
+            tasks.save_item(by=by, task=task, group=group, key=one.id, question=one.question)
+
+    def _join(self, project: Project, pseudonym: str) -> Membership:
+        if pseudonym not in self.members:
+            user = self.people[pseudonym]
+            member = people.add_worker(project=project, user=user, pseudonym=pseudonym)
+            text = people.current_consent_text(project)
+            people.give_consent(by=user, member=member, text=text, agreed=True)
+            self.members[pseudonym] = member
+        return self.members[pseudonym]
+
+    # -- what happens when ---------------------------------------------------------------------
+
+    def _agenda(self, task: Task) -> list[tuple[dt.datetime, Callable[[], None]]]:
+        """Every step with its time: work, systems, two proposals, one decision, one reply."""
+        agenda: list[tuple[dt.datetime, Callable[[], None]]] = []
+
+        def add(at: dt.datetime, step: Callable[[], None]) -> None:
+            agenda.append((at, lambda: (self.clock.to(at), step())[-1]))
+
+        for number, worker in enumerate(self.data.workers):
+            for at in self._times(number, worker):
+                add(at, lambda worker=worker: self._work(task, worker))  # type: ignore[misc]
+        add(self.ago(SYSTEMS_CAME), lambda: self._systems(task))
+        add(self.ago(FIRST_BATCH), lambda: self._propose(task, "First week", FIRST_BATCH + 1))
+        add(self.ago(DECIDED), lambda: self._decide(task))
+        add(self.ago(REPLIED), lambda: self._reply(task))
+        add(self.ago(SECOND_BATCH), lambda: self._propose(task, "Second week", SECOND_BATCH + 1))
+        return agenda
+
+    def _times(self, number: int, worker: demo.Worker) -> list[dt.datetime]:
+        """When somebody takes their two assignments: at once after each other, or days apart."""
+        rng = logs.seeded("demo times", worker.id)
+        if worker.id in (LOOK_FIRST, *(name for _, name in ACCOUNTS.values())):
+            days = [11.0 + rng.random(), 1.3 + rng.random() / 3]  # paid or rejected; waiting
+        else:
+            first = 13.0 - number * 11 / len(self.data.workers) + rng.random()
+            days = [first, first - 0.06 if rng.random() < 0.5 else max(1.2, first - 3)]
+        return [self.ago(day) for day in days]
+
+    def _work(self, task: Task, worker: demo.Worker) -> None:
+        """One assignment from its claim to its submit, with its log."""
+        told = {answer.item: answer for answer in self.data.answers_of(worker.id)}
+        given = {key: ("" if a.declined and not a.text else a.text) for key, a in told.items()}
+        declined = {key for key, answer in told.items() if answer.declined}
+        self.answer(task, worker.id, worker.kind, given, declined)
+
+    def answer(
+        self, task: Task, pseudonym: str, kind: str, given: dict[str, str], declined: set[str]
+    ) -> None:
+        member = self._join(task.project, pseudonym)
+        user = self.people[pseudonym]
+        begun = self.clock.moment
+        assignment = assignments.claim(by=user, task=task, worker=member)
+        entries = list(assignment.entries.select_related("item__group").order_by("position"))
+        writes = [entry for entry in entries if entry.item.key in given]
+        if not writes:
+            assignments.give_back(by=user, assignment=assignment)
+            return
+        self.clock.to(begun + dt.timedelta(seconds=4))
+        assignment = assignments.open_assignment(by=user, assignment=assignment)
+        log = logs.assignment_log(
+            [(f"item-{e.item_id}", given[e.item.key], e.item.group.passage) for e in writes],
+            kind,
+            logs.seeded("demo", pseudonym, assignment.version_id, len(self.members)),
+        )
+        opened = self.clock.moment
+        ends = {event["target"]: event["time"] for event in log}
+        for entry in entries:
+            end = ends.get(f"item-{entry.item_id}")
+            if end is not None:
+                self.clock.to(opened + dt.timedelta(milliseconds=end))
+            assignments.show_item(by=user, assignment=assignment, position=entry.position)
+            key = entry.item.key
+            draft = {"text": given.get(key, ""), "declined": key in declined,
+                     "skipped": key not in given}  # fmt: skip
+            assignments.save_draft(
+                by=user, assignment=assignment, item_id=entry.item_id, draft=draft,
+                seq=int(self.clock.moment.timestamp() * 1000),
+            )  # fmt: skip
+        self._store(user, assignment, opened, log)
+        answers.submit(by=user, assignment=assignment, key=uuid.uuid4())
+
+    def _store(
+        self, user: User, assignment: Assignment, opened: dt.datetime, log: list[logs.Event]
+    ) -> None:
+        """The log in batches, as the page sends it; the clock ends a moment after its last."""
+        key, last = uuid.uuid4(), log[-1]["time"]
+        self.clock.to(opened)
+        events.open_stream(by=user, assignment=assignment, key=key)
+        for first in range(0, len(log), events.MAX_BATCH):
+            batch = log[first : first + events.MAX_BATCH]
+            self.clock.to(opened + dt.timedelta(milliseconds=batch[-1]["time"] + 50))
+            events.append(
+                by=user, assignment=assignment, stream_key=key, first_seq=first, events=batch
+            )
+        self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
+        self.events += len(log)
+
+    # -- systems, money, counting --------------------------------------------------------------
+
+    def _systems(self, task: Task) -> None:
+        rows = [
+            {"item_id": row.item, "system": row.system, "prompt_strategy": row.prompt_strategy,
+             "answer": row.text}
+            for row in self.data.system_answers
+        ]  # fmt: skip
+        by = self.people["requester"]
+        new = import_rows(by=by, task=task, kind="system_answers", rows=rows, name="systems.json")
+        self.say(f"{new} answers of {len(self.data.systems)} systems and prompt strategies")
+
+    def _propose(self, task: Task, title: str, until: float) -> None:
+        """The requester proposes what was submitted until then and waits for nobody else."""
+        rows = (
+            task.assignments.filter(
+                state="submitted", settled_at__isnull=True, submitted_at__lt=self.ago(until)
+            )
+            .exclude(payout_lines__live=True)
+            .select_related("worker")
+            .order_by("pk")
+        )
+        lines = []
+        for row in rows:
+            name = row.worker.pseudonym
+            if name == REJECTED:
+                line = payouts.Line(row.pk, "reject", reason_code="not_own", reason=REASON)
+            elif name == LOOK_FIRST:
+                line = payouts.Line(row.pk, "hold", reason="Seven of sixteen answers pasted")
+            else:
+                bonus = BONUS if name in RECEIVES_BONUS else Decimal("0.00")
+                line = payouts.Line(row.pk, bonus=bonus)
+            lines.append(line)
+        payouts.propose_payout(
+            by=self.people["requester"], task=task, key=uuid.uuid4(), lines=lines, title=title
+        )
+
+    def _decide(self, task: Task) -> None:
+        """The manager approves the first proposal and lets pasted answers not count."""
+        manager = self.people["manager"]
+        batch = PayoutBatch.objects.get(task=task)
+        payouts.approve_payout(by=manager, batch=batch, expected_total=payouts.total(batch))
+        from_elsewhere = [
+            row
+            for row in self.data.answers
+            if row.worker in (REJECTED, LOOK_FIRST)
+            and any(src == "outside" for _, src in logs.pieces(row.text, self._passage(row.item)))
+        ]
+        wanted = {(row.worker, row.item) for row in from_elsewhere}
+        rows = Answer.objects.filter(item__task=task, worker__isnull=False, counts=True)
+        for row in rows.select_related("item", "worker").order_by("pk"):
+            if row.worker and (row.worker.pseudonym, row.item.key) in wanted:
+                answers.set_counts(by=manager, answer=row, counts=False, reason=UNCOUNTED)
+
+    def _passage(self, item: str) -> str:
+        return self.data.text_of(item).context
+
+    def _reply(self, task: Task) -> None:
+        rejection = Assignment.objects.get(task=task, rejection__isnull=False).rejection
+        payouts.reply_to_rejection(by=self.people[REJECTED], rejection=rejection, text=REPLY)
+
+    # -- the other tasks -----------------------------------------------------------------------
+
+    def _side_tasks(self, project: Project) -> None:
+        by = self.people["requester"]
+        self.clock.to(self.ago(0.4))
+        task = tasks.create_task(
+            by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE
+        )
+        rules = {"redundancy": 8, "items_per_assignment": 4, "lease_minutes": 30, "pay": "0.80",
+                 "order": "fixed", "instructions": side_tasks.BEGUN_INSTRUCTIONS}  # fmt: skip
+        tasks.edit_draft(by=by, task=task, fields=rules)
+        self._text(task, side_tasks.BEGUN)
+        tasks.publish(by=by, task=task)
+        task = Task.objects.select_related("project").get(pk=task.pk)
+        kinds = {worker.id: worker.kind for worker in self.data.workers}
+        for number, (pseudonym, given) in enumerate(side_tasks.BEGUN_ANSWERS.items()):
+            self.clock.to(self.ago(0.3 - 0.1 * number))
+            none = {key for key, text in given.items() if not text}
+            self.answer(task, pseudonym, kinds[pseudonym], given, none)
+        self.clock.to(self.ago(0.05))
+        draft = tasks.create_task(
+            by=by, project=project, type="free_text", title=side_tasks.DRAFT_TITLE
+        )
+        self._text(draft, side_tasks.DRAFT)
+        self.say("a second task that has just begun, and one that is a draft")

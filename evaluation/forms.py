@@ -1,0 +1,81 @@
+"""What people choose for a run and for its schedule; the actions decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from evaluation import runs
+
+ENCODERS = [
+    ("minilm", "MiniLM, a sentence model"),
+    ("char-svd", "Characters, no model needed"),
+]
+
+
+class RunForm(forms.Form):
+    encoder = forms.CharField(
+        label="Encoder",
+        initial=runs.DEFAULT_ENCODER,
+        help_text="What turns an answer into numbers. Vectors are kept, so a text is encoded once.",
+    )
+    leave_one_out = forms.BooleanField(
+        required=False,
+        label="Leave a worker's own answer out of the exemplary one",
+        help_text="Fairer where few people answered a question. Systems are always left out.",
+    )
+    similarity = forms.ChoiceField(
+        choices=[("cosine", "Cosine"), ("neg_euclidean", "Negative Euclidean distance")],
+        help_text="How the closeness of two answers is measured.",
+    )
+    start = forms.ChoiceField(
+        choices=[("equal", "Equal votes"), ("noisy", "Equal votes, changed a little at random")],
+        label="First round",
+        help_text="Changes nothing that anybody has seen; offered because the paper has it.",
+    )
+    resamples = forms.IntegerField(
+        min_value=0,
+        max_value=20_000,
+        initial=2000,
+        label="Resamples of the questions",
+        help_text="For the intervals. 0 leaves them out; else 100 or more.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**53,
+        initial=runs.DEFAULT_SEED,
+        help_text="The same seed on the same answers gives the same numbers.",
+        widget=forms.NumberInput(attrs={"class": "mid num"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        asked = self.data.get("encoder") or self.initial.get("encoder") or ""
+        choices = list(ENCODERS)
+        if asked and asked not in dict(choices):
+            choices.append((asked, asked))  # a model's folder, as the last run used it
+        self.fields["encoder"].widget = forms.Select(choices=choices)
+
+
+class ScheduleForm(forms.Form):
+    enabled = forms.BooleanField(
+        required=False,
+        label="Runs of this task start by themselves",
+        help_text="The first one when 3 workers have 5 answers each.",
+    )
+    after_answers = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label="After so many new answers",
+        help_text="Counted when none came for half a minute. Empty: not for this reason.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
+    every_minutes = forms.IntegerField(
+        required=False,
+        min_value=5,
+        label="Every so many minutes",
+        help_text="Only when something is new. Empty: not for this reason.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )

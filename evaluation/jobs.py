@@ -1,0 +1,25 @@
+"""Jobs of the judging side; each may run twice without harm."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from evaluation import runs, schedules
+
+
+@shared_task(ignore_result=True)
+def run_job(run_id: int) -> str:
+    """Work on a queued run; one that has moved on is left alone."""
+    return runs.execute(run_id)
+
+
+@shared_task(ignore_result=True)
+def start_due_runs() -> int:
+    """Start the runs that are due by schedule or by new answers."""
+    return len(schedules.start_due())
+
+
+@shared_task(ignore_result=True)
+def resume_abandoned() -> int:
+    """Queue runs again whose worker died."""
+    return runs.resume_abandoned()

@@ -1,0 +1,108 @@
+"""Load the demo project with its accounts, and run AQER on it; a second call changes nothing."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Task
+from crowdqc.errors import DomainError
+from evaluation import demo_loader, runs
+from evaluation.models import Run, RunState
+
+WAIT_SECONDS = 180
+SEES = {
+    "requester": "authors tasks, starts runs, proposes payouts",
+    "manager": "reviews; one proposal and one reply to a rejection wait",
+    "worker1": "paid work, work that waits, a task to take",
+    "worker2": "a rejection with a reply, work that waits, a task to take",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Load the demo project: two texts, sixteen questions, 24 invented workers, 4 systems, "
+        "scores by AQER. Calling it again changes nothing."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--encoder", default=runs.DEFAULT_ENCODER, help="for the AQER runs")
+        parser.add_argument(
+            "--force", action="store_true", help="also in production, with passwords all know"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if settings.PRODUCTION and not options["force"]:
+            raise CommandError(
+                "The demo's passwords are public, so it is not loaded in production. "
+                "--force loads it all the same."
+            )
+        began = time.monotonic()
+        task = demo_loader.loaded()
+        fresh = task is None
+        if task is None:
+            names = demo_loader.taken()
+            if names:
+                # Somebody's own accounts: their database serves on, without the demo.
+                self.stderr.write(
+                    f"The demo was not loaded: there are accounts named {', '.join(names)} "
+                    "already, and they are left as they are."
+                )
+                return
+            task = self._refusable(demo_loader.load, self._say)
+        if not Run.objects.filter(task=task, state=RunState.DONE).exists():
+            self._runs(task, options["encoder"])
+        if fresh:
+            self._say(f"done in {time.monotonic() - began:.0f} s")
+        self._accounts(task)
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(f"  {line}")
+        self.stdout.flush()
+
+    def _refusable(self, action: Any, *args: Any, **named: Any) -> Any:
+        try:
+            return action(*args, **named)
+        except DomainError as error:
+            raise CommandError(error.message) from error
+
+    def _runs(self, task: Task, encoder: str) -> None:
+        """Two real runs: without each worker's own answer in what it is compared with, and plain.
+
+        The plain one comes last, so that the boards show it.
+        """
+        by = task.project.owner
+        for name, more in (("leave one out", {"leave_one_out": True}), ("plain", {})):
+            began = time.monotonic()
+            params = {"encoder": encoder, **more}
+            run = self._refusable(runs.start, by=by, task=task, params=params)
+            runs.execute(run.pk)
+            run = self._finished(run)
+            if run.state != RunState.DONE:
+                raise CommandError(f"Run {run.number} of AQER did not finish: {run.error}")
+            self._say(
+                f"run {run.number} of AQER, {name}, {encoder}: {time.monotonic() - began:.1f} s"
+            )
+
+    def _finished(self, run: Run) -> Run:
+        """The run at its end; a worker that runs already may have been faster to take it."""
+        until = time.monotonic() + WAIT_SECONDS
+        run.refresh_from_db()
+        while run.state in runs.ACTIVE and time.monotonic() < until:
+            time.sleep(0.3)
+            run.refresh_from_db()
+        return run
+
+    def _accounts(self, task: Task) -> None:
+        self.stdout.write("")
+        self.stdout.write(
+            f"Demo project “{task.project.name}”. Accounts, all with the password "
+            f"{demo_loader.PASSWORD} (unless it was changed):"
+        )
+        for username, (name, pseudonym) in demo_loader.ACCOUNTS.items():
+            who = f"{name}, {pseudonym}" if pseudonym else name
+            self.stdout.write(f"  {username:<10} {who:<22} {SEES[username]}")

@@ -1,0 +1,184 @@
+"""Runs that start by themselves: the first one, every so often, and after new answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.actions.audit import record
+from annotation.models import Task, User
+from annotation.models.tasks import TaskState
+from annotation.selectors import snapshot as answers
+from annotation.task_types import TYPES
+from crowdqc.errors import Conflict, Invalid
+from evaluation import runs
+from evaluation.methods.registry import get_method
+from evaluation.models import Run, RunSchedule
+
+logger = logging.getLogger(__name__)
+FIRST_WORKERS, FIRST_ANSWERS = 3, 5
+DEFAULT_AFTER = 20
+# New answers are waited for until none came for a while, but not for ever.
+QUIET = dt.timedelta(seconds=30)
+PATIENCE = dt.timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What came to a task since its last snapshot."""
+
+    new: int
+    changed: int  # answers that stopped counting, or counted again
+
+    @property
+    def any(self) -> int:
+        return self.new + self.changed
+
+
+def _seen(last: Run | None) -> dict[str, Any]:
+    return last.snapshot.counts if last is not None and last.snapshot else {}
+
+
+def fresh(task: Task, last: Run | None) -> Fresh:
+    """Compare the task's counting answers with what the last run saw."""
+    seen = _seen(last)
+    tally = answers.tally(task, max_id=seen.get("max_id", 0))
+    return Fresh(tally.after, abs(tally.before - seen.get("counting", 0)))
+
+
+def last_run(task: Task) -> Run | None:
+    """The latest run of the task in whatever state, with its snapshot's counts."""
+    return (
+        task.runs.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
+    )
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """How far a task is from its first run by itself."""
+
+    enough: int  # workers with enough answers
+    others: list[int]  # answers of the other workers, the most first
+    missing: int  # answers that would do
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing
+
+
+def first_run(task: Task) -> FirstRun:
+    """AQER compares workers, so it wants 3 of them with 5 answers each."""
+    given = answers.answers_by_worker(task)
+    best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
+    missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
+    enough = sum(n >= FIRST_ANSWERS for n in given)
+    return FirstRun(enough, given[enough:], missing)
+
+
+def schedule_of(task: Task) -> RunSchedule:
+    """The task's schedule; without a row of its own the default one, not saved."""
+    found = RunSchedule.objects.filter(task=task).first()
+    return found or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
+
+
+@transaction.atomic
+def change_schedule(
+    *,
+    by: User,
+    task: Task,
+    enabled: bool,
+    after_answers: int | None,
+    every_minutes: int | None,
+    params: dict[str, Any] | None = None,
+) -> RunSchedule:
+    """Say when the task's runs start by themselves, and with which options."""
+    if after_answers is not None and not 1 <= after_answers <= 1_000_000:
+        raise Invalid("The number is out of range.", fields={"after_answers": "1 to 1,000,000."})
+    if every_minutes is not None and not 5 <= every_minutes <= 43_200:
+        raise Invalid(
+            "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
+        )
+    clean = runs.clean_params(get_method("aqer"), params or {})
+    schedule, _ = RunSchedule.objects.update_or_create(
+        task=task,
+        defaults={
+            "enabled": enabled,
+            "after_answers": after_answers,
+            "every_minutes": every_minutes,
+            "params": clean,
+            "changed_by": by,
+        },
+    )
+    record(
+        by=by,
+        project=task.project,
+        action="run.schedule",
+        on=task,
+        enabled=enabled,
+        after_answers=after_answers,
+        every_minutes=every_minutes,
+    )
+    return schedule
+
+
+def due(task: Task, schedule: RunSchedule, now: dt.datetime) -> str:
+    """Why a run is due now ("answers" or "schedule"); empty when none is."""
+    last = last_run(task)
+    if not schedule.enabled or (last is not None and last.state in runs.ACTIVE):
+        return ""
+    if last is None:
+        return "answers" if first_run(task).ready and _settled(task, None, now) else ""
+    since = fresh(task, last)
+    if not since.any or _saw_nothing_newer(task, last):
+        return ""
+    enough = schedule.after_answers and since.any >= schedule.after_answers
+    if enough and _settled(task, last, now):
+        return "answers"
+    wait = dt.timedelta(minutes=schedule.every_minutes or 0)
+    return "schedule" if schedule.every_minutes and now - last.created_at >= wait else ""
+
+
+def _saw_nothing_newer(task: Task, last: Run) -> bool:
+    """A run that ended before its snapshot: is there nothing that came after it?"""
+    if last.snapshot is not None:
+        return False
+    newest = answers.arrivals(task)[1]
+    return newest is None or newest <= last.created_at
+
+
+def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
+    """Whether nobody has answered for a while, or people have been answering for long."""
+    oldest, newest = answers.arrivals(task, max_id=_seen(last).get("max_id", 0))
+    if newest is None or oldest is None:
+        return True
+    return now - newest >= QUIET or now - oldest >= PATIENCE
+
+
+def start_due() -> list[Run]:
+    """Start every run that is due; a task whose run cannot start is left for the next time."""
+    now = timezone.now()
+    slugs = [slug for slug, kind in TYPES.items() if kind.shape == "texts"]
+    tasks = (
+        Task.objects.filter(type__in=slugs)
+        .exclude(state=TaskState.DRAFT)
+        .select_related("project", "run_schedule")
+    )
+    started = []
+    for task in tasks:
+        own = getattr(task, "run_schedule", None)
+        schedule = own or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
+        why = due(task, schedule, now)
+        if not why:
+            continue
+        try:
+            started.append(
+                runs.start(by=None, task=task, params=schedule.params or {}, trigger=why)
+            )
+        except Conflict as conflict:  # somebody was faster
+            logger.info("task %s: %s", task.pk, conflict.message)
+    return started

@@ -1,0 +1,157 @@
+"""What is known of a piece of work: score, time, pasting, log. Evidence, never a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from annotation.models import Assignment, Task
+from annotation.selectors.log import EMPTY, LogSummary, log_summaries
+from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
+from crowdqc.numbers import duration, percent
+from evaluation.models import AnswerScore, Run, RunState, WorkerScore
+
+# From here on a figure is named beside a person's work; none of them decides anything.
+PASTED_SHARE = 0.5
+AWAY_SHARE = 0.5
+FAST_SHARE = 1 / 3  # of the median time of the task
+DECLINED_SHARE = 0.25
+ENOUGH_TIMES = 5  # assignments before a median says anything
+BINS = 12
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that stands out; ``look`` puts the work under "Look first"."""
+
+    kind: str
+    text: str
+    look: bool = True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All of it for one assignment."""
+
+    assignment: Assignment
+    facts: WorkFacts
+    log: LogSummary
+    seconds: float | None
+    score: WorkerScore | None
+    notes: tuple[Note, ...]
+
+    @property
+    def look_first(self) -> bool:
+        return any(note.look for note in self.notes)
+
+    @property
+    def pasted(self) -> float | None:
+        """Share of what was put in that was pasted; None where nothing was recorded."""
+        return self.log.paste_share if self.log.events else None
+
+
+@dataclass(frozen=True)
+class TaskEvidence:
+    """What the work of a whole task looks like, to stand one person's beside it."""
+
+    run: Run | None
+    seconds: dict[int, float]
+    logs: dict[int, LogSummary]
+
+    @property
+    def median_seconds(self) -> float | None:
+        return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
+
+
+def latest_runs(task_ids: Iterable[int]) -> dict[int, Run]:
+    """The last finished run of each task, in one query."""
+    rows = (
+        Run.objects.filter(task__in=list(task_ids), state=RunState.DONE)
+        .select_related("snapshot")
+        .defer("snapshot__answer_ids")
+        .order_by("task_id", "-id")
+        .distinct("task_id")
+    )
+    return {run.task_id: run for run in rows}
+
+
+def latest_run(task: Task) -> Run | None:
+    """The task's last finished run."""
+    return latest_runs([task.pk]).get(task.pk)
+
+
+def worker_scores(run: Run | None, worker_ids: Iterable[int]) -> dict[int, WorkerScore]:
+    """Scores of these workers in a run; a worker without an estimate has a row that says why."""
+    if run is None:
+        return {}
+    rows = WorkerScore.objects.filter(run=run, worker__in=list(worker_ids), dimension="")
+    return {row.worker_id: row for row in rows}
+
+
+def answer_scores(run: Run | None, answer_ids: Iterable[int]) -> dict[int, AnswerScore]:
+    """Scores of these answers in a run."""
+    if run is None:
+        return {}
+    rows = AnswerScore.objects.filter(run=run, answer__in=list(answer_ids), dimension="")
+    return {row.answer_id: row for row in rows}
+
+
+def task_evidence(task: Task) -> TaskEvidence:
+    """Run, times and logs of all submitted work of a task, in a fixed number of queries."""
+    seconds = worked_seconds(task)
+    return TaskEvidence(
+        run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds))
+    )
+
+
+def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int, Evidence]:
+    """The evidence of each of these assignments of one task."""
+    facts = work_facts([a.pk for a in assignments])
+    scores = worker_scores(around.run, {a.worker_id for a in assignments})
+    usual = around.median_seconds
+    found = {}
+    for assignment in assignments:
+        pk = assignment.pk
+        log, seconds = around.logs.get(pk, EMPTY), around.seconds.get(pk)
+        found[pk] = Evidence(
+            assignment=assignment,
+            facts=facts[pk],
+            log=log,
+            seconds=seconds,
+            score=scores.get(assignment.worker_id),
+            notes=tuple(notes(facts[pk], log, seconds, usual)),
+        )
+    return found
+
+
+def notes(
+    facts: WorkFacts, log: LogSummary, seconds: float | None, usual: float | None
+) -> list[Note]:
+    """What stands out, in words with the number."""
+    found = []
+    if log.pastes and log.paste_share >= PASTED_SHARE:
+        noun = "paste" if log.pastes == 1 else "pastes"
+        found.append(
+            Note("Paste", f"{log.pastes} {noun}, {percent(log.paste_share)} of the text")
+        )
+    if seconds is not None and usual and seconds < FAST_SHARE * usual:
+        found.append(Note("Time", f"{duration(seconds)}; half take over {duration(usual)}"))
+    if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
+        share = percent(log.seconds_away / log.seconds_total)
+        found.append(Note("Away", f"page not in view {share} of the time"))
+    if facts.declined and facts.declined >= DECLINED_SHARE * facts.answers:
+        found.append(Note("Declined", f"{facts.declined} × “I don’t know”", look=False))
+    if facts.uncounted:
+        noun = "answer does" if facts.uncounted == 1 else "answers do"
+        found.append(Note("Uncounted", f"{facts.uncounted} {noun} not count", look=False))
+    return found
+
+
+def binned(values: Sequence[float], low: float, high: float, bins: int = BINS) -> list[int]:
+    """Counts in equal bins; what lies outside falls into the first or last one."""
+    counts = [0] * bins
+    width = (high - low) / bins
+    for value in values:
+        counts[min(bins - 1, max(0, int((value - low) / width)))] += 1
+    return counts

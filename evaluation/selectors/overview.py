@@ -1,0 +1,317 @@
+"""A project at a glance: figures, tasks, what waits for this person, cost by day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from annotation.access import Access
+from annotation.models import PayoutBatch
+from annotation.models.tasks import TaskState
+from annotation.selectors import progress
+from annotation.selectors.payouts import waiting_by_task
+from annotation.selectors.progress import HourlyPay, TaskProgress
+from annotation.task_types import TYPES
+from crowdqc.numbers import count, money, plural, short_date
+from evaluation import charts
+from evaluation.models import Run, WorkerScore
+
+from .evidence import latest_runs
+
+ZERO = Decimal("0.00")
+SHOWS = (("", "All"), ("open", "Open"), ("waiting", "Waiting for me"), ("closed", "Closed"))
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A line of the tasks table."""
+
+    progress: TaskProgress
+    kind: str
+    waiting: int
+    next_label: str
+    next_url: str
+
+    @property
+    def task(self) -> Any:
+        return self.progress.task
+
+    @property
+    def sub(self) -> str:
+        """The second line: what it is, in numbers."""
+        p = self.progress
+        parts = [self.kind, plural(p.items, "question")]
+        if p.task.current_id:
+            pay = money(p.pay, p.task.project.currency)
+            parts.append(f"{plural(p.needed, 'assignment')} at {pay}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything the overview is made of; all of it read once."""
+
+    access: Access
+    rows: list[TaskRow]
+    proposals: Sequence[PayoutBatch]
+    waiting: dict[int, dict[str, Any]]
+    runs: dict[int, Run]
+    hourly: list[HourlyPay]
+    people_this_week: int
+    submitted_this_week: int
+
+    @property
+    def currency(self) -> str:
+        return self.access.project.currency
+
+    @property
+    def published(self) -> list[TaskProgress]:
+        return [row.progress for row in self.rows if row.task.current_id]
+
+    @property
+    def spent(self) -> Decimal:
+        return sum((row.progress.spent for row in self.rows), ZERO)
+
+    @property
+    def expected(self) -> Decimal:
+        return self.spent + sum((p.ahead for p in self.published), ZERO)
+
+    @property
+    def submitted(self) -> int:
+        return sum(p.submitted for p in self.published)
+
+    @property
+    def needed(self) -> int:
+        return sum(p.needed for p in self.published)
+
+    @property
+    def budget(self) -> Decimal | None:
+        """The project's budget; without one, that of its tasks where all have one."""
+        if self.access.project.budget is not None:
+            return self.access.project.budget
+        budgets = [p.task.budget for p in self.published]
+        known = [b for b in budgets if b is not None]
+        return sum(known, ZERO) if known and len(known) == len(budgets) else None
+
+    @property
+    def open_tasks(self) -> int:
+        return sum(row.task.state == TaskState.OPEN for row in self.rows)
+
+    @property
+    def waiting_count(self) -> int:
+        return sum(row["n"] for row in self.waiting.values())
+
+
+def facts(access: Access) -> Facts:
+    """Read it all, in a fixed number of queries."""
+    project = access.project
+    waiting = waiting_by_task(project)
+    proposals = list(
+        project.payout_batches.filter(state=PayoutBatch.State.PROPOSED)
+        .select_related("task__current", "proposed_by")
+        .annotate(
+            own=Count("lines", filter=Q(lines__assignment__worker__user=access.user)),
+        )
+        .order_by("number")
+    )
+    found = progress.task_progress(project)
+    people, number = progress.week(project)
+    rows = []
+    for one in found:
+        one.task.project = project
+        rows.append(_row(access, one, waiting.get(one.task.pk, {}).get("n", 0), proposals))
+    return Facts(
+        access=access,
+        rows=rows,
+        proposals=proposals,
+        waiting=waiting,
+        runs=latest_runs([one.task.pk for one in found]),
+        hourly=progress.hourly_pay(project),
+        people_this_week=people,
+        submitted_this_week=number,
+    )
+
+
+def may_approve(access: Access, batch: PayoutBatch) -> bool:
+    """``may_decide`` for a list, from what was read with it (``own``: lines about the viewer)."""
+    project = access.project
+    owner = project.single_approval and access.is_owner
+    own_proposal = batch.proposed_by_id == access.user.pk and not project.single_approval
+    return (access.is_manager or owner) and not own_proposal and not batch.own  # type: ignore[attr-defined]
+
+
+def _row(
+    access: Access, one: TaskProgress, waiting: int, proposals: Sequence[PayoutBatch]
+) -> TaskRow:
+    args = [access.project.pk, one.task.pk]
+    label, url = "", ""
+    mine = next(
+        (b for b in proposals if b.task_id == one.task.pk and may_approve(access, b)), None
+    )
+    if one.task.state == TaskState.DRAFT:
+        label = "Preview and publish" if one.items else "Add questions"
+        url = reverse("task_build", args=args)
+    elif mine:
+        label = f"Approve proposal {mine.number}"
+        url = reverse("payout", args=[access.project.pk, mine.number])
+    elif waiting:
+        label = f"Review {plural(waiting, 'assignment')}"
+        url = reverse("review", args=args)
+    kind = TYPES[one.task.type].label if one.task.type in TYPES else one.task.type
+    return TaskRow(one, kind, waiting, label, url)
+
+
+# The page --------------------------------------------------------------------------------------
+
+
+def shown(found: Facts, show: str) -> list[TaskRow]:
+    """The rows under the chosen view."""
+    if show == "open":
+        return [row for row in found.rows if row.task.state == TaskState.OPEN]
+    if show == "waiting":
+        return [row for row in found.rows if row.next_label]
+    if show == "closed":
+        return [row for row in found.rows if row.task.state == TaskState.CLOSED]
+    return found.rows
+
+
+def last_day(found: Facts) -> dt.date | None:
+    """When the last assignment arrives at the pace of the last seven days; None if unknown."""
+    left = sum(p.needed - p.submitted for p in found.published if p.task.state == TaskState.OPEN)
+    if not left or not found.submitted_this_week:
+        return None
+    days = -(-left * 7 // found.submitted_this_week)
+    return timezone.localdate() + dt.timedelta(days=days) if days < 730 else None
+
+
+def state(found: Facts) -> tuple[str, str, str]:
+    """Mark, word and sentence of the header."""
+    total, opened = len(found.rows), found.open_tasks
+    if not total:
+        return "draft", "Empty", "No task yet. A task brings the first answers."
+    states = {row.task.state for row in found.rows}
+    if opened:
+        mark, word = "open", "Collecting"
+    elif TaskState.PAUSED in states:
+        mark, word = "paused", "Paused"
+    elif states == {TaskState.CLOSED}:
+        mark, word = "closed", "Closed"
+    else:
+        mark, word = "draft", "Not collecting"
+    said = [f"{opened} of {plural(total, 'task')} open."]
+    if found.people_this_week:
+        noun = "person" if found.people_this_week == 1 else "people"
+        said.append(f"{found.people_this_week} {noun} answered this week.")
+    end = last_day(found)
+    if end:
+        said.append(f"At this pace the last answer arrives on {short_date(end)}.")
+    return mark, word, " ".join(said)
+
+
+def figures(found: Facts) -> list[dict[str, Any]]:
+    """The five key figures, each with what it is of or how it was counted."""
+    currency, budget = found.currency, found.budget
+    waiting = sum((row.progress.waiting for row in found.rows), ZERO)
+    cost: dict[str, Any] = {"label": "Cost so far", "value": money(found.spent, currency)}
+    if budget:
+        cost.update(
+            of=f"of {money(budget, currency, whole=budget == int(budget))}",
+            done=found.spent, total=budget,
+        )  # fmt: skip
+    if waiting:
+        cost["note"] = f"of it {money(waiting, currency)} not yet approved"
+    return [
+        {
+            "label": "Assignments",
+            "value": count(found.submitted),
+            "of": f"of {count(found.needed)}",
+            "done": found.submitted,
+            "total": found.needed,
+        },
+        cost,
+        {
+            "label": "Expected at the end",
+            "value": money(found.expected, currency),
+            "note": _against(found.expected, budget, currency),
+        },
+        _median(found),
+        _told_apart(found),
+    ]
+
+
+def _against(expected: Decimal, budget: Decimal | None, currency: str) -> str:
+    how = "with every open assignment paid"
+    if budget is None:
+        return how
+    gap = budget - expected
+    return f"{money(abs(gap), currency)} {'under' if gap >= 0 else 'over'} budget, {how}"
+
+
+def below_floor(found: Facts) -> list[HourlyPay]:
+    """People and tasks whose pay by the hour is under the project's floor."""
+    floor = found.access.project.hourly_floor
+    return [row for row in found.hourly if floor is not None and row.rate < floor]
+
+
+def _median(found: Facts) -> dict[str, Any]:
+    project = found.access.project
+    value = progress.median_hourly(project)
+    if value is None:
+        return {"label": "Median hourly pay", "value": "none yet", "note": "no timed work yet"}
+    note = "from opening to submitting; no floor is set"
+    if project.hourly_floor is not None:
+        below = len({row.worker_id for row in below_floor(found)})
+        noun = "person" if below == 1 else "people"
+        note = (
+            f"your floor is {money(project.hourly_floor, project.currency)}; "
+            f"{below or 'nobody'} {noun if below else ''} below it".replace("  ", " ")
+        )
+    return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
+
+
+def _told_apart(found: Facts) -> dict[str, Any]:
+    label = "Workers told apart"
+    if not found.runs:
+        return {"label": label, "value": "no run yet", "note": "a run scores workers"}
+    run = max(found.runs.values(), key=lambda one: one.pk)
+    told = WorkerScore.objects.filter(run=run, dimension="").aggregate(
+        people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
+            "component", distinct=True, filter=Q(group__isnull=False)
+        ),
+    )  # fmt: skip
+    title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
+    noun = "group" if told["groups"] == 1 else "groups"
+    note = f"run {run.number}, {title}"
+    if told["parts"] > 1:
+        note += f"; {told['parts']} boards that cannot be compared"
+    return {
+        "label": label,
+        "value": count(told["groups"]),
+        "of": f"{noun} of {plural(told['people'], 'person', 'people')}",
+        "note": note,
+    }
+
+
+def cost_chart(found: Facts) -> SafeString | str:
+    """Cost by day; "" before the first submitted work."""
+    days = progress.cost_by_day(found.access.project)
+    if not days or not days[-1][1]:
+        return ""
+    today = timezone.localdate()
+    if days[-1][0] < today:
+        days.append((today, days[-1][1]))
+    # One day before the first, so that the line starts at nothing.
+    days.insert(0, (days[0][0] - dt.timedelta(days=1), ZERO))
+    end = last_day(found)
+    return charts.cost_by_day(
+        days, until=end, expected=found.expected if end else None, budget=found.budget,
+        currency=found.currency,
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""The review queue: work that waits for a decision, with its evidence."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+
+from annotation.models import Answer, Task
+from annotation.selectors.payouts import answers_of, waiting
+from evaluation.models import AnswerScore, Run
+
+from .evidence import Evidence, answer_scores, gather, task_evidence
+
+PAGE = 25
+BULK = 200  # assignments in one proposal at most
+
+
+def _score(row: Evidence) -> float | None:
+    return row.score.estimate if row.score else None
+
+
+# Name in the address: label, whether the largest comes first, value (None goes last).
+SORTS: dict[str, tuple[str, bool, Callable[[Evidence], Any]]] = {
+    "submitted": ("Submitted", False, lambda row: row.assignment.submitted_at),
+    "worker": ("Worker", False, lambda row: row.assignment.worker.pseudonym),
+    "score": ("Score", True, _score),
+    "pasted": ("Pasted", True, lambda row: row.pasted),
+    "time": ("Time", False, lambda row: row.seconds),
+}
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One page of the queue and what is said of all of it."""
+
+    page: Page
+    sort: str
+    only_look: bool
+    total: int
+    look: int
+    people: int
+    oldest: dt.datetime | None
+    pay: Decimal
+    run: Run | None
+    median_seconds: float | None
+
+    @property
+    def quiet(self) -> int:
+        """Assignments with nothing to look at first."""
+        return self.total - self.look
+
+
+def evidence_of_waiting(task: Task) -> tuple[list[Evidence], Any]:
+    """Every waiting assignment of the task with its evidence, the oldest first."""
+    rows = list(waiting(task))
+    around = task_evidence(task)
+    found = gather(rows, around)
+    return [found[row.pk] for row in rows], around
+
+
+def queue(task: Task, *, sort: str, only_look: bool, number: Any) -> Queue:
+    """A page of the task's queue, sorted and filtered; a fixed number of queries."""
+    everything, around = evidence_of_waiting(task)
+    sort = sort if sort in SORTS else "submitted"
+    _, largest, value = SORTS[sort]
+    rows = [row for row in everything if row.look_first] if only_look else list(everything)
+    known = [row for row in rows if value(row) is not None]
+    known.sort(key=value, reverse=largest)
+    rows = known + [row for row in rows if value(row) is None]
+    return Queue(
+        page=Paginator(rows, PAGE).get_page(number),
+        sort=sort,
+        only_look=only_look,
+        total=len(everything),
+        look=sum(row.look_first for row in everything),
+        people=len({row.assignment.worker_id for row in everything}),
+        oldest=everything[0].assignment.submitted_at if everything else None,
+        pay=sum((row.assignment.pay for row in everything), Decimal("0.00")),
+        run=around.run,
+        median_seconds=around.median_seconds,
+    )
+
+
+@dataclass(frozen=True)
+class ReadAnswer:
+    """An answer as a reviewer reads it."""
+
+    answer: Answer
+    text: str
+    declined: bool
+    score: AnswerScore | None
+
+
+def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
+    """The answers of an assignment with their scores in the run."""
+    rows = list(answers_of(assignment_id))
+    scores = answer_scores(run, [row.pk for row in rows])
+    return [
+        ReadAnswer(
+            answer=row,
+            text="\n\n".join(value.text for value in row.texts.all()),
+            declined=any(choice.field == "declined" for choice in row.choices.all()),
+            score=scores.get(row.pk),
+        )
+        for row in rows
+    ]

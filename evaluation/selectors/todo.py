@@ -1,0 +1,148 @@
+"""What waits for this person: facts, each with the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Membership
+from annotation.models.tasks import TaskState
+from annotation.selectors.payouts import rejections_owed
+from annotation.selectors.progress import HourlyPay, TaskProgress
+from crowdqc.numbers import ago, money, plural
+
+from .overview import Facts, below_floor, may_approve
+from .runs import figures_of
+from .warnings import item_numbers, warnings
+
+CENT = Decimal("0.01")
+MOST_WARNINGS = 2
+
+
+@dataclass(frozen=True)
+class Todo:
+    """One line: mark, bold head, the rest, and the way."""
+
+    mark: str
+    head: str
+    text: str
+    url: str
+    link: str
+
+
+def todos(found: Facts) -> list[Todo]:
+    """All of it, what waits longest for people first."""
+    return [
+        *_reviews(found),
+        *_proposals(found),
+        *_rejections(found),
+        *_warnings(found),
+        *_floor(found),
+        *_drafts(found),
+    ]
+
+
+def _reviews(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    for task_id, row in found.waiting.items():
+        oldest = ago(timezone.localtime(row["oldest"]), now=timezone.localtime())
+        yield Todo(
+            "waiting",
+            plural(row["n"], "assignment"),
+            f"of {row['title']} to approve or reject, the oldest from {oldest}.",
+            reverse("review", args=[project.pk, task_id]),
+            "Review",
+        )
+
+
+def _proposals(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    for batch in found.proposals:
+        url = reverse("payout", args=[project.pk, batch.number])
+        name = f"Proposal {batch.number}"
+        if may_approve(found.access, batch):
+            yield Todo("waiting", name, f"of {batch.proposed_by} waits for you.", url, "Look at it")
+        elif batch.proposed_by_id == found.access.user.pk:
+            text = "of yours waits for a second person."
+            yield Todo("waiting", name, text, url, "See it")
+
+
+def _rejections(found: Facts) -> Iterator[Todo]:
+    owed = rejections_owed(found.access.project)
+    if owed:
+        noun = "has a reply" if owed == 1 else "have a reply"
+        yield Todo(
+            "waiting",
+            plural(owed, "rejection"),
+            f"{noun} that nobody has answered.",
+            reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed",
+            "Answer",
+        )
+
+
+def _warnings(found: Facts) -> Iterator[Todo]:
+    """The gravest notes of the project's last run."""
+    if not found.runs:
+        return
+    run = max(found.runs.values(), key=lambda one: one.pk)
+    names = dict(
+        Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym")
+    )
+    told = warnings(run, figures_of(run), names, item_numbers(run))
+    url = reverse("task_results", args=[found.access.project.pk, run.task_id])
+    title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
+    for one in [note for note in told if note.level == "warn"][:MOST_WARNINGS]:
+        yield Todo("warn", one.head, f"{one.text} ({title}, run {run.number})", url, "See results")
+
+
+def _floor(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    if project.hourly_floor is None:
+        return
+    by_task: dict[int, list[HourlyPay]] = {}
+    for row in below_floor(found):
+        by_task.setdefault(row.task_id, []).append(row)
+    tasks = {row.task.pk: row.progress for row in found.rows}
+    for task_id, rows in by_task.items():
+        one = tasks[task_id]
+        verb = "earns" if len(rows) == 1 else "earn"
+        floor = money(project.hourly_floor, project.currency)
+        yield Todo(
+            "warn",
+            plural(len(rows), "person", "people"),
+            f"{verb} under {floor} an hour on {one.title}.{_lift(found, one, rows)}",
+            reverse("task", args=[project.pk, task_id]),
+            "See the task",
+        )
+
+
+def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
+    """What more an assignment would bring all of them to the floor, for the work still open."""
+    floor = found.access.project.hourly_floor
+    if floor is None or not one.collecting or not one.open_assignments:
+        return ""
+    gaps = [(floor * Decimal(str(r.hours)) - r.pay) / r.assignments for r in rows]
+    more = max(gaps).quantize(CENT, rounding=ROUND_CEILING)
+    if more <= 0 or more > 5 * max(one.pay, CENT):
+        return ""  # somebody left the page open; a raise is not the answer
+    cost = money(more * one.open_assignments, found.currency)
+    return f" {money(more, found.currency)} more an assignment would lift all of them: {cost}."
+
+
+def _drafts(found: Facts) -> Iterator[Todo]:
+    for row in found.rows:
+        if row.task.state != TaskState.DRAFT:
+            continue
+        items = row.progress.items
+        text = f"is a draft with {plural(items, 'question')}." if items else "has no question yet."
+        yield Todo(
+            "draft",
+            row.progress.title,
+            text,
+            reverse("task_build", args=[found.access.project.pk, row.task.pk]),
+            "Preview and publish" if items else "Add questions",
+        )

@@ -1,0 +1,250 @@
+"""One worker across the tasks of a project: scores, work, pay, and what is open with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Sum
+from django.utils.safestring import SafeString
+
+from annotation.models import (
+    Answer,
+    Assignment,
+    Consent,
+    LedgerEntry,
+    Membership,
+    PayoutLine,
+    Rejection,
+    Task,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.selectors.log import EMPTY, LogSummary, log_summaries
+from annotation.selectors.payouts import work_facts
+from annotation.selectors.progress import median_seconds
+from evaluation import charts
+from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.svg import Scale
+
+from .card import combined
+from .evidence import ENOUGH_TIMES, Evidence, latest_runs, notes
+from .review import ReadAnswer
+
+ZERO = Decimal("0.00")
+ANSWERS, WORKS = 12, 20
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """The worker's score in one task's latest run."""
+
+    task: Task
+    run: Run
+    score: WorkerScore
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Work:
+    """One submitted assignment with its evidence and what became of it."""
+
+    evidence: Evidence
+    task: Task
+    state: str  # waiting, proposed, paid, rejected, overturned, imported
+    paid: Decimal
+    batch: int | None
+
+    @property
+    def word(self) -> str:
+        return {
+            "waiting": "Waits for review",
+            "proposed": f"In proposal {self.batch}",
+            "paid": "Paid",
+            "rejected": "Rejected",
+            "overturned": "Rejection overturned",
+            "imported": "Imported, not paid here",
+        }[self.state]
+
+    @property
+    def mark(self) -> str:
+        return {"paid": "done", "rejected": "bad", "imported": "done"}.get(self.state, "waiting")
+
+
+@dataclass(frozen=True)
+class WorkerCard:
+    """The page."""
+
+    worker: Membership
+    scores: list[ScoreRow]
+    unscored: list[Task]
+    axis: SafeString | str
+    works: Page
+    work_rows: list[Work]
+    answers: Page
+    answer_rows: list[ReadAnswer]
+    log: LogSummary
+    logged: int
+    submitted: int
+    tasks: int
+    paid: Decimal
+    rejections: list[Rejection]
+    consent: Consent | None
+    current_consent: int
+
+    @property
+    def disputes(self) -> list[Rejection]:
+        """Rejections whose reply nobody has answered."""
+        return [r for r in self.rejections if r.replied_at and not r.outcome]
+
+
+def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
+    """Everything about one worker, in a fixed number of queries."""
+    assignments = list(
+        worker.assignments.filter(state=AssignmentState.SUBMITTED)
+        .select_related("task__current", "version", "worker", "rejection")
+        .order_by("-submitted_at", "-pk")
+    )
+    tasks = {a.task_id: a.task for a in assignments}
+    runs = latest_runs(tasks)
+    rows = _scores(worker, tasks, runs)
+    logs = log_summaries([a.pk for a in assignments])
+    works = Paginator(assignments, WORKS).get_page(work_page)
+    answers = Paginator(_answers(worker), ANSWERS).get_page(page)
+    scored = {row.task.pk for row in rows}
+    texts = worker.project.consent_texts.order_by("-number").values_list("number", flat=True)
+    return WorkerCard(
+        worker=worker,
+        scores=rows,
+        unscored=[task for pk, task in tasks.items() if pk not in scored],
+        axis=_axis(rows),
+        works=works,
+        work_rows=_works(worker, list(works.object_list), logs),
+        answers=answers,
+        answer_rows=_read(list(answers.object_list), runs),
+        log=combined([log for log in logs.values() if log.events]),
+        logged=sum(log.events > 0 for log in logs.values()),
+        submitted=len(assignments),
+        tasks=len(tasks),
+        paid=worker.ledger.aggregate(s=Sum("amount"))["s"] or ZERO,
+        rejections=list(
+            Rejection.objects.filter(assignment__worker=worker)
+            .select_related("assignment__task__current", "line__batch", "outcome_by")
+            .order_by("-rejected_at")
+        ),
+        consent=worker.consents.filter(withdrawn_at__isnull=True)
+        .select_related("text")
+        .order_by("-text__number")
+        .first(),
+        current_consent=texts.first() or 0,
+    )
+
+
+def _scale(rows: list[WorkerScore]) -> Scale | None:
+    values = [v for r in rows for v in (r.estimate, r.low, r.high) if v is not None]
+    values += [r.extra["uniterated"] for r in rows if r.extra.get("uniterated") is not None]
+    return Scale.around(values, width=240) if values else None
+
+
+def _scores(worker: Membership, tasks: dict[int, Task], runs: dict[int, Run]) -> list[ScoreRow]:
+    rows = list(
+        WorkerScore.objects.filter(run__in=[run.pk for run in runs.values()], worker=worker)
+        .filter(dimension="")
+        .order_by("-run_id", "component")
+    )
+    scale = _scale(rows)
+    if scale is None:
+        return []
+    by_run = {run.pk: run for run in runs.values()}
+    made = []
+    for row in rows:
+        run = by_run[row.run_id]
+        estimate = None
+        if row.estimate is not None:
+            estimate = charts.Estimate(row.estimate, row.low, row.high)
+        plot = charts.forest_cell(
+            scale, estimate, secondary=row.extra.get("uniterated"), name=worker.pseudonym
+        )
+        made.append(ScoreRow(tasks[run.task_id], run, row, plot))
+    return made
+
+
+def _axis(rows: list[ScoreRow]) -> SafeString | str:
+    scale = _scale([row.score for row in rows])
+    return charts.forest_axis(scale) if scale else ""
+
+
+def _works(
+    worker: Membership, assignments: list[Assignment], logs: dict[int, LogSummary]
+) -> list[Work]:
+    ids = [a.pk for a in assignments]
+    facts = work_facts(ids)
+    usual = median_seconds(worker.project)
+    paid: dict[int, Decimal] = dict(
+        LedgerEntry.objects.filter(assignment__in=ids)
+        .order_by()
+        .values_list("assignment")
+        .annotate(s=Sum("amount"))
+    )
+    open_lines = dict(
+        PayoutLine.objects.filter(
+            assignment__in=ids, live=True, batch__state="proposed"
+        ).values_list("assignment", "batch__number")
+    )
+    made = []
+    for a in assignments:
+        seconds = None
+        if a.opened_at and a.submitted_at and a.source != "import":
+            seconds = (a.submitted_at - a.opened_at).total_seconds()
+        middle, number = usual.get(a.task_id, (None, 0))
+        log = logs.get(a.pk, EMPTY)
+        told = notes(facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None)
+        made.append(
+            Work(
+                evidence=Evidence(a, facts[a.pk], log, seconds, None, tuple(told)),
+                task=a.task,
+                state=_state(a, open_lines),
+                paid=paid.get(a.pk, ZERO),
+                batch=open_lines.get(a.pk),
+            )
+        )
+    return made
+
+
+def _state(assignment: Assignment, open_lines: dict[int, int]) -> str:
+    rejection = getattr(assignment, "rejection", None)
+    if assignment.pk in open_lines:
+        return "proposed"
+    if assignment.settled_at is None:
+        return "overturned" if rejection else "waiting"
+    if rejection and rejection.outcome != Rejection.Outcome.OVERTURNED:
+        return "rejected"
+    return "imported" if assignment.source == "import" else "paid"
+
+
+def _answers(worker: Membership) -> Any:
+    return (
+        Answer.objects.filter(worker=worker)
+        .select_related("item__task__current", "assignment")
+        .prefetch_related("texts", "choices")
+        .order_by("-assignment__submitted_at", "-assignment_id", "order_shown", "pk")
+    )
+
+
+def _read(answers: list[Answer], runs: dict[int, Run]) -> list[ReadAnswer]:
+    scores = {
+        row.answer_id: row
+        for row in AnswerScore.objects.filter(
+            run__in=[run.pk for run in runs.values()], answer__in=answers, dimension=""
+        )
+    }
+    return [
+        ReadAnswer(
+            answer=answer,
+            text="\n\n".join(value.text for value in answer.texts.all()),
+            declined=any(choice.field == "declined" for choice in answer.choices.all()),
+            score=scores.get(answer.pk),
+        )
+        for answer in answers
+    ]

@@ -1,0 +1,161 @@
+"""Runs: their history, one with live progress, starting, cancelling, the schedule. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_access, get_task
+from annotation.forms import add_errors
+from annotation.models import Task
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.htmx import page_or_fragment
+from evaluation import runs, schedules
+from evaluation.forms import RunForm, ScheduleForm
+from evaluation.selectors import runs as reads
+
+PER_PAGE = 50
+
+
+@login_required
+@require_safe
+def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The history of runs, with recipe, trigger and export."""
+    access = get_access(request, project_id)
+    page = Paginator(reads.all_runs(access.project), PER_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "rows": [reads.line(run) for run in page.object_list]}
+    return render(request, "evaluation/runs/list.html", context)
+
+
+def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:
+    access = get_access(request, project_id)
+    run = reads.get_run(access.project, number)
+    context = {"run": run, "live": reads.live(run), "title": reads.title_of(run.task)}
+    if fragment:
+        return page_or_fragment(
+            request, "evaluation/runs/run.html", "evaluation/runs/_live_oob.html", context
+        )
+    return render(request, "evaluation/runs/run.html", context)
+
+
+@login_required
+@require_safe
+def run(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """One run: steps, convergence, recipe; live while it works."""
+    return _live(request, project_id, number, fragment=False)
+
+
+@login_required
+@require_safe
+def run_progress(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """The live part alone; it asks for itself again until the run has ended."""
+    return _live(request, project_id, number, fragment=True)
+
+
+@login_required
+@require_POST
+def run_cancel(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Stop a run."""
+    access = get_access(request, project_id)
+    found = reads.get_run(access.project, number)
+    runs.cancel(by=access.user, run=found)
+    return redirect("run", project_id, number)
+
+
+def _start_page(
+    request: HttpRequest, task: Task, form: forms.Form, status: int = 200
+) -> HttpResponse:
+    last = schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "form": form,
+        "last": last,
+        "active": reads.active_of(task),
+        "fresh": since,
+        "start_words": reads.start_words(since, first=last is None),
+        "schedule": schedules.schedule_of(task),
+    }
+    return render(request, "evaluation/runs/start.html", context, status=status)
+
+
+def _chosen(task: Task) -> dict[str, Any]:
+    """The options of the task's last run: what "run again" means."""
+    last = schedules.last_run(task)
+    return {**last.params, "seed": last.seed} if last is not None else {}
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Start a run: with the last run's options (``again``), or with those of the form."""
+    access, task = get_task(request, project_id, task_id)
+    if request.method != "POST":
+        initial = _chosen(task)
+        if request.GET.get("leave_one_out") in ("0", "1"):
+            initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
+        return _start_page(request, task, RunForm(initial=initial))
+    if "again" in request.POST:
+        options = _chosen(task)
+        seed = options.pop("seed", runs.DEFAULT_SEED)
+        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+        return redirect("run", project_id, started.number)
+    form = RunForm(request.POST)
+    if not form.is_valid():
+        return _start_page(request, task, form, 422)
+    options = dict(form.cleaned_data)
+    seed = options.pop("seed")
+    try:
+        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+    except (Invalid, Conflict) as error:
+        add_errors(form, error)
+        return _start_page(request, task, form, error.status)
+    return redirect("run", project_id, started.number)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """When runs of the task start by themselves."""
+    access, task = get_task(request, project_id, task_id)
+    schedule = schedules.schedule_of(task)
+    status = 200
+    if request.method == "POST":
+        form = ScheduleForm(request.POST)
+        if form.is_valid():
+            try:
+                schedules.change_schedule(
+                    by=access.user, task=task, params=schedule.params, **form.cleaned_data
+                )
+            except Invalid as error:
+                add_errors(form, error)
+            else:
+                messages.success(request, "The schedule is saved.")
+                return redirect(reverse("run_schedule", args=[project_id, task_id]))
+        status = 422
+    else:
+        form = ScheduleForm(
+            initial={
+                "enabled": schedule.enabled,
+                "after_answers": schedule.after_answers,
+                "every_minutes": schedule.every_minutes,
+            }
+        )
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "form": form,
+        "schedule": schedule,
+        "first": schedules.first_run(task),
+        "last": schedules.last_run(task),
+    }
+    return render(request, "evaluation/runs/schedule.html", context, status=status)

@@ -1,0 +1,8 @@
+"""Addresses of the judging side, under a project."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("evaluation.views.urls_results")),
+    path("", include("evaluation.views.urls_review")),
+]

@@ -1,0 +1,27 @@
+"""Addresses of overview, review, payouts and the worker's card."""
+
+from django.urls import path
+
+from . import overview, payouts, review, workers
+
+urlpatterns = [
+    path("", overview.project, name="project"),
+    path("tasks/<int:task_id>/review/", review.review, name="review"),
+    path(
+        "tasks/<int:task_id>/review/<int:assignment_id>/",
+        review.review_answers,
+        name="review_answers",
+    ),
+    path("tasks/<int:task_id>/payouts/new/", payouts.payout_new, name="payout_new"),
+    path("payouts/", payouts.payout_list, name="payout_list"),
+    path("payouts/<int:number>/", payouts.payout, name="payout"),
+    path("payouts/<int:number>/approve/", payouts.payout_approve, name="payout_approve"),
+    path("payouts/<int:number>/back/", payouts.payout_send_back, name="payout_send_back"),
+    path(
+        "payouts/<int:number>/lines/<int:line_id>/reject/",
+        payouts.payout_line_reject,
+        name="payout_line_reject",
+    ),
+    path("payouts/<int:number>.csv", payouts.payout_export, name="payout_export"),
+    path("workers/<int:membership_id>/", workers.worker_card, name="worker_card"),
+]

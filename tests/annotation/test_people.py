@@ -1,0 +1,274 @@
+"""Signing up, being invited, joining, and what each role may do with a project's people."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.actions import accounts, people
+from annotation.models import AuditEntry, Invitation, Membership, Project, Role, User
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+from tests import factories
+from tests.factories import World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.db]
+SIGN_UP = {"username": "Ada@Example.org", "display_name": "Ada Lowe", "password": "tin-otter-912"}
+
+
+@pytest.fixture
+def world() -> World:
+    return factories.make_world(2)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def invite(project: Project, **kwargs: object) -> tuple[Invitation, str]:
+    values = {"role": Role.WORKER, **kwargs}
+    invitation = people.invite(by=project.owner, project=project, **values)  # type: ignore[arg-type]
+    return invitation, reverse("join", args=[people.invitation_token(invitation)])
+
+
+def test_signing_up_keeps_where_the_person_was_going(world: World, client: Client) -> None:
+    _, join = invite(world.project)
+    answer = client.post(reverse("signup"), {**SIGN_UP, "next": join})
+    assert answer.status_code == 302 and answer["Location"] == join
+    user = User.objects.get(email="ada@example.org")
+    assert user.username == "ada@example.org" and str(user) == "Ada Lowe"
+
+
+def test_signing_up_never_leads_to_another_site(client: Client) -> None:
+    answer = client.post(reverse("signup"), {**SIGN_UP, "next": "https://elsewhere.example/"})
+    assert answer["Location"] == reverse("home")
+
+
+def test_an_address_signs_in_whatever_its_case(client: Client) -> None:
+    accounts.sign_up(**SIGN_UP)
+    data = {"username": "ADA@example.org", "password": SIGN_UP["password"]}
+    assert client.post(reverse("login"), data).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"username": "ada@"}, "username"),
+        ({"username": "a b"}, "username"),
+        ({"display_name": " "}, "display_name"),
+        ({"password": "12345678"}, "password"),
+    ],
+)
+def test_what_is_wrong_with_a_sign_up_stands_beside_its_field(
+    changes: dict[str, str], field: str, client: Client
+) -> None:
+    answer = client.post(reverse("signup"), {**SIGN_UP, **changes})
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+    assert not User.objects.exists()
+
+
+def test_a_name_is_given_once_whatever_its_case() -> None:
+    accounts.sign_up(username="Ada", display_name="Ada", password=SIGN_UP["password"])
+    with pytest.raises(Invalid) as refused:
+        accounts.sign_up(username="aDA", display_name="Ada", password=SIGN_UP["password"])
+    assert "username" in refused.value.fields
+
+
+def test_home_leads_each_role_to_its_work(world: World, client: Client) -> None:
+    def lands(user: User) -> str:
+        answer = signed_in(user).get(reverse("home"))
+        return answer.get("Location", str(answer.status_code))
+
+    assert lands(world.requester) == reverse("project", args=[world.project.pk])
+    assert lands(world.worker.user) == reverse("work_home")
+    assert lands(world.outsider) == "200"
+    factories.make_project(owner=world.requester, name="Second")
+    assert lands(world.requester) == reverse("project_list")
+    assert client.get(reverse("home"))["Location"].startswith(reverse("login"))
+
+
+def test_a_visitor_reads_an_invitation_and_joins_after_signing_up(
+    world: World, client: Client
+) -> None:
+    invitation, join = invite(world.project)
+    page = client.get(join)
+    assert page.status_code == 200
+    assert world.project.name in page.content.decode()
+    answer = client.post(reverse("signup"), {**SIGN_UP, "next": join}, follow=True)
+    assert answer.status_code == 200
+    answer = client.post(join)
+    assert answer["Location"] == reverse("work_consent", args=[world.project.pk])
+    invitation.refresh_from_db()
+    assert invitation.uses == 1
+    member = Membership.objects.get(project=world.project, user__email="ada@example.org")
+    assert member.role == Role.WORKER and member.pseudonym
+
+
+def test_a_visitor_who_posts_an_invitation_is_sent_to_sign_in(world: World, client: Client) -> None:
+    _, join = invite(world.project)
+    assert client.post(join)["Location"].startswith(reverse("login"))
+
+
+def test_joining_twice_uses_an_invitation_once(world: World) -> None:
+    invitation, join = invite(world.project, max_uses=2)
+    client = signed_in(world.outsider)
+    client.post(join)
+    client.post(join)
+    invitation.refresh_from_db()
+    assert invitation.uses == 1
+
+
+def test_a_link_that_is_used_up_expired_taken_back_or_forged_says_so(world: World) -> None:
+    client = signed_in(world.outsider)
+    used, used_link = invite(world.project)
+    people.accept_invitation(by=factories.make_user(), token=people.invitation_token(used))
+    old, old_link = invite(world.project)
+    Invitation.objects.filter(pk=old.pk).update(expires_at=timezone.now() - dt.timedelta(days=1))
+    revoked, revoked_link = invite(world.project)
+    people.revoke_invitation(by=world.requester, invitation=revoked)
+    for link, status, words in (
+        (used_link, 409, "used up"),
+        (old_link, 403, "expired"),
+        (revoked_link, 403, "taken back"),
+        (old_link[:-3] + "x/", 404, "not one of ours"),
+    ):
+        for answer in (client.get(link), client.post(link)):
+            assert answer.status_code == status
+            assert words in answer.content.decode()
+    assert not world.outsider.memberships.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_open_link_never_lets_in_more_than_its_cap() -> None:
+    project = factories.make_project()
+    invitation, _ = invite(project, max_uses=3)
+    token = people.invitation_token(invitation)
+    users = [factories.make_user() for _ in range(8)]
+    start, outcomes = threading.Barrier(len(users)), []
+
+    def join(user: User) -> None:
+        try:
+            start.wait()
+            people.accept_invitation(by=user, token=token)
+            outcomes.append("in")
+        except Conflict:
+            outcomes.append("full")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=join, args=[user]) for user in users]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["full"] * 5 + ["in"] * 3
+    invitation.refresh_from_db()
+    assert invitation.uses == 3
+    assert project.memberships.filter(role=Role.WORKER).count() == 3
+
+
+def test_people_are_shown_workers_by_pseudonym_alone(world: World) -> None:
+    User.objects.filter(pk=world.worker.user_id).update(display_name="Secret Name")
+    page = signed_in(world.manager).get(reverse("people", args=[world.project.pk]))
+    text = page.content.decode()
+    assert world.worker.pseudonym in text
+    assert "Secret Name" not in text and world.worker.user.username not in text
+
+
+def test_a_requester_opens_and_takes_back_a_link(world: World) -> None:
+    client = signed_in(world.requester)
+    new = reverse("invitation_new", args=[world.project.pk])
+    assert client.post(new, {"role": "worker", "max_uses": 5, "days": 7, "note": "x"}).status_code
+    invitation = world.project.invitations.get()
+    page = client.get(reverse("people", args=[world.project.pk])).content.decode()
+    assert people.invitation_token(invitation) in page
+    client.post(reverse("invitation_revoke", args=[world.project.pk, invitation.pk]))
+    invitation.refresh_from_db()
+    assert invitation.revoked_at
+
+
+def test_an_open_link_for_managers_is_refused_beside_its_field(world: World) -> None:
+    answer = signed_in(world.requester).post(
+        reverse("invitation_new", args=[world.project.pk]),
+        {"role": "manager", "max_uses": 5, "days": 7},
+    )
+    assert answer.status_code == 422
+    assert "max_uses" in answer.context["form"].errors
+    assert not world.project.invitations.exists()
+
+
+def test_removing_somebody_ends_their_role_and_keeps_their_work(world: World) -> None:
+    factories.claim_and_submit(world.task, world.worker)
+    client = signed_in(world.requester)
+    client.post(reverse("people_remove", args=[world.project.pk, world.worker.pk]))
+    world.worker.refresh_from_db()
+    assert world.worker.removed_at and world.worker.answers.count() == 2
+
+
+def test_the_owner_stays_requester_of_their_own_project(world: World) -> None:
+    own = world.project.memberships.get(user=world.requester)
+    answer = signed_in(world.requester).post(
+        reverse("people_remove", args=[world.project.pk, own.pk])
+    )
+    assert answer.status_code == 409
+
+
+def test_only_the_owner_lets_one_person_propose_and_approve(world: World) -> None:
+    other = factories.make_member(world.project, Role.REQUESTER).user
+    url = reverse("project_settings", args=[world.project.pk])
+    data = {"name": "Birds", "budget": "100", "hourly_floor": "", "single_approval": "on"}
+    assert other is not None
+    signed_in(other).post(url, data)
+    world.project.refresh_from_db()
+    assert world.project.budget == 100 and not world.project.single_approval
+    with pytest.raises(NotAllowed):
+        people.change_project(
+            by=other, project=world.project, name="Birds", budget=None, hourly_floor=None,
+            single_approval=True,
+        )  # fmt: skip
+    signed_in(world.requester).post(url, data)
+    world.project.refresh_from_db()
+    assert world.project.single_approval
+    assert AuditEntry.objects.filter(action="project.change", actor=world.requester).exists()
+
+
+def test_a_changed_consent_text_is_a_new_version_and_asks_again(world: World) -> None:
+    assert people.current_consent(world.worker)
+    url = reverse("project_settings_consent", args=[world.project.pk])
+    client = signed_in(world.requester)
+    preview = client.post(url, {"preview": "1", "text": "**Bold** <script>x</script>"})
+    assert b"<strong>Bold</strong>" in preview.content and b"<script>" not in preview.content
+    client.post(url, {"text": "Another text.", "retention_days": "30"})
+    assert people.current_consent_text(world.project).number == 2
+    assert people.current_consent(world.worker) is None
+    client.post(url, {"text": "Another text.", "retention_days": "30"})
+    assert people.current_consent_text(world.project).number == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "manager"),
+    [
+        ("people", "get", 200),
+        ("invitation_new", "post", 403),
+        ("project_settings", "get", 403),
+        ("project_settings_consent", "get", 403),
+    ],
+)
+def test_outsiders_learn_nothing_and_weak_roles_are_told(
+    world: World, name: str, method: str, manager: int
+) -> None:
+    url = reverse(name, args=[world.project.pk])
+    assert getattr(signed_in(world.outsider), method)(url).status_code == 404
+    assert getattr(signed_in(world.worker.user), method)(url).status_code == 403
+    assert getattr(signed_in(world.manager), method)(url).status_code == manager
+    wrong = {"get": "delete", "post": "get"}[method]
+    assert getattr(signed_in(world.requester), wrong)(url).status_code == 405
+    assert getattr(Client(), method)(url).status_code == 302

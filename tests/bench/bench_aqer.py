@@ -1,0 +1,145 @@
+"""AQER on a large crowd, as a ratio to one plain pass over the same vectors a round."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+WORKERS, QUESTIONS, WIDTH = 1000, 1000, 384
+REPEATS = 3
+
+
+def crowd(workers: int, questions: int, density: float) -> tuple[Any, Any, Any]:
+    """Worker and question of each answer, and float32 vectors of planted quality."""
+    rng = np.random.default_rng(0)
+    asked = rng.random((questions, workers)) < density
+    question, worker = np.nonzero(asked)
+    quality = rng.uniform(0.2, 0.9, workers).astype(np.float32)
+    vectors = np.empty((len(worker), WIDTH), dtype=np.float32)
+    bounds = np.searchsorted(question, np.arange(questions + 1))
+    for j in range(questions):  # block by block: a second matrix would count as ours
+        block = slice(bounds[j], bounds[j + 1])
+        truth = rng.standard_normal(WIDTH, dtype=np.float32) / np.float32(WIDTH**0.5)
+        part = vectors[block]
+        rng.standard_normal(dtype=np.float32, out=part)
+        part *= (np.sqrt(1 - quality[worker[block]] ** 2) / np.float32(WIDTH**0.5))[:, None]
+        part += quality[worker[block], None] * truth
+    return worker, question, vectors
+
+
+def measure(density: float) -> dict[str, float]:
+    """Best time of a few, from raw arrays to scores; and of a plain pass; in this process."""
+    from evaluation.methods.aqer_rounds import Options, iterate, prepare
+    from evaluation.methods.base import Texts
+
+    worker, question, vectors = crowd(WORKERS, QUESTIONS, density)
+    one = np.ones(WIDTH, dtype=np.float32)
+    seconds, passes, rounds, peak = [], [], 0, 0.0
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        vectors @ one
+        passes.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        texts = Texts.build(
+            worker,
+            question,
+            vectors,
+            workers=[str(k) for k in range(WORKERS)],
+            questions=[str(k) for k in range(QUESTIONS)],
+        )
+        fit = iterate(prepare(texts)[0], Options(), np.random.default_rng(0))
+        seconds.append(time.perf_counter() - start)
+        rounds = fit.rounds
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {
+        "seconds": min(seconds),
+        "pass": min(passes),
+        "rounds": rounds,
+        "peak": peak,
+        "matrix": vectors.nbytes / 1e9,
+    }
+
+
+def apart(density: float) -> dict[str, float]:
+    """``measure`` in a process of its own, so that its peak memory is only its own."""
+    command = [sys.executable, "-m", "tests.bench.bench_aqer", str(density)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def large(density: float, words: str, aims: str) -> list[dict[str, Any]]:
+    """The rows of one density."""
+    found = apart(density)
+    name = f"AQER {WORKERS} x {QUESTIONS} x {WIDTH}, {words}"
+    plain = found["pass"] * found["rounds"]
+    return [
+        {
+            "name": name,
+            "value": found["seconds"],
+            "unit": "s",
+            "peer": "one plain pass (matrix @ vector) a round",
+            "peer_value": plain,
+            "ratio": found["seconds"] / plain,
+            "note": f"{found['rounds']:.0f} rounds, checks and lengths included; aim {aims}",
+        },
+        {
+            "name": f"{name}: peak memory",
+            "value": found["peak"],
+            "unit": "GB",
+            "peer": "the vectors alone",
+            "peer_value": found["matrix"],
+            "ratio": found["peak"] / found["matrix"],
+            "note": "whole process; aim < 2 GB",
+        },
+    ]
+
+
+def resampled() -> dict[str, Any]:
+    """A usual crowd with everything on its board: intervals, ranks, groups, diagnostics."""
+    from evaluation.methods import aqer
+    from evaluation.methods.base import Texts
+
+    worker, question, vectors = crowd(25, 16, 1.0)
+    texts = Texts.build(
+        worker,
+        question,
+        vectors,
+        workers=[str(k) for k in range(25)],
+        questions=[str(k) for k in range(16)],
+    )
+    times: dict[int, list[float]] = {0: [], 2000: []}
+    for _ in range(5):
+        for resamples, seconds in times.items():
+            start = time.perf_counter()
+            aqer.fit(texts, rng=np.random.default_rng(0), resamples=resamples)
+            seconds.append(time.perf_counter() - start)
+    plain, full = min(times[0]), min(times[2000])
+    return {
+        "name": f"AQER 25 x 16 x {WIDTH} with 2,000 resamples, each fitted again",
+        "value": full,
+        "unit": "s",
+        "peer": "the same without resamples",
+        "peer_value": plain,
+        "ratio": full / plain,
+        "note": "",
+    }
+
+
+def run() -> list[dict[str, Any]]:
+    """All rows."""
+    return [
+        *large(1.0, "full", "< 2 s"),
+        *large(0.05, "5 % of answers", "< 0.2 s"),
+        resampled(),
+    ]
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(float(sys.argv[1]))))

@@ -1,0 +1,93 @@
+"""Fill the scratch database: one open task of many questions, half of them with answers.
+
+Run as ``python -m tests.bench.fill '{"items": 10000, "people": 10}'``; prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY  # noqa: E402
+from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.urls import reverse  # noqa: E402
+
+from annotation.actions import tasks  # noqa: E402
+from annotation.models import Task, User  # noqa: E402
+from tests import factories  # noqa: E402
+
+BUNDLE = 5
+
+
+def session_of(user: User) -> str:
+    """The key of a session in which the person is signed in."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return session.session_key or ""
+
+
+def make_task(items: int) -> Task:
+    """A published task of so many questions with five answers wanted each."""
+    task = factories.make_task(None, 1, publish=False, passage="", items_per_assignment=BUNDLE)
+    rows = [
+        {"item_id": f"i-{n}", "question": f"What is meant by term number {n}?"}
+        for n in range(items)
+    ]
+    tasks.import_items(by=task.project.owner, task=task, rows=rows)
+    tasks.edit_draft(by=task.project.owner, task=task, fields={"redundancy": 5})
+    tasks.publish(by=task.project.owner, task=task)
+    return task
+
+
+def answer_half(task: Task, people: int = 40) -> None:
+    """Two answers to each question of the first half, as imported files bring them."""
+    keys = list(task.items.order_by("pk").values_list("key", flat=True))
+    half = keys[: len(keys) // 2]
+    text = "It means what most people think it means, as far as I know."
+    for start in range(0, people, 2):
+        part = half[start * len(half) // people : (start + 2) * len(half) // people]
+        given = {f"file-{start + n}": dict.fromkeys(part, text) for n in range(2)}
+        factories.make_answers(task, given)
+
+
+def main(sizes: dict[str, int]) -> dict[str, Any]:
+    """Make it all; returns sessions and addresses."""
+    task = make_task(sizes.get("items", 10_000))
+    if sizes.get("answered", 1):
+        answer_half(task)
+    workers = [factories.make_worker(task.project) for _ in range(sizes.get("people", 10))]
+    project = task.project.pk
+    leases = []
+    for worker in workers[: sizes.get("leases", 0)]:
+        leases.append(factories.claim(task, worker).pk)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return {
+        "sessions": [session_of(worker.user) for worker in workers],
+        "requester": session_of(task.project.owner),
+        "claim": reverse("work_claim", args=[task.pk]),
+        "home": reverse("work_home"),
+        "lists": {
+            "task_list": reverse("task_list", args=[project]),
+            "task": reverse("task", args=[project, task.pk]),
+            "people": reverse("people", args=[project]),
+        },
+        "leases": leases,
+        "item": task.items.order_by("pk").values_list("pk", flat=True)[0],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}"))))

@@ -1,0 +1,226 @@
+"""Who may open what: every address of the application against every role.
+
+The table below is complete by construction: an address that is not in it fails the test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from annotation.actions import payouts
+from annotation.actions.imports import keep_file
+from annotation.actions.people import invite
+from annotation.models import Item, Rejection, Role
+from evaluation import runs
+from tests import factories
+
+pytestmark = [pytest.mark.db, pytest.mark.django_db]
+
+ROLES = ("anonymous", "outsider", "worker", "requester", "manager")
+# What a role meets: O opens (2xx or a redirect within the application), L is sent to sign in,
+# N not found, F forbidden, M wrong verb, C is told 401.
+STAFF = "LNFOO"
+REQUESTER = "LNFOF"  # authoring
+MANAGER = "LNFFO"  # deciding about money
+POST_ONLY = "M"
+SIGNED_IN = "LOOOO"
+PUBLIC = "OOOOO"
+OWN = "LNONN"  # a worker's own
+API_STAFF = "CNFOO"
+API_OWN = "CNONN"
+API_SIGNED_IN = "COOOO"
+
+GET: dict[str, str] = {
+    "healthz": PUBLIC, "readyz": PUBLIC, "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
+    "logout": POST_ONLY, "password_change": SIGNED_IN, "password_change_done": SIGNED_IN,
+    "password_reset": PUBLIC, "password_reset_done": PUBLIC, "password_reset_confirm": PUBLIC,
+    "password_reset_complete": PUBLIC, "join": PUBLIC, "project_list": SIGNED_IN,
+    "project_new": SIGNED_IN, "work_home": SIGNED_IN, "work_consent": "LNOFF",
+    "work_withdraw": POST_ONLY, "work_claim": POST_ONLY, "work_assignment": OWN, "work_item": OWN,
+    "work_submit": POST_ONLY, "work_done": OWN, "work_extend": POST_ONLY,
+    "work_return": POST_ONLY, "work_draft": POST_ONLY, "work_stream": POST_ONLY,
+    "work_events": POST_ONLY, "work_record": SIGNED_IN, "work_record_assignment": OWN,
+    "work_rejection_reply": POST_ONLY, "people": STAFF, "people_remove": POST_ONLY,
+    "invitation_new": STAFF, "invitation_revoke": POST_ONLY, "project_settings": STAFF,
+    "project_settings_consent": STAFF, "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
+    "task_move": POST_ONLY, "task_build": REQUESTER, "task_build_question": REQUESTER,
+    "task_build_add": POST_ONLY, "task_build_remove": POST_ONLY, "task_build_move": POST_ONLY,
+    "task_build_text": POST_ONLY, "task_build_text_step": POST_ONLY, "task_preview": STAFF,
+    "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
+    "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
+    "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
+    "task_results": STAFF, "task_results_systems": STAFF, "task_results_questions": STAFF,
+    "task_results_question": STAFF, "task_results_convergence": STAFF,
+    "task_results_export": STAFF, "run_list": STAFF, "run": STAFF, "run_progress": STAFF,
+    "run_cancel": POST_ONLY, "run_start": POST_ONLY, "run_schedule": STAFF, "project": STAFF,
+    "review": STAFF, "review_answers": STAFF, "payout_new": STAFF, "payout_list": STAFF,
+    "payout": STAFF, "payout_approve": POST_ONLY, "payout_send_back": POST_ONLY,
+    "payout_line_reject": POST_ONLY, "payout_export": STAFF, "worker_card": STAFF,
+    "api_schema": PUBLIC, "api_docs": PUBLIC, "api_token": POST_ONLY,
+    "api_projects": API_SIGNED_IN, "api_project": API_STAFF, "api_tasks": API_STAFF,
+    "api_task": API_STAFF, "api_task_publish": "CMMMM", "api_task_move": "CMMMM",
+    "api_items": API_STAFF, "api_answers": API_STAFF, "api_system_answers": "CMMMM",
+    "api_assignments": API_STAFF, "api_answer": API_STAFF, "api_open_tasks": API_SIGNED_IN,
+    "api_claim": "CMMMM", "api_consent": "CNOFF", "api_assignment": API_OWN,
+    "api_question": "CMMMM", "api_draft": "CMMMM", "api_submit": "CMMMM", "api_extend": "CMMMM",
+    "api_return": "CMMMM", "api_streams": "CMMMM", "api_events": "CMMMM", "api_runs": API_STAFF,
+    "api_run": API_STAFF, "api_run_cancel": "CMMMM", "api_run_scores": API_STAFF,
+}  # fmt: skip
+
+# The same for POST with an empty body; X: let in, and refused for what it says (4xx but not
+# 401, 403 or 404) or done. A manager's money buttons are closed to others.
+WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
+POST: dict[str, str] = {
+    "people_remove": WRITE_REQUESTER, "invitation_new": WRITE_REQUESTER,
+    "invitation_revoke": WRITE_REQUESTER,
+    "project_settings": WRITE_REQUESTER, "project_settings_consent": WRITE_REQUESTER,
+    "task_new": WRITE_REQUESTER, "task_move": WRITE_REQUESTER, "task_build": WRITE_REQUESTER,
+    "task_build_question": WRITE_REQUESTER, "task_build_add": WRITE_REQUESTER,
+    "task_build_remove": WRITE_REQUESTER, "task_build_move": WRITE_REQUESTER,
+    "task_build_text": WRITE_REQUESTER, "task_build_text_step": WRITE_REQUESTER,
+    "task_publish": WRITE_REQUESTER, "task_import": WRITE_REQUESTER,
+    "task_import_file": WRITE_REQUESTER, "rejection_decide": WRITE_MANAGER,
+    "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
+    "run_schedule": WRITE_STAFF, "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
+    "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_MANAGER,
+    "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
+    "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
+    "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
+    "api_task_publish": "CNFXF", "api_task_move": "CNFXF", "api_tasks": "CNFXF",
+    "api_items": "CNFXF", "api_answers": "CNFXF", "api_system_answers": "CNFXF",
+    "api_claim": "CNXFF", "api_submit": "CNXNN", "api_extend": "CNXNN", "api_return": "CNXNN",
+    "api_streams": "CNXNN", "api_events": "CNXNN", "api_question": "CNXNN",
+    "api_consent": "CNXFF", "api_runs": "CNFXX", "api_run_cancel": "CNFXX",
+}  # fmt: skip
+
+
+def patterns() -> Iterator[tuple[str, str]]:
+    """Name and route of every address."""
+
+    def walk(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, str]]:
+        for entry in resolver.url_patterns:
+            route = prefix + str(entry.pattern)
+            if isinstance(entry, URLPattern):
+                yield entry.name or route, route
+            else:
+                yield from walk(entry, route)
+
+    return walk(get_resolver(), "")
+
+
+ROUTES = dict(patterns())
+
+
+@pytest.fixture
+def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
+    """Values for every placeholder, of a project with one of each thing; a client a role."""
+    world = factories.make_world(n=5)
+    task, project = world.task, world.project
+    submitted = factories.claim_and_submit(task)
+    rejected = factories.claim_and_submit(task, world.worker)
+    reason = {"reason_code": "other", "reason": "The answers say nothing of the questions asked."}
+    lines = [payouts.Line(submitted.pk), payouts.Line(rejected.pk, decision="reject", **reason)]
+    batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    second = factories.make_task(project, 2, title="Another one")
+    lease = factories.claim(second, world.worker)
+    run = runs.start(by=world.requester, task=task)
+    upload_row = keep_file(
+        by=world.requester, task=task, kind="items", name="a.csv",
+        content=b"item_id,question\nx-1,Why?\n",
+    )  # fmt: skip
+    values = {
+        "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 0,
+        "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
+        "membership_id": world.worker.pk, "file_id": upload_row.pk, "kind": "items",
+        "invitation_id": invite(by=world.requester, project=project, role=Role.WORKER).pk,
+        "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
+        "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
+        "submitted_id": submitted.pk, "token": "broken", "uidb64": "x",
+    }  # fmt: skip
+    people = {
+        "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
+        "requester": world.requester, "manager": world.manager,
+    }  # fmt: skip
+    clients = {}
+    for role, user in people.items():
+        clients[role] = Client()
+        if user:
+            clients[role].force_login(user)
+    return values, clients
+
+
+def address(name: str, values: dict[str, Any]) -> str:
+    """The address of a route with the placeholders filled in."""
+    own = dict(values)
+    if name.startswith("run"):
+        own["number"] = values["run_number"]
+    if name == "review_answers":
+        own["assignment_id"] = values["submitted_id"]
+    if "scores/<str:kind>" in ROUTES[name]:
+        own["kind"] = "workers"
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])
+
+
+def met(response: Any) -> str:
+    """What a response means, as a letter of the table."""
+    status, where = response.status_code, response.headers.get("Location", "")
+    if status in (301, 302):
+        return "L" if "/login/" in where else "O"
+    named = {401: "C", 403: "F", 404: "N", 405: "M"}
+    if status in named:
+        return named[status]
+    return "O" if status < 400 else "X" if status < 500 else str(status)
+
+
+def fits(seen: str, wanted: str) -> bool:
+    return seen == wanted or (wanted == "X" and seen in "OX")
+
+
+def test_every_address_is_in_the_table() -> None:
+    assert set(ROUTES) == set(GET)
+
+
+def test_each_role_opens_what_it_may_and_nothing_else(
+    addresses: tuple[dict[str, Any], dict[str, Client]],
+) -> None:
+    values, clients = addresses
+    wrong = []
+    for name, row in GET.items():
+        for role, wanted in zip(ROLES, row * (5 if len(row) == 1 else 1), strict=True):
+            response = clients[role].get(address(name, values))
+            seen = met(response)
+            # A page that only takes POST may turn people away before it looks at the verb.
+            if seen != wanted and not (wanted == "M" and seen in "LNFC"):
+                wrong.append(f"GET {name} as {role}: {seen} ({response.status_code}), not {wanted}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_role_writes_where_it_may_and_nowhere_else(
+    addresses: tuple[dict[str, Any], dict[str, Client]],
+) -> None:
+    values, clients = addresses
+    wrong = []
+    for name, row in POST.items():
+        for role, wanted in zip(ROLES, row, strict=True):
+            point = transaction.savepoint()  # each request meets the same world
+            response = clients[role].post(address(name, values))
+            transaction.savepoint_rollback(point)
+            if not fits(met(response), wanted):
+                wrong.append(f"POST {name} as {role}: {response.status_code}, not {wanted}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
+    """Addresses that are not about a project or an assignment are named here instead."""
+    elsewhere = {"logout", "api_token", "api_draft"}
+    taken = {name for name, row in GET.items() if set(row) <= set("MC")} - elsewhere
+    assert taken <= set(POST)
