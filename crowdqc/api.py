@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from django.db.models import QuerySet
 from drf_spectacular.openapi import AutoSchema
@@ -99,7 +99,7 @@ class Schema(AutoSchema):
     def get_description(self) -> str:
         return ""  # but for what ``extend_schema`` says: docstrings are for readers of the code
 
-    def _get_response_bodies(self, direction: str = "response") -> Any:
+    def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
         return {**bodies, "default": self._get_response_for_code(Problem, "default")}
 

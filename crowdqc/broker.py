@@ -57,14 +57,18 @@ class Transport(pgmq.Transport):
     """
 
     def _conninfo(self) -> str:
-        return self.client.transport_options.get("conninfo") or default_conninfo()
+        return self._options()["conninfo"] or default_conninfo()
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = self.client.transport_options  # type: ignore[attr-defined]
+        return options
 
     def _create_pgmq_client(self) -> Any:
         from psycopg_pool import ConnectionPool
 
         conninfo = self._conninfo()
         install_queue(conninfo)
-        options = self.client.transport_options
+        options = self._options()
         pool = ConnectionPool(
             conninfo,
             min_size=1,

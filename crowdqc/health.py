@@ -52,21 +52,22 @@ PARTS: dict[str, Callable[[], str | None]] = {
 }
 
 
+def _errors() -> tuple[type[Exception], ...]:
+    """What a part that is down may raise."""
+    import psycopg
+    import redis
+
+    return (DatabaseError, KombuError, OSError, psycopg.Error, redis.RedisError)
+
+
 def _state(name: str, check: Callable[[], str | None]) -> dict[str, object]:
     """One part's state; the reason of a failure is logged, as probes answer to anybody."""
     try:
         problem = check()
-    except (DatabaseError, KombuError, OSError, *_broker_errors()) as error:
+    except _errors() as error:
         logger.warning("readyz: %s: %s", name, error)
         problem = "does not answer"
     return {"ok": problem is None} | ({"problem": problem} if problem else {})
-
-
-def _broker_errors() -> tuple[type[Exception], ...]:
-    import psycopg
-    import redis
-
-    return (psycopg.Error, redis.RedisError)
 
 
 @require_safe

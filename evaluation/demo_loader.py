@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -33,6 +33,7 @@ from annotation.models import (
     User,
 )
 from crowdqc.errors import Conflict
+from evaluation.demo_clock import Clock, clock_at
 
 PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
 MARK = "demo.load"
@@ -60,31 +61,8 @@ UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the tex
 DAY = dt.timedelta(days=1)
 # Days before now.
 BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
+COUNTED = 0.5
 Say = Callable[[str], None]
-
-
-@dataclass
-class Clock:
-    """What ``timezone.now`` gives while the demo is loaded."""
-
-    moment: dt.datetime
-
-    def __call__(self) -> dt.datetime:
-        return self.moment
-
-    def to(self, moment: dt.datetime) -> None:
-        self.moment = moment
-
-
-@contextmanager
-def clock_at(moment: dt.datetime) -> Iterator[Clock]:
-    """Set the application's clock of this process, for as long as the block lasts."""
-    real, clock = timezone.now, Clock(moment)
-    timezone.now = clock  # type: ignore[assignment]
-    try:
-        yield clock
-    finally:
-        timezone.now = real
 
 
 def loaded() -> Task | None:
@@ -131,7 +109,8 @@ class Loader:
         task = self._task(project)
         self.say(f"task “{task.current.title}”: 16 questions, 24 workers")  # type: ignore[union-attr]
         agenda = self._agenda(task)
-        for _, step in sorted(agenda, key=lambda entry: entry[0]):
+        for at, step in sorted(agenda, key=lambda entry: entry[0]):
+            self.clock.to(at)
             step()
         counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
         self.say(f"{counted} answers of workers with {self.events:,} logged events")
@@ -142,6 +121,11 @@ class Loader:
 
     def ago(self, days: float) -> dt.datetime:
         return self.now - days * DAY
+
+    def by_day(self, days: float, part: float) -> dt.datetime:
+        """A time between 9 and 19 hours on the day so many days ago (one at least)."""
+        midnight = self.ago(days).replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight + dt.timedelta(hours=9 + 10 * part, seconds=60 * part)
 
     # -- people and tasks ----------------------------------------------------------------------
 
@@ -215,30 +199,36 @@ class Loader:
 
     def _agenda(self, task: Task) -> list[tuple[dt.datetime, Callable[[], None]]]:
         """Every step with its time: work, systems, two proposals, one decision, one reply."""
-        agenda: list[tuple[dt.datetime, Callable[[], None]]] = []
-
-        def add(at: dt.datetime, step: Callable[[], None]) -> None:
-            agenda.append((at, lambda: (self.clock.to(at), step())[-1]))
-
-        for number, worker in enumerate(self.data.workers):
-            for at in self._times(number, worker):
-                add(at, lambda worker=worker: self._work(task, worker))  # type: ignore[misc]
-        add(self.ago(SYSTEMS_CAME), lambda: self._systems(task))
-        add(self.ago(FIRST_BATCH), lambda: self._propose(task, "First week", FIRST_BATCH + 1))
-        add(self.ago(DECIDED), lambda: self._decide(task))
-        add(self.ago(REPLIED), lambda: self._reply(task))
-        add(self.ago(SECOND_BATCH), lambda: self._propose(task, "Second week", SECOND_BATCH + 1))
+        agenda: list[tuple[dt.datetime, Callable[[], None]]] = [
+            (at, partial(self._work, task, worker))
+            for number, worker in enumerate(self.data.workers)
+            for at in self._times(number, worker)
+        ]
+        for days, title in ((FIRST_BATCH, "First week"), (SECOND_BATCH, "Second week")):
+            # What came in the last two days is left for the next time.
+            agenda.append(
+                (self.by_day(days, 0.7), partial(self._propose, task, title, days + 2))
+            )
+        agenda += [
+            (self.ago(SYSTEMS_CAME), partial(self._systems, task)),
+            (self.by_day(DECIDED, 0.2), partial(self._decide, task)),
+            (self.by_day(REPLIED, 0.5), partial(self._reply, task)),
+            (self.ago(COUNTED), partial(self._uncount, task)),
+        ]
         return agenda
 
     def _times(self, number: int, worker: demo.Worker) -> list[dt.datetime]:
-        """When somebody takes their two assignments: at once after each other, or days apart."""
+        """When somebody takes their two assignments: after each other, or days apart, by day."""
         rng = logs.seeded("demo times", worker.id)
         if worker.id in (LOOK_FIRST, *(name for _, name in ACCOUNTS.values())):
-            days = [11.0 + rng.random(), 1.3 + rng.random() / 3]  # paid or rejected; waiting
+            early, late = 11 + rng.random(), 1.2 + 0.15 * rng.random()  # paid or rejected; waiting
         else:
-            first = 13.0 - number * 11 / len(self.data.workers) + rng.random()
-            days = [first, first - 0.06 if rng.random() < 0.5 else max(1.2, first - 3)]
-        return [self.ago(day) for day in days]
+            early = 13 - number * 11 / len(self.data.workers) + rng.random()
+            late = early if rng.random() < 0.4 else max(1.2, early - rng.uniform(1, 4))
+        first, second = self.by_day(early, rng.random()), self.by_day(late, rng.random())
+        if late == early:
+            second = first + dt.timedelta(minutes=rng.uniform(25, 90))
+        return [first, second]
 
     def _work(self, task: Task, worker: demo.Worker) -> None:
         """One assignment from its claim to its submit, with its log."""
@@ -327,7 +317,7 @@ class Loader:
             if name == REJECTED:
                 line = payouts.Line(row.pk, "reject", reason_code="not_own", reason=REASON)
             elif name == LOOK_FIRST:
-                line = payouts.Line(row.pk, "hold", reason="Seven of sixteen answers pasted")
+                line = payouts.Line(row.pk, "hold", reason="Some answers are pasted; the log first")
             else:
                 bonus = BONUS if name in RECEIVES_BONUS else Decimal("0.00")
                 line = payouts.Line(row.pk, bonus=bonus)
@@ -337,10 +327,14 @@ class Loader:
         )
 
     def _decide(self, task: Task) -> None:
-        """The manager approves the first proposal and lets pasted answers not count."""
-        manager = self.people["manager"]
+        """The manager approves the first proposal."""
         batch = PayoutBatch.objects.get(task=task)
-        payouts.approve_payout(by=manager, batch=batch, expected_total=payouts.total(batch))
+        payouts.approve_payout(
+            by=self.people["manager"], batch=batch, expected_total=payouts.total(batch)
+        )
+
+    def _uncount(self, task: Task) -> None:
+        """The manager lets answers that were pasted from elsewhere not count."""
         from_elsewhere = [
             row
             for row in self.data.answers
@@ -351,7 +345,9 @@ class Loader:
         rows = Answer.objects.filter(item__task=task, worker__isnull=False, counts=True)
         for row in rows.select_related("item", "worker").order_by("pk"):
             if row.worker and (row.worker.pseudonym, row.item.key) in wanted:
-                answers.set_counts(by=manager, answer=row, counts=False, reason=UNCOUNTED)
+                answers.set_counts(
+                    by=self.people["manager"], answer=row, counts=False, reason=UNCOUNTED
+                )
 
     def _passage(self, item: str) -> str:
         return self.data.text_of(item).context

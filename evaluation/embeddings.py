@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Vectors = NDArray[np.float32]
 Progress = Callable[[int, int], None]  # texts done, texts to encode; may raise to stop
-BATCH = 16  # texts a forward pass; larger ones are slower on a CPU
-STEP = 64  # texts between two calls of progress
+BATCH = 32  # texts a forward pass; far larger ones are slower on a CPU
+STEP = 256  # texts between two calls of progress; each call of the model costs a little
 THREADS = 2
 GRAM_ROWS = 4000  # different texts up to which char-svd works on their Gram matrix (128 MB)
 

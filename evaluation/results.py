@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db import transaction
+from django.db import models, transaction
 from django.utils import timezone
 
 from annotation.selectors import snapshot as answers
@@ -51,7 +51,7 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
     """
     frozen, result = done.frozen, done.result
     declined = answers.declined([*frozen.answer_ids, *frozen.system_answer_ids])
-    rows: dict[type, list[Row]] = {
+    rows: dict[type[models.Model], list[Row]] = {
         WorkerScore: worker_rows(frozen, result),
         SystemScore: system_rows(frozen, result),
         AnswerScore: answer_rows(frozen, result),
@@ -65,10 +65,9 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
     told["log"] = figures.log_figure(frozen, declined)
     with transaction.atomic():
         _hold(run)
-        for model in (WorkerScore, SystemScore, AnswerScore, ItemScore):
-            model._default_manager.bulk_create(
-                (model(run=run, **row) for row in rows[model]), batch_size=BATCH
-            )
+        for model, content in rows.items():
+            made: list[models.Model] = [model(run=run, **row) for row in content]
+            model._default_manager.bulk_create(made, batch_size=BATCH)
         RunFigure.objects.bulk_create(
             RunFigure(run=run, name=name, data=data) for name, data in told.items()
         )

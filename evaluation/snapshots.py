@@ -173,7 +173,7 @@ def load(snapshot: Snapshot) -> Frozen:
     texts = list(dict.fromkeys(row.text for row in [*people, *systems]))
     workers = sorted({row.worker_id for row in people if row.worker_id is not None})
     machines = sorted({row.system_id for row in systems if row.system_id is not None})
-    places = {
+    places: dict[str, dict[Any, int]] = {
         "item": {item: at for at, item in enumerate(items)},
         "text": {text: at for at, text in enumerate(texts)},
         "worker": {worker: at for at, worker in enumerate(workers)},

@@ -69,7 +69,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """pytest-django's databases, without sessions of ours that would keep them from being dropped."""
+    """pytest-django's databases, freed at the end of the sessions that keep them from dropping."""
     yield
     kombu.pools.reset()
     app.pool.force_close_all()

@@ -22,8 +22,8 @@ if "CROWDQC_TEST_HOME" not in os.environ:  # workers and subprocesses inherit it
         os.environ["CROWDQC_TEST_EMBEDDED"] = "1"
 os.environ.setdefault("SECRET_KEY", "for tests only")
 
-from crowdqc.broker import broker_settings  # noqa: E402
-from crowdqc.settings import *  # noqa: E402, F403
+from crowdqc.broker import broker_settings
+from crowdqc.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # One Redis serves all workers of a run, so each gets a queue and keys of its own.

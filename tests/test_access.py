@@ -17,7 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from annotation.actions import payouts
 from annotation.actions.imports import keep_file
-from annotation.actions.people import invite
+from annotation.actions.people import invitation_token, invite
 from annotation.models import Item, Rejection, Role
 from evaluation import runs
 from tests import factories
@@ -25,12 +25,14 @@ from tests import factories
 pytestmark = [pytest.mark.db, pytest.mark.django_db]
 
 ROLES = ("anonymous", "outsider", "worker", "requester", "manager")
+# U: answers 503 while no worker runs, to everybody.
 # What a role meets: O opens (2xx or a redirect within the application), L is sent to sign in,
 # N not found, F forbidden, M wrong verb, C is told 401.
 STAFF = "LNFOO"
 REQUESTER = "LNFOF"  # authoring
 MANAGER = "LNFFO"  # deciding about money
 POST_ONLY = "M"
+NOTHING_YET = "LNFNN"  # no run is finished here, so there is nothing to export
 SIGNED_IN = "LOOOO"
 PUBLIC = "OOOOO"
 OWN = "LNONN"  # a worker's own
@@ -39,7 +41,7 @@ API_OWN = "CNONN"
 API_SIGNED_IN = "COOOO"
 
 GET: dict[str, str] = {
-    "healthz": PUBLIC, "readyz": PUBLIC, "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
+    "healthz": PUBLIC, "readyz": "UUUUU", "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
     "logout": POST_ONLY, "password_change": SIGNED_IN, "password_change_done": SIGNED_IN,
     "password_reset": PUBLIC, "password_reset_done": PUBLIC, "password_reset_confirm": PUBLIC,
     "password_reset_complete": PUBLIC, "join": PUBLIC, "project_list": SIGNED_IN,
@@ -51,28 +53,31 @@ GET: dict[str, str] = {
     "work_rejection_reply": POST_ONLY, "people": STAFF, "people_remove": POST_ONLY,
     "invitation_new": STAFF, "invitation_revoke": POST_ONLY, "project_settings": STAFF,
     "project_settings_consent": STAFF, "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
-    "task_move": POST_ONLY, "task_build": REQUESTER, "task_build_question": REQUESTER,
+    "task_move": POST_ONLY, "task_build": REQUESTER, "task_build_question": POST_ONLY,
     "task_build_add": POST_ONLY, "task_build_remove": POST_ONLY, "task_build_move": POST_ONLY,
     "task_build_text": POST_ONLY, "task_build_text_step": POST_ONLY, "task_preview": STAFF,
     "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
     "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
     "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
     "task_results": STAFF, "task_results_systems": STAFF, "task_results_questions": STAFF,
-    "task_results_question": STAFF, "task_results_convergence": STAFF,
-    "task_results_export": STAFF, "run_list": STAFF, "run": STAFF, "run_progress": STAFF,
-    "run_cancel": POST_ONLY, "run_start": POST_ONLY, "run_schedule": STAFF, "project": STAFF,
+    "task_results_question": STAFF, "task_results_export": NOTHING_YET,
+    "task_results_convergence": STAFF, "run_list": STAFF, "run": STAFF, "run_progress": STAFF,
+    "run_cancel": POST_ONLY, "run_start": STAFF, "run_schedule": STAFF, "project": STAFF,
     "review": STAFF, "review_answers": STAFF, "payout_new": STAFF, "payout_list": STAFF,
     "payout": STAFF, "payout_approve": POST_ONLY, "payout_send_back": POST_ONLY,
     "payout_line_reject": POST_ONLY, "payout_export": STAFF, "worker_card": STAFF,
     "api_schema": PUBLIC, "api_docs": PUBLIC, "api_token": POST_ONLY,
-    "api_projects": API_SIGNED_IN, "api_project": API_STAFF, "api_tasks": API_STAFF,
+    "api_projects": API_SIGNED_IN, "api_project": "CNOOO", "api_tasks": API_STAFF,
     "api_task": API_STAFF, "api_task_publish": "CMMMM", "api_task_move": "CMMMM",
     "api_items": API_STAFF, "api_answers": API_STAFF, "api_system_answers": "CMMMM",
     "api_assignments": API_STAFF, "api_answer": API_STAFF, "api_open_tasks": API_SIGNED_IN,
     "api_claim": "CMMMM", "api_consent": "CNOFF", "api_assignment": API_OWN,
     "api_question": "CMMMM", "api_draft": "CMMMM", "api_submit": "CMMMM", "api_extend": "CMMMM",
     "api_return": "CMMMM", "api_streams": "CMMMM", "api_events": "CMMMM", "api_runs": API_STAFF,
-    "api_run": API_STAFF, "api_run_cancel": "CMMMM", "api_run_scores": API_STAFF,
+    "api_run": API_STAFF, "api_run_cancel": "CMMMM",
+    "api_scores_workers": API_STAFF, "api_scores_systems": API_STAFF,
+    "api_scores_answers": API_STAFF, "api_scores_items": API_STAFF, "api_export": API_STAFF,
+    "api_join": "CMMMM", "api_own_assignments": API_SIGNED_IN, "api_unknown": "NNNNN",
 }  # fmt: skip
 
 # The same for POST with an empty body; X: let in, and refused for what it says (4xx but not
@@ -90,7 +95,7 @@ POST: dict[str, str] = {
     "task_import_file": WRITE_REQUESTER, "rejection_decide": WRITE_MANAGER,
     "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
     "run_schedule": WRITE_STAFF, "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
-    "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_MANAGER,
+    "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_STAFF,
     "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
     "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
@@ -137,14 +142,16 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         by=world.requester, task=task, kind="items", name="a.csv",
         content=b"item_id,question\nx-1,Why?\n",
     )  # fmt: skip
+    invitation = invite(by=world.requester, project=project, role=Role.WORKER)
     values = {
-        "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 0,
+        "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
         "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
         "membership_id": world.worker.pk, "file_id": upload_row.pk, "kind": "items",
-        "invitation_id": invite(by=world.requester, project=project, role=Role.WORKER).pk,
+        "invitation_id": invitation.pk,
         "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
         "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
-        "submitted_id": submitted.pk, "token": "broken", "uidb64": "x",
+        "submitted_id": submitted.pk, "token": invitation_token(invitation),
+        "uidb64": "x", "what": "answers", "form": "csv", "rest": "nothing/",
     }  # fmt: skip
     people = {
         "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
@@ -165,8 +172,6 @@ def address(name: str, values: dict[str, Any]) -> str:
         own["number"] = values["run_number"]
     if name == "review_answers":
         own["assignment_id"] = values["submitted_id"]
-    if "scores/<str:kind>" in ROUTES[name]:
-        own["kind"] = "workers"
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])
 
 
@@ -175,7 +180,7 @@ def met(response: Any) -> str:
     status, where = response.status_code, response.headers.get("Location", "")
     if status in (301, 302):
         return "L" if "/login/" in where else "O"
-    named = {401: "C", 403: "F", 404: "N", 405: "M"}
+    named = {401: "C", 403: "F", 404: "N", 405: "M", 503: "U"}
     if status in named:
         return named[status]
     return "O" if status < 400 else "X" if status < 500 else str(status)
@@ -221,6 +226,6 @@ def test_each_role_writes_where_it_may_and_nowhere_else(
 
 def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
     """Addresses that are not about a project or an assignment are named here instead."""
-    elsewhere = {"logout", "api_token", "api_draft"}
+    elsewhere = {"logout", "api_token", "api_draft", "api_join"}
     taken = {name for name, row in GET.items() if set(row) <= set("MC")} - elsewhere
     assert taken <= set(POST)

@@ -107,7 +107,10 @@ class Stack:
     def env(self) -> dict[str, str]:
         names = ("DATABASE_URL", "BROKER_URL", "CROWDQC_TEST_HOME", "CROWDQC_TEST_EMBEDDED")
         clean = {k: v for k, v in os.environ.items() if k not in names}
-        return clean | {"CROWDQC_HOME": str(self.home), "DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
+        return clean | {
+            "CROWDQC_HOME": str(self.home),
+            "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
+        }
 
     def run(self, code: str, *args: str) -> subprocess.Popen[str]:
         from crowdqc.devstack import database_url
@@ -218,7 +221,9 @@ class Client(threading.Thread):
             acknowledged = self.post(f"{at}/events/", sent)
             assert acknowledged.status == 200, acknowledged.text
             self.told.events[stream] = acknowledged.json()["next"]
-        answers = {str(e["item"]): {"text": f"An answer to {e['item_id']}"} for e in body["entries"]}
+        answers = {
+            str(e["item"]): {"text": f"An answer to {e['item_id']}"} for e in body["entries"]
+        }
         key = str(uuid.uuid4())
         for _ in range(2):  # everybody clicks twice
             submitted = self.post(f"{at}/submit/", {"key": key, "answers": answers})
@@ -275,7 +280,9 @@ def check_answers(stack: Stack, clients: list[Client]) -> None:
     """Every acknowledged submit is there once; no question got more than it asked for."""
     told = sorted(pk for client in clients for pk in client.told.submits)
     assert len(told) == len(set(told)) >= QUESTIONS * REDUNDANCY // BUNDLE
-    stored = rows(stack, "SELECT id FROM annotation_assignment WHERE state = 'submitted' ORDER BY 1")
+    stored = rows(
+        stack, "SELECT id FROM annotation_assignment WHERE state = 'submitted' ORDER BY 1"
+    )
     assert [pk for (pk,) in stored] == told
     per_item = rows(
         stack,

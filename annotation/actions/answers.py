@@ -88,9 +88,10 @@ def write_values(pairs: Iterable[tuple[Answer, Values]]) -> None:
             SpanValue(answer=answer, field=f, index=i, target=t, start=a, end=b)
             for f, i, t, a, b in values.spans
         ]
-    for model, rows in ((TextValue, texts), (ChoiceValue, choices), (SpanValue, spans)):
-        if rows:
-            model.objects.bulk_create(rows, batch_size=1000)  # type: ignore[attr-defined]
+    # An empty list costs no query.
+    TextValue.objects.bulk_create(texts, batch_size=1000)
+    ChoiceValue.objects.bulk_create(choices, batch_size=1000)
+    SpanValue.objects.bulk_create(spans, batch_size=1000)
 
 
 def submit(

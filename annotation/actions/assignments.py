@@ -37,7 +37,7 @@ def _open_items(task: Task, version: TaskVersion, worker: Membership) -> QuerySe
         item=OuterRef("pk"), assignment__worker=worker, assignment__state__in=DONE
     )
     return (
-        task.items.in_version(version.number)  # type: ignore[attr-defined]
+        task.items.in_version(version.number)
         .filter(held__lt=F("redundancy"))
         .filter(~Exists(theirs))
         .select_related("group")

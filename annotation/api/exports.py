@@ -13,14 +13,12 @@ from annotation.access import get_task_by_id
 from annotation.exports import files, free_text
 from crowdqc.errors import Invalid, Missing
 
-PATH = OpenApiParameter.PATH
-
 
 class TaskExport(APIView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("what", str, PATH, enum=list(free_text.COLUMNS)),
-            OpenApiParameter("form", str, PATH, enum=list(files.FORMATS)),
+            OpenApiParameter("what", str, "path", enum=list(free_text.COLUMNS)),
+            OpenApiParameter("form", str, "path", enum=list(files.FORMATS)),
             OpenApiParameter("uncounted", bool, description="Also answers that do not count"),
         ],
         responses={

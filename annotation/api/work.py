@@ -87,7 +87,7 @@ def _agreed(assignment: Assignment) -> None:
 class OpenTasks(APIView):
     @extend_schema(responses=OfferOut(many=True), summary="Tasks I can work on")
     def get(self, request: Request) -> Response:
-        members = work.memberships_with_consent(request.user)  # type: ignore[arg-type]
+        members = work.memberships_with_consent(request.user)
         return Response(OfferOut(work.offers(members), many=True).data)
 
 

@@ -66,8 +66,8 @@ def rows(task: Task, what: str, *, uncounted: bool = False) -> Iterator[Row]:
 
 def _items(task: Task) -> Iterator[Row]:
     number = version_number(task)
-    topics = _topics(list(task.groups.in_version(number)))  # type: ignore[attr-defined]
-    items = task.items.in_version(number).select_related("group")  # type: ignore[attr-defined]
+    topics = _topics(list(task.groups.in_version(number)))
+    items = task.items.in_version(number).select_related("group")
     item: Item
     for item in items.order_by("group__position", "group_id", "position", "pk").iterator(CHUNK):
         yield {
@@ -94,7 +94,7 @@ def _topics(groups: list[ItemGroup]) -> dict[int, str]:
 
 def _given(task: Task, uncounted: bool) -> Q:
     """Which texts are answers to the questions of the version in force."""
-    shown = task.items.in_version(version_number(task))  # type: ignore[attr-defined]
+    shown = task.items.in_version(version_number(task))
     wanted = Q(
         field="answer", index=0, answer__item__in=shown.values("pk"),
         answer__stage=Answer.Stage.MAIN,
@@ -146,7 +146,7 @@ def _payouts(task: Task) -> Iterator[Row]:
 def left_out(task: Task, *, uncounted: bool = False) -> Mapping[str, int]:
     """How many answers the export does not hold, and why."""
     given = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
-    shown = task.items.in_version(version_number(task)).values("pk")  # type: ignore[attr-defined]
+    shown = task.items.in_version(version_number(task)).values("pk")
     found = {"older_questions": given.exclude(item__in=shown).count()}
     if not uncounted:
         found["uncounted"] = given.filter(item__in=shown, counts=False).count()

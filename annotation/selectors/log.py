@@ -171,7 +171,7 @@ class Line:
 def in_words(event: Event, names: Mapping[str, str]) -> Line:
     """An event in words; ``names`` gives the targets their names."""
     method, delta = event["method"], event.get("delta")
-    what = WORDS.get(method, method)
+    what = WORDS.get(method) or str(method)
     if method == "visibilitychange":
         what = "left the page" if event.get("name") == "hidden" else "came back to the page"
     elif method == "keydown":

@@ -65,7 +65,8 @@ def counting_texts(task: Task) -> list[AnswerText]:
 
 def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
     """The same rows by answer, for answers that are known already, counting or not by now."""
-    ids, found = list(answer_ids), {}
+    ids = list(answer_ids)
+    found: dict[int, AnswerText] = {}
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         found.update((row.answer_id, row) for row in _rows(Q(answer_id__in=chunk)))
@@ -74,7 +75,8 @@ def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
 
 def declined(answer_ids: Collection[int]) -> set[int]:
     """Which of these answers are an honest "I don't know"."""
-    ids, found = list(answer_ids), set()
+    ids = list(answer_ids)
+    found: set[int] = set()
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         found |= set(

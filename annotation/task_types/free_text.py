@@ -72,7 +72,7 @@ class FreeText:
             if not settings["dont_know"]:
                 raise Invalid("“I don’t know” is not offered here; write an answer.")
             return Values(
-                texts=[("answer", 0, text or DONT_KNOW)], choices=[("declined", "dont_know", None)]
+                texts=[("answer", 0, DONT_KNOW)], choices=[("declined", "dont_know", None)]
             )
         if not text:
             if settings["skippable"]:

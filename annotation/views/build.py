@@ -336,7 +336,7 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
 @require_safe
 def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Every question as a worker sees it, one a page; nothing is recorded."""
-    access, task = _find(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     build = Build(task)
     raw = request.GET.get("n", "1")
     number = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 8 else 1

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_access
 from annotation.actions import answers, payouts
-from annotation.actions.payout_rules import why_not_decide_in
+from annotation.actions.payout_rules import require_decider, why_not_decide_in
 from annotation.exports import payouts as exports
 from annotation.models import Answer, Rejection
 from annotation.selectors import ledger as books
@@ -80,6 +80,7 @@ def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -
     ).first()
     if rejection is None:
         raise Missing("There is no such rejection in this project.")
+    require_decider(access.project, access.user)  # before what was typed is looked at
     outcome = request.POST.get("outcome")
     if outcome not in Rejection.Outcome.values:
         raise Invalid("Say whether it stands.", fields={"outcome": "stands or overturned"})

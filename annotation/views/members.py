@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
 from annotation.actions import people as actions
@@ -47,8 +47,12 @@ def people(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Open an invitation; loading the address again leads back to the people."""
+    if request.method != "POST":
+        get_access(request, project_id)
+        return redirect(reverse("people", args=[project_id]) + "#invite")
     access = get_access(request, project_id, Role.REQUESTER)
     form = InvitationForm(request.POST)
     if form.is_valid():

@@ -6,16 +6,29 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation.access import get_access
+from annotation.access import Access, get_access
 from annotation.actions import people as actions
 from annotation.forms import ConsentForm, ProjectSettingsForm, add_errors
 from annotation.models import Role
 from annotation.selectors.members import consent_versions
 from crowdqc.errors import Invalid
+
+
+def _read_or_write(request: HttpRequest, project_id: int) -> Access:
+    """Managers may read a project's settings; requesters may change them."""
+    return get_access(request, project_id, *((Role.REQUESTER,) if request.method == "POST" else ()))
+
+
+def _close(form: Form, access: Access) -> None:
+    """Nothing to fill in for who may only read."""
+    for field in form.fields.values():
+        field.disabled = not access.is_requester
+
 
 SETTINGS = ("name", "budget", "hourly_floor", "single_approval")
 
@@ -24,10 +37,11 @@ SETTINGS = ("name", "budget", "hourly_floor", "single_approval")
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
     """Name, budget and floor; only the owner may let one person propose and approve."""
-    access = get_access(request, project_id, Role.REQUESTER)
+    access = _read_or_write(request, project_id)
     project = access.project
     initial = {name: getattr(project, name) for name in SETTINGS}
     form = ProjectSettingsForm(request.POST or None, initial=initial)
+    _close(form, access)
     # A disabled field keeps its initial value, whatever is sent.
     form.fields["single_approval"].disabled = not access.is_owner
     if request.method == "POST" and form.is_valid():
@@ -52,7 +66,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings_consent(request: HttpRequest, project_id: int) -> HttpResponse:
     """The consent text: a changed text is a new version; ``preview`` only renders it."""
-    access = get_access(request, project_id, Role.REQUESTER)
+    access = _read_or_write(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
         preview = {"text": request.POST.get("text", "")[:20_000]}
         return render(request, "annotation/people/_consent_preview.html", preview)
@@ -60,6 +74,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     current = versions[0]
     initial = {"text": current.text, "retention_days": current.retention_days}
     form = ConsentForm(request.POST or None, initial=initial)
+    _close(form, access)
     if request.method == "POST" and form.is_valid():
         if not form.has_changed():
             messages.info(request, "Nothing was changed: the text is that of the version in force.")

@@ -69,7 +69,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
     worker = _worker(request, project_id)
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
-    context = {
+    context: dict[str, Any] = {
         "worker": worker,
         "text": text,
         "given": people.current_consent(worker),

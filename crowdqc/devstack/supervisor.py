@@ -112,7 +112,11 @@ class Supervisor:
             print(f"{name:<9}| {line}", flush=True)  # whole lines, also when read through a pipe
 
     def _say_and_keep(self, name: str, line: str) -> None:
-        self._closing_lines.append(line)
+        """Say it now, and what follows the last empty line again when the stack is ready."""
+        if line:
+            self._closing_lines.append(line)
+        else:
+            self._closing_lines.clear()
         self.say(name, line)
 
     def run(self) -> int:

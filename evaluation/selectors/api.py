@@ -25,5 +25,5 @@ def scores(
     of: Run, model: type[WorkerScore | SystemScore | AnswerScore | ItemScore]
 ) -> QuerySet[WorkerScore | SystemScore | AnswerScore | ItemScore]:
     """A run's score rows of one kind with their owners' names."""
-    found = model.objects.filter(run=of)  # type: ignore[attr-defined]
+    found = model.objects.filter(run=of)
     return found.select_related(OWNER[model]) if model in OWNER else found

@@ -274,7 +274,7 @@ def _plot(
         estimate,
         secondary=row.uniterated if estimate else None,
         reference=mean,
-        band=band,  # type: ignore[arg-type]
+        band=band,
         name=row.name,
     )
 

@@ -49,5 +49,5 @@ def tasks(project: Project) -> list[TaskRow]:
     for row in rows:
         run, now = runs.get(row.latest), counting.get(row.pk, 0)
         seen = run.snapshot.counts["counting"] if run and run.snapshot else 0
-        made.append(TaskRow(row, row.title, now, run, max(0, now - seen)))
+        made.append(TaskRow(row, getattr(row, "title", ""), now, run, max(0, now - seen)))
     return made

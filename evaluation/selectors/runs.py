@@ -212,7 +212,7 @@ def live(run: Run) -> Live:
 
 def _so_far(run: Run) -> dict[str, Any]:
     """The convergence line of a run in work, as its steps tell it."""
-    trace = next((step["trace"] for step in run.progress if step.get("trace")), [])
+    trace: list[float] = next((step["trace"] for step in run.progress if step.get("trace")), [])
     if not trace:
         return {}
     params = {**METHODS[run.method].params, **run.params}

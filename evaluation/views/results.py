@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
@@ -124,7 +125,7 @@ def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 
 @login_required
 @require_safe
-def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Scores of a finished run: one table as CSV or JSONL, or all of them with a manifest."""
     _, task = get_task(request, project_id, task_id)
     run = reads.shown_run(task, number_of(request))

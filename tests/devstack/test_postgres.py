@@ -151,7 +151,8 @@ def test_the_server_ends_with_the_process_it_is_tied_to(base: Path) -> None:
         pytest.skip("only Linux tells a child of its parent's death")
     script = (
         "import sys; from pathlib import Path; from crowdqc.devstack import Cluster\n"
-        "c = Cluster(Path(sys.argv[1]), durable=False).start(tied=True); print(c.pid(), flush=True)\n"
+        "c = Cluster(Path(sys.argv[1]), durable=False).start(tied=True)\n"
+        "print(c.pid(), flush=True)\n"
         "sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -169,7 +170,7 @@ def test_the_server_ends_with_the_process_it_is_tied_to(base: Path) -> None:
 
 def test_a_long_path_gets_a_short_socket(base: Path) -> None:
     far = Cluster(base / ("long" * 30))
-    assert far.sockets.parent == Path("/tmp")
+    assert far.sockets.parent == Path("/tmp")  # noqa: S108
     assert len(os.fsencode(far.sockets / SOCKET_NAME)) <= SOCKET_PATH_LIMIT
 
 

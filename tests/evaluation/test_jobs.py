@@ -170,7 +170,7 @@ def test_a_started_run_is_worked_on_by_the_queue(worker: Worker) -> None:
 def test_a_run_whose_worker_was_killed_goes_on_with_the_vectors_it_had(worker: Worker) -> None:
     task = corpus.make_answered()
     run = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "minilm"})
-    until(lambda: Embedding.objects.exists(), 90, "a first batch of vectors was stored")
+    until(Embedding.objects.exists, 90, "a first batch of vectors was stored")
     worker.kill()
     kept = dict(Embedding.objects.values_list("text_hash", "pk"))
     if state_of(run) != RunState.DONE:  # the kill came in time

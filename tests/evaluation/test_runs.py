@@ -76,6 +76,9 @@ def test_a_run_scores_workers_systems_answers_and_questions() -> None:
     assert all(row.best_answer.worker.external_id.startswith(("good", "mixed")) for row in best)
     assert [step["state"] for step in run.progress] == ["done"] * 6
     assert run.progress[3]["count"].startswith("converged, ")
+    line = RunFigure.objects.get(run=run, name="convergence").data["components"][0]
+    assert line["trace"][-1] < 1e-6
+    assert len(line["resamples"]) == 14
 
 
 def test_the_same_inputs_give_the_same_rows_to_the_byte() -> None:
@@ -179,6 +182,7 @@ def test_a_run_that_does_not_converge_fails_and_says_so() -> None:
     figure = RunFigure.objects.get(run=run)
     assert figure.name == "convergence"
     assert len(figure.data["components"][0]["trace"]) == 2
+    assert [step["state"] for step in run.progress if step["name"] == "Iterating"] == ["bad"]
 
 
 def test_one_worker_alone_fails_with_the_reason() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from argparse import ArgumentParser
 from typing import Any
@@ -11,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Task
 from crowdqc.errors import DomainError
-from evaluation import demo_loader, runs
+from evaluation import demo_loader
 from evaluation.models import Run, RunState
 
 WAIT_SECONDS = 180
@@ -24,13 +25,15 @@ SEES = {
 
 
 class Command(BaseCommand):
+    # It runs at every start: the checks, which load every page and method, have their own place.
+    requires_system_checks = []  # noqa: RUF012 - as Django declares it
     help = (
         "Load the demo project: two texts, sixteen questions, 24 invented workers, 4 systems, "
         "scores by AQER. Calling it again changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--encoder", default=runs.DEFAULT_ENCODER, help="for the AQER runs")
+        parser.add_argument("--encoder", default="minilm", help="for the AQER runs")
         parser.add_argument(
             "--force", action="store_true", help="also in production, with passwords all know"
         )
@@ -75,6 +78,9 @@ class Command(BaseCommand):
 
         The plain one comes last, so that the boards show it.
         """
+        from evaluation import runs  # takes a second to load, which a second call is spared
+
+        logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
         by = task.project.owner
         for name, more in (("leave one out", {"leave_one_out": True}), ("plain", {})):
             began = time.monotonic()
@@ -92,7 +98,7 @@ class Command(BaseCommand):
         """The run at its end; a worker that runs already may have been faster to take it."""
         until = time.monotonic() + WAIT_SECONDS
         run.refresh_from_db()
-        while run.state in runs.ACTIVE and time.monotonic() < until:
+        while run.state in (RunState.QUEUED, RunState.RUNNING) and time.monotonic() < until:
             time.sleep(0.3)
             run.refresh_from_db()
         return run

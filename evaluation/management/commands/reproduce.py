@@ -35,7 +35,7 @@ class Command(BaseCommand):
         try:
             rows = chosen.run(
                 data_folder(options["data"]),
-                say=lambda line: self.stderr.write(line, ending="\n"),
+                say=lambda line: self.stderr.write(line, style_func=str),
                 seed=options["seed"],
                 **more,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -17,14 +18,22 @@ RNG = np.random.default_rng
 Answers = dict[tuple[int, int], list[float]]
 
 
-def literally(answers: Answers, workers: int, *, leave_one_out: bool = False) -> dict[str, object]:
+@dataclass
+class Literal:
+    grades: list[float]
+    weights: list[float]
+    first: list[float]
+    rounds: int
+
+
+def literally(answers: Answers, workers: int, *, leave_one_out: bool = False) -> Literal:
     """The algorithm as the paper words it, in loops over lists: a second implementation."""
     unit = {}
     for key, vector in answers.items():
         length = math.sqrt(sum(v * v for v in vector))
         unit[key] = [v / length for v in vector]
     weights = [1 / workers] * workers
-    rounds, first, scores = 0, None, {}
+    rounds, first, scores = 0, None, dict[tuple[int, int], float]()
     while True:
         for (i, j), vector in unit.items():
             voters = [k for k in unit if k[1] == j and not (leave_one_out and k[0] == i)]
@@ -48,7 +57,7 @@ def literally(answers: Answers, workers: int, *, leave_one_out: bool = False) ->
         weights, rounds = following, rounds + 1
         if moved < 1e-6 or rounds == 100:
             break
-    return {"grades": grades, "weights": weights, "rounds": rounds, "first": first}
+    return Literal(grades, weights, first, rounds)
 
 
 def by_key(texts: Texts) -> Answers:
@@ -67,10 +76,10 @@ def test_rounds_agree_with_a_literal_second_implementation(
     texts = crowd(quality, questions=7, width=5, density=density, seed=seed)
     expected = literally(by_key(texts), len(quality), leave_one_out=leave_one_out)
     fit = iterate(prepare(texts)[0], Options(leave_one_out=leave_one_out), RNG(0))
-    np.testing.assert_allclose(fit.grades, expected["grades"], atol=1e-12)
-    np.testing.assert_allclose(fit.uniterated, expected["first"], atol=1e-12)
-    np.testing.assert_allclose(fit.weights, expected["weights"], atol=1e-12)
-    assert (fit.rounds, fit.converged) == (expected["rounds"], True)
+    np.testing.assert_allclose(fit.grades, expected.grades, atol=1e-12)
+    np.testing.assert_allclose(fit.uniterated, expected.first, atol=1e-12)
+    np.testing.assert_allclose(fit.weights, expected.weights, atol=1e-12)
+    assert (fit.rounds, fit.converged) == (expected.rounds, True)
 
 
 def test_one_question_of_two_agreeing_and_one_other_worked_by_hand() -> None:

@@ -40,7 +40,7 @@ def test_equal_workers_are_hardly_ever_separated() -> None:
         scores = rng.normal(0, 0.1, (16, 8)) + rng.normal(0, 0.3, (16, 1))
         point, draws = resampled(scores, rng)
         n = np.full(8, 16)
-        wrong += bootstrap.separable(point, draws, n, level=0.95, complete=True).any()
+        wrong += int(bootstrap.separable(point, draws, n, level=0.95, complete=True).any())
     assert wrong / 200 <= 0.08
 
 
