@@ -100,9 +100,7 @@ def check(lines: list[DraftLine]) -> list[DraftLine]:
             if draft.reason_code not in REASONS:
                 draft.errors["code"] = "Choose a reason"
             if len(draft.reason.strip()) < MIN_REASON:
-                draft.errors["reason"] = (
-                    f"The worker reads this: at least {MIN_REASON} characters"
-                )
+                draft.errors["reason"] = f"The worker reads this: at least {MIN_REASON} characters"
         draft.line = None
         if not draft.errors:
             draft.line = Line(

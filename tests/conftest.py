@@ -80,6 +80,19 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         )
 
 
+@pytest.fixture(scope="module")
+def open_folder() -> Iterator[Path]:
+    """A folder for a cluster of a test's own.
+
+    pytest's folders are closed to root's database account, so a cluster below them would land
+    outside, where nobody removes it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"crowdqc-test-{os.getpid()}-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
 # -- no network --------------------------------------------------------------------------------
 
 

@@ -142,9 +142,9 @@ class Stack:
 
 
 @pytest.fixture
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(open_folder: Path) -> Iterator[Stack]:
     """A stack of its own, started by the command that newcomers use."""
-    home = tmp_path_factory.mktemp("stack")
+    home = open_folder
     log = home / "log"
     port = random.randint(20_000, 30_000)
     running = Stack(None, home / "var", port, log)  # type: ignore[arg-type]

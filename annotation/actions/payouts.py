@@ -125,9 +125,7 @@ def propose_payout(
     return batch
 
 
-def _same_again(
-    done: PayoutBatch, by: User, task: Task, lines: Sequence[Line]
-) -> PayoutBatch:
+def _same_again(done: PayoutBatch, by: User, task: Task, lines: Sequence[Line]) -> PayoutBatch:
     """The proposal that this key made, if the retry says the same; else Conflict."""
     if done.task_id != task.pk or done.proposed_by_id != by.pk:
         raise Conflict("This key belongs to another proposal.", code="key-used")
@@ -287,9 +285,7 @@ def _settle(
 
 
 @transaction.atomic
-def reject_held_line(
-    *, by: User, line: PayoutLine, reason_code: str, reason: str
-) -> PayoutLine:
+def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: str) -> PayoutLine:
     """Turn a held line of an open proposal into a rejection.
 
     By its proposer or by whoever may approve it. The other way round does not exist, since it

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core import signing
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation import pseudonyms
@@ -91,28 +92,24 @@ def add_worker(
     *, project: Project, user: User | None, external_id: str = "", pseudonym: str = ""
 ) -> Membership:
     """The worker's membership, made under a free pseudonym when there is none yet."""
-    found = Membership.objects.filter(
-        project=project,
-        role=Role.WORKER,
-        **({"user": user} if user else {"external_id": external_id}),
-    ).first()
-    if found:
-        if found.removed_at:
-            raise NotAllowed("You were removed from this project.")
-        return found
+    who = Q(user=user) if user else Q(external_id=external_id)
     for _ in range(200):
-        name = pseudonym or pseudonyms.propose()
+        found = Membership.objects.filter(who, project=project, role=Role.WORKER).first()
+        if found:
+            if found.removed_at:
+                raise NotAllowed("You were removed from this project.")
+            return found
         try:
             with transaction.atomic():
                 return Membership.objects.create(
                     project=project,
                     user=user,
                     role=Role.WORKER,
-                    pseudonym=name,
+                    pseudonym=pseudonym or pseudonyms.propose(),
                     external_id=external_id,
                 )
         except IntegrityError:
-            pseudonym = ""  # taken: propose another
+            pseudonym = ""  # the name is taken, or somebody else just made this membership
     raise Conflict("No free pseudonym was found; try again.")
 
 
@@ -133,9 +130,7 @@ def remove_member(*, by: User, member: Membership) -> None:
         raise Conflict("The owner stays requester of their own project.")
     member.removed_at = timezone.now()
     member.save(update_fields=["removed_at"])
-    record(
-        by=by, project=member.project, action="member.remove", on=member, role=member.role
-    )
+    record(by=by, project=member.project, action="member.remove", on=member, role=member.role)
 
 
 @transaction.atomic
@@ -201,8 +196,10 @@ def read_invitation(token: str) -> Invitation:
 def accept_invitation(*, by: User, token: str) -> Membership:
     """Join by a link; joining twice uses it once, and never more people than its cap."""
     invitation = read_invitation(token)
-    invitation = Invitation.objects.select_for_update(of=("self",)).select_related("project").get(
-        pk=invitation.pk
+    invitation = (
+        Invitation.objects.select_for_update(of=("self",))
+        .select_related("project")
+        .get(pk=invitation.pk)
     )
     existing = Membership.objects.filter(
         project=invitation.project, user=by, role=invitation.role, removed_at__isnull=True
@@ -231,9 +228,7 @@ def change_consent_text(
     if not text.strip():
         raise Invalid("The consent text is empty.", fields={"text": "Write the text."})
     if not 1 <= retention_days <= 3650:
-        raise Invalid(
-            "The days are out of range.", fields={"retention_days": "1 to 3,650 days."}
-        )
+        raise Invalid("The days are out of range.", fields={"retention_days": "1 to 3,650 days."})
     Project.objects.select_for_update().get(pk=project.pk)
     last = project.consent_texts.order_by("-number").first()
     new = ConsentText.objects.create(
@@ -274,9 +269,7 @@ def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: boo
         )
     if text.pk != current_consent_text(member.project).pk:
         raise Conflict("The text has changed while you read it. Please read it again.")
-    consent, made = Consent.objects.get_or_create(
-        membership=member, text=text, withdrawn_at=None
-    )
+    consent, made = Consent.objects.get_or_create(membership=member, text=text, withdrawn_at=None)
     if made:
         record(by=by, project=member.project, action="consent.give", on=consent)
     return consent

@@ -33,9 +33,7 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
         raise Invalid("The reply is empty.", fields={"reply": "Write your reply."})
     rejection.reply, rejection.replied_at = text, timezone.now()
     rejection.save(update_fields=["reply", "replied_at"])
-    record(
-        by=by, project=rejection.assignment.task.project, action="rejection.reply", on=rejection
-    )
+    record(by=by, project=rejection.assignment.task.project, action="rejection.reply", on=rejection)
     return rejection
 
 

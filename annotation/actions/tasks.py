@@ -88,9 +88,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
     # A lower redundancy never takes away what is already held.
-    task.items.in_version(draft.number).update(
-        redundancy=Greatest(F("held"), draft.redundancy)
-    )
+    task.items.in_version(draft.number).update(redundancy=Greatest(F("held"), draft.redundancy))
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
     task.current, task.state = draft, TaskState.OPEN

@@ -31,9 +31,7 @@ def check_format(form: str) -> None:
         raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
 
 
-def lines(
-    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str
-) -> Iterator[str]:
+def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[str]:
     """The file, line by line; JSONL is exact, in CSV what looks like a formula is quoted."""
     check_format(form)
     if form == "jsonl":

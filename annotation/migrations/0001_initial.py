@@ -14,675 +14,1526 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Assignment',
+            name="Assignment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('leased', 'in work'), ('submitted', 'submitted'), ('returned', 'returned'), ('expired', 'run out of time')], default='leased', max_length=10)),
-                ('source', models.CharField(default='browser', max_length=10)),
-                ('pay', models.DecimalField(decimal_places=2, max_digits=8)),
-                ('leased_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('extensions', models.PositiveSmallIntegerField(default=0)),
-                ('opened_at', models.DateTimeField(blank=True, null=True)),
-                ('submitted_at', models.DateTimeField(blank=True, null=True)),
-                ('submit_key', models.UUIDField(blank=True, null=True, unique=True)),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("leased", "in work"),
+                            ("submitted", "submitted"),
+                            ("returned", "returned"),
+                            ("expired", "run out of time"),
+                        ],
+                        default="leased",
+                        max_length=10,
+                    ),
+                ),
+                ("source", models.CharField(default="browser", max_length=10)),
+                ("pay", models.DecimalField(decimal_places=2, max_digits=8)),
+                ("leased_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("extensions", models.PositiveSmallIntegerField(default=0)),
+                ("opened_at", models.DateTimeField(blank=True, null=True)),
+                ("submitted_at", models.DateTimeField(blank=True, null=True)),
+                ("submit_key", models.UUIDField(blank=True, null=True, unique=True)),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Heartbeat',
+            name="Heartbeat",
             fields=[
-                ('name', models.CharField(max_length=60, primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
+                ("name", models.CharField(max_length=60, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Item',
+            name="Item",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=80)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('question', models.TextField()),
-                ('settings', models.JSONField(blank=True, default=dict)),
-                ('since', models.PositiveIntegerField()),
-                ('until', models.PositiveIntegerField(blank=True, null=True)),
-                ('redundancy', models.PositiveSmallIntegerField(default=0)),
-                ('held', models.PositiveSmallIntegerField(default=0)),
-                ('priority', models.SmallIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=80)),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("question", models.TextField()),
+                ("settings", models.JSONField(blank=True, default=dict)),
+                ("since", models.PositiveIntegerField()),
+                ("until", models.PositiveIntegerField(blank=True, null=True)),
+                ("redundancy", models.PositiveSmallIntegerField(default=0)),
+                ("held", models.PositiveSmallIntegerField(default=0)),
+                ("priority", models.SmallIntegerField(default=0)),
             ],
             options={
-                'ordering': ['position', 'id'],
+                "ordering": ["position", "id"],
             },
         ),
         migrations.CreateModel(
-            name='ItemGroup',
+            name="ItemGroup",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=80)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('title', models.CharField(blank=True, max_length=160)),
-                ('passage', models.TextField(blank=True, help_text='Markdown')),
-                ('look_back', models.BooleanField(default=True)),
-                ('since', models.PositiveIntegerField()),
-                ('until', models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=80)),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("title", models.CharField(blank=True, max_length=160)),
+                ("passage", models.TextField(blank=True, help_text="Markdown")),
+                ("look_back", models.BooleanField(default=True)),
+                ("since", models.PositiveIntegerField()),
+                ("until", models.PositiveIntegerField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['position', 'id'],
+                "ordering": ["position", "id"],
             },
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('email', models.EmailField(blank=True, max_length=254, verbose_name='email address')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('display_name', models.CharField(blank=True, max_length=80)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                (
+                    "last_login",
+                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
+                ),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={"unique": "A user with that username already exists."},
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
+                        verbose_name="username",
+                    ),
+                ),
+                (
+                    "first_name",
+                    models.CharField(blank=True, max_length=150, verbose_name="first name"),
+                ),
+                (
+                    "last_name",
+                    models.CharField(blank=True, max_length=150, verbose_name="last name"),
+                ),
+                (
+                    "email",
+                    models.EmailField(blank=True, max_length=254, verbose_name="email address"),
+                ),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                (
+                    "date_joined",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="date joined"
+                    ),
+                ),
+                ("display_name", models.CharField(blank=True, max_length=80)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='Answer',
+            name="Answer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('stage', models.CharField(choices=[('entry', 'entry'), ('main', 'main'), ('exit', 'exit')], default='main', max_length=5)),
-                ('replicate', models.PositiveSmallIntegerField(default=0)),
-                ('order_shown', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('counts', models.BooleanField(default=True)),
-                ('uncounted_reason', models.CharField(blank=True, max_length=200)),
-                ('answered_at', models.DateTimeField()),
-                ('seconds', models.FloatField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotation.assignment')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotation.item')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "stage",
+                    models.CharField(
+                        choices=[("entry", "entry"), ("main", "main"), ("exit", "exit")],
+                        default="main",
+                        max_length=5,
+                    ),
+                ),
+                ("replicate", models.PositiveSmallIntegerField(default=0)),
+                ("order_shown", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("counts", models.BooleanField(default=True)),
+                ("uncounted_reason", models.CharField(blank=True, max_length=200)),
+                ("answered_at", models.DateTimeField()),
+                ("seconds", models.FloatField(blank=True, null=True)),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="answers",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="answers",
+                        to="annotation.item",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ChoiceValue',
+            name="ChoiceValue",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('field', models.CharField(max_length=40)),
-                ('code', models.CharField(max_length=40)),
-                ('ordinal', models.SmallIntegerField(blank=True, null=True)),
-                ('answer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='choices', to='annotation.answer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("field", models.CharField(max_length=40)),
+                ("code", models.CharField(max_length=40)),
+                ("ordinal", models.SmallIntegerField(blank=True, null=True)),
+                (
+                    "answer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="choices",
+                        to="annotation.answer",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ConsentText',
+            name="ConsentText",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('text', models.TextField(help_text='Markdown')),
-                ('retention_days', models.PositiveIntegerField(default=365)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("text", models.TextField(help_text="Markdown")),
+                ("retention_days", models.PositiveIntegerField(default=365)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='EventStream',
+            name="EventStream",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(unique=True)),
-                ('opened_at', models.DateTimeField(auto_now_add=True)),
-                ('offset_ms', models.BigIntegerField(default=0)),
-                ('next_seq', models.PositiveIntegerField(default=0)),
-                ('stored_bytes', models.PositiveIntegerField(default=0)),
-                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='streams', to='annotation.assignment')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.UUIDField(unique=True)),
+                ("opened_at", models.DateTimeField(auto_now_add=True)),
+                ("offset_ms", models.BigIntegerField(default=0)),
+                ("next_seq", models.PositiveIntegerField(default=0)),
+                ("stored_bytes", models.PositiveIntegerField(default=0)),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="streams",
+                        to="annotation.assignment",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='EventBatch',
+            name="EventBatch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('first_seq', models.PositiveIntegerField()),
-                ('last_seq', models.PositiveIntegerField()),
-                ('events', models.JSONField()),
-                ('received_at', models.DateTimeField(auto_now_add=True)),
-                ('stream', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='annotation.eventstream')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("first_seq", models.PositiveIntegerField()),
+                ("last_seq", models.PositiveIntegerField()),
+                ("events", models.JSONField()),
+                ("received_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="batches",
+                        to="annotation.eventstream",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['stream', 'first_seq'],
+                "ordering": ["stream", "first_seq"],
             },
         ),
         migrations.CreateModel(
-            name='AssignmentItem',
+            name="AssignmentItem",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField()),
-                ('holds', models.BooleanField(default=True)),
-                ('draft', models.JSONField(blank=True, default=dict)),
-                ('draft_seq', models.BigIntegerField(default=0)),
-                ('draft_saved_at', models.DateTimeField(blank=True, null=True)),
-                ('shown_at', models.DateTimeField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='annotation.assignment')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='annotation.item')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveSmallIntegerField()),
+                ("holds", models.BooleanField(default=True)),
+                ("draft", models.JSONField(blank=True, default=dict)),
+                ("draft_seq", models.BigIntegerField(default=0)),
+                ("draft_saved_at", models.DateTimeField(blank=True, null=True)),
+                ("shown_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="entries",
+                        to="annotation.item",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position'],
+                "ordering": ["position"],
             },
         ),
         migrations.AddField(
-            model_name='item',
-            name='group',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='annotation.itemgroup'),
+            model_name="item",
+            name="group",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="items",
+                to="annotation.itemgroup",
+            ),
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('requester', 'requester'), ('manager', 'manager'), ('worker', 'worker')], max_length=10)),
-                ('pseudonym', models.CharField(blank=True, max_length=40)),
-                ('external_id', models.CharField(blank=True, max_length=120)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('removed_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("requester", "requester"),
+                            ("manager", "manager"),
+                            ("worker", "worker"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("pseudonym", models.CharField(blank=True, max_length=40)),
+                ("external_id", models.CharField(blank=True, max_length=120)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("removed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Consent',
+            name="Consent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('given_at', models.DateTimeField(auto_now_add=True)),
-                ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
-                ('text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='annotation.consenttext')),
-                ('membership', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='annotation.membership')),
-            ],
-        ),
-        migrations.AddField(
-            model_name='assignment',
-            name='worker',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.membership'),
-        ),
-        migrations.AddField(
-            model_name='answer',
-            name='worker',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotation.membership'),
-        ),
-        migrations.CreateModel(
-            name='PayoutBatch',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('title', models.CharField(blank=True, max_length=160)),
-                ('state', models.CharField(choices=[('proposed', 'Waits for a second person'), ('approved', 'Approved'), ('sent_back', 'Sent back')], default='proposed', max_length=10)),
-                ('key', models.UUIDField(unique=True)),
-                ('evidence_note', models.CharField(blank=True, max_length=200)),
-                ('proposed_at', models.DateTimeField(auto_now_add=True)),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('decision_note', models.CharField(blank=True, max_length=300)),
-                ('single_approval', models.BooleanField(default=False)),
-                ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('proposed_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='PayoutLine',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('decision', models.CharField(choices=[('approve', 'Approve'), ('hold', 'Look first'), ('reject', 'Reject')], max_length=8)),
-                ('base', models.DecimalField(decimal_places=2, max_digits=8)),
-                ('bonus', models.DecimalField(decimal_places=2, default=0, max_digits=8)),
-                ('reason_code', models.CharField(blank=True, max_length=40)),
-                ('reason', models.TextField(blank=True)),
-                ('live', models.BooleanField(default=True)),
-                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payout_lines', to='annotation.assignment')),
-                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lines', to='annotation.payoutbatch')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Project',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('currency', models.CharField(default='EUR', max_length=3)),
-                ('hourly_floor', models.DecimalField(blank=True, decimal_places=2, max_digits=8, null=True)),
-                ('budget', models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
-                ('single_approval', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='owned_projects', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("given_at", models.DateTimeField(auto_now_add=True)),
+                ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "text",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="annotation.consenttext"
+                    ),
+                ),
+                (
+                    "membership",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="consents",
+                        to="annotation.membership",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='payoutbatch',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payout_batches', to='annotation.project'),
+            model_name="assignment",
+            name="worker",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="assignments",
+                to="annotation.membership",
+            ),
         ),
         migrations.AddField(
-            model_name='membership',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotation.project'),
+            model_name="answer",
+            name="worker",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="answers",
+                to="annotation.membership",
+            ),
         ),
         migrations.CreateModel(
-            name='Invitation',
+            name="PayoutBatch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('requester', 'requester'), ('manager', 'manager'), ('worker', 'worker')], default='worker', max_length=10)),
-                ('note', models.CharField(blank=True, max_length=120)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('max_uses', models.PositiveIntegerField(default=1)),
-                ('uses', models.PositiveIntegerField(default=0)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotation.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("title", models.CharField(blank=True, max_length=160)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("proposed", "Waits for a second person"),
+                            ("approved", "Approved"),
+                            ("sent_back", "Sent back"),
+                        ],
+                        default="proposed",
+                        max_length=10,
+                    ),
+                ),
+                ("key", models.UUIDField(unique=True)),
+                ("evidence_note", models.CharField(blank=True, max_length=200)),
+                ("proposed_at", models.DateTimeField(auto_now_add=True)),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+                ("decision_note", models.CharField(blank=True, max_length=300)),
+                ("single_approval", models.BooleanField(default=False)),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "proposed_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="PayoutLine",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "decision",
+                    models.CharField(
+                        choices=[
+                            ("approve", "Approve"),
+                            ("hold", "Look first"),
+                            ("reject", "Reject"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("base", models.DecimalField(decimal_places=2, max_digits=8)),
+                ("bonus", models.DecimalField(decimal_places=2, default=0, max_digits=8)),
+                ("reason_code", models.CharField(blank=True, max_length=40)),
+                ("reason", models.TextField(blank=True)),
+                ("live", models.BooleanField(default=True)),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="payout_lines",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="lines",
+                        to="annotation.payoutbatch",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Project",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("currency", models.CharField(default="EUR", max_length=3)),
+                (
+                    "hourly_floor",
+                    models.DecimalField(blank=True, decimal_places=2, max_digits=8, null=True),
+                ),
+                (
+                    "budget",
+                    models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True),
+                ),
+                ("single_approval", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="owned_projects",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='consenttext',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consent_texts', to='annotation.project'),
+            model_name="payoutbatch",
+            name="project",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="payout_batches",
+                to="annotation.project",
+            ),
+        ),
+        migrations.AddField(
+            model_name="membership",
+            name="project",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="memberships",
+                to="annotation.project",
+            ),
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="Invitation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('action', models.CharField(max_length=60)),
-                ('object_type', models.CharField(blank=True, max_length=40)),
-                ('object_id', models.BigIntegerField(null=True)),
-                ('detail', models.JSONField(default=dict)),
-                ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='audit_entries', to='annotation.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("requester", "requester"),
+                            ("manager", "manager"),
+                            ("worker", "worker"),
+                        ],
+                        default="worker",
+                        max_length=10,
+                    ),
+                ),
+                ("note", models.CharField(blank=True, max_length=120)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField()),
+                ("max_uses", models.PositiveIntegerField(default=1)),
+                ("uses", models.PositiveIntegerField(default=0)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="annotation.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.AddField(
+            model_name="consenttext",
+            name="project",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="consent_texts",
+                to="annotation.project",
+            ),
+        ),
+        migrations.CreateModel(
+            name="AuditEntry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("action", models.CharField(max_length=60)),
+                ("object_type", models.CharField(blank=True, max_length=40)),
+                ("object_id", models.BigIntegerField(null=True)),
+                ("detail", models.JSONField(default=dict)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="audit_entries",
+                        to="annotation.project",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='Rejection',
+            name="Rejection",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reason_code', models.CharField(max_length=40)),
-                ('reason', models.TextField()),
-                ('rejected_at', models.DateTimeField()),
-                ('reply', models.TextField(blank=True)),
-                ('replied_at', models.DateTimeField(blank=True, null=True)),
-                ('outcome', models.CharField(blank=True, choices=[('stands', 'stands'), ('overturned', 'overturned')], max_length=10)),
-                ('outcome_note', models.TextField(blank=True)),
-                ('outcome_at', models.DateTimeField(blank=True, null=True)),
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='rejection', to='annotation.assignment')),
-                ('line', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='rejection', to='annotation.payoutline')),
-                ('outcome_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('rejected_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reason_code", models.CharField(max_length=40)),
+                ("reason", models.TextField()),
+                ("rejected_at", models.DateTimeField()),
+                ("reply", models.TextField(blank=True)),
+                ("replied_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[("stands", "stands"), ("overturned", "overturned")],
+                        max_length=10,
+                    ),
+                ),
+                ("outcome_note", models.TextField(blank=True)),
+                ("outcome_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "assignment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rejection",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "line",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rejection",
+                        to="annotation.payoutline",
+                    ),
+                ),
+                (
+                    "outcome_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "rejected_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='SpanValue',
+            name="SpanValue",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('field', models.CharField(max_length=40)),
-                ('index', models.PositiveSmallIntegerField(default=0)),
-                ('target', models.CharField(blank=True, max_length=80)),
-                ('start', models.PositiveIntegerField()),
-                ('end', models.PositiveIntegerField()),
-                ('answer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='spans', to='annotation.answer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("field", models.CharField(max_length=40)),
+                ("index", models.PositiveSmallIntegerField(default=0)),
+                ("target", models.CharField(blank=True, max_length=80)),
+                ("start", models.PositiveIntegerField()),
+                ("end", models.PositiveIntegerField()),
+                (
+                    "answer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="spans",
+                        to="annotation.answer",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='System',
+            name="System",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('prompt_strategy', models.CharField(blank=True, max_length=120)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='systems', to='annotation.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("prompt_strategy", models.CharField(blank=True, max_length=120)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="systems",
+                        to="annotation.project",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'prompt_strategy'],
+                "ordering": ["name", "prompt_strategy"],
             },
         ),
         migrations.AddField(
-            model_name='answer',
-            name='system',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotation.system'),
+            model_name="answer",
+            name="system",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="answers",
+                to="annotation.system",
+            ),
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('type', models.CharField(default='free_text', max_length=20)),
-                ('state', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('paused', 'Paused'), ('closed', 'Closed')], default='draft', max_length=10)),
-                ('budget', models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='annotation.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("type", models.CharField(default="free_text", max_length=20)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("draft", "Draft"),
+                            ("open", "Open"),
+                            ("paused", "Paused"),
+                            ("closed", "Closed"),
+                        ],
+                        default="draft",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "budget",
+                    models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tasks",
+                        to="annotation.project",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='payoutbatch',
-            name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payout_batches', to='annotation.task'),
+            model_name="payoutbatch",
+            name="task",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="payout_batches",
+                to="annotation.task",
+            ),
         ),
         migrations.CreateModel(
-            name='LedgerEntry',
+            name="LedgerEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('base', 'Base pay'), ('bonus', 'Bonus')], max_length=5)),
-                ('amount', models.DecimalField(decimal_places=2, max_digits=10)),
-                ('currency', models.CharField(max_length=3)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='annotation.assignment')),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='annotation.membership')),
-                ('line', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='annotation.payoutline')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='annotation.project')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("base", "Base pay"), ("bonus", "Bonus")], max_length=5
+                    ),
+                ),
+                ("amount", models.DecimalField(decimal_places=2, max_digits=10)),
+                ("currency", models.CharField(max_length=3)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="annotation.membership",
+                    ),
+                ),
+                (
+                    "line",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="annotation.payoutline",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="annotation.task",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.AddField(
-            model_name='itemgroup',
-            name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='groups', to='annotation.task'),
+            model_name="itemgroup",
+            name="task",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="groups",
+                to="annotation.task",
+            ),
         ),
         migrations.AddField(
-            model_name='item',
-            name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='annotation.task'),
+            model_name="item",
+            name="task",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="items",
+                to="annotation.task",
+            ),
         ),
         migrations.CreateModel(
-            name='ImportFile',
+            name="ImportFile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('items', 'questions'), ('answers', 'answers of workers'), ('system_answers', 'answers of systems')], max_length=16)),
-                ('name', models.CharField(max_length=200)),
-                ('content', models.BinaryField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('mapping', models.JSONField(blank=True, default=dict)),
-                ('uploaded_at', models.DateTimeField(auto_now_add=True)),
-                ('imported_at', models.DateTimeField(blank=True, null=True)),
-                ('report', models.JSONField(blank=True, default=dict)),
-                ('uploaded_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='import_files', to='annotation.project')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='import_files', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("items", "questions"),
+                            ("answers", "answers of workers"),
+                            ("system_answers", "answers of systems"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("content", models.BinaryField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("mapping", models.JSONField(blank=True, default=dict)),
+                ("uploaded_at", models.DateTimeField(auto_now_add=True)),
+                ("imported_at", models.DateTimeField(blank=True, null=True)),
+                ("report", models.JSONField(blank=True, default=dict)),
+                (
+                    "uploaded_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="import_files",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="import_files",
+                        to="annotation.task",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='assignment',
-            name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.task'),
+            model_name="assignment",
+            name="task",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="assignments",
+                to="annotation.task",
+            ),
         ),
         migrations.CreateModel(
-            name='TaskVersion',
+            name="TaskVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('title', models.CharField(max_length=160)),
-                ('instructions', models.TextField(blank=True, help_text='Markdown')),
-                ('order', models.CharField(choices=[('fixed', 'the order written here'), ('random', 'random for each worker')], default='random', max_length=10)),
-                ('redundancy', models.PositiveSmallIntegerField(default=5)),
-                ('items_per_assignment', models.PositiveSmallIntegerField(default=8)),
-                ('lease_minutes', models.PositiveSmallIntegerField(default=45)),
-                ('min_seconds', models.PositiveIntegerField(default=0)),
-                ('pay', models.DecimalField(decimal_places=2, default=Decimal('0.00'), max_digits=8)),
-                ('bonus_note', models.CharField(blank=True, max_length=300)),
-                ('settings', models.JSONField(blank=True, default=dict)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('published_at', models.DateTimeField(blank=True, null=True)),
-                ('published_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("title", models.CharField(max_length=160)),
+                ("instructions", models.TextField(blank=True, help_text="Markdown")),
+                (
+                    "order",
+                    models.CharField(
+                        choices=[
+                            ("fixed", "the order written here"),
+                            ("random", "random for each worker"),
+                        ],
+                        default="random",
+                        max_length=10,
+                    ),
+                ),
+                ("redundancy", models.PositiveSmallIntegerField(default=5)),
+                ("items_per_assignment", models.PositiveSmallIntegerField(default=8)),
+                ("lease_minutes", models.PositiveSmallIntegerField(default=45)),
+                ("min_seconds", models.PositiveIntegerField(default=0)),
+                (
+                    "pay",
+                    models.DecimalField(decimal_places=2, default=Decimal("0.00"), max_digits=8),
+                ),
+                ("bonus_note", models.CharField(blank=True, max_length=300)),
+                ("settings", models.JSONField(blank=True, default=dict)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("published_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "published_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="annotation.task",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='task',
-            name='current',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.taskversion'),
+            model_name="task",
+            name="current",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="annotation.taskversion",
+            ),
         ),
         migrations.AddField(
-            model_name='assignment',
-            name='version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.taskversion'),
+            model_name="assignment",
+            name="version",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="assignments",
+                to="annotation.taskversion",
+            ),
         ),
         migrations.AddField(
-            model_name='answer',
-            name='version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotation.taskversion'),
+            model_name="answer",
+            name="version",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="answers",
+                to="annotation.taskversion",
+            ),
         ),
         migrations.CreateModel(
-            name='TextValue',
+            name="TextValue",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('field', models.CharField(max_length=40)),
-                ('index', models.PositiveSmallIntegerField(default=0)),
-                ('text', models.TextField()),
-                ('answer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='texts', to='annotation.answer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("field", models.CharField(max_length=40)),
+                ("index", models.PositiveSmallIntegerField(default=0)),
+                ("text", models.TextField()),
+                (
+                    "answer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="texts",
+                        to="annotation.answer",
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), condition=models.Q(('email', ''), _negated=True), name='user_email_once'),
+            model_name="user",
+            constraint=models.UniqueConstraint(
+                django.db.models.functions.text.Lower("email"),
+                condition=models.Q(("email", ""), _negated=True),
+                name="user_email_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='choicevalue',
-            constraint=models.UniqueConstraint(fields=('answer', 'field'), name='choice_value_once'),
+            model_name="choicevalue",
+            constraint=models.UniqueConstraint(
+                fields=("answer", "field"), name="choice_value_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='eventbatch',
-            constraint=models.CheckConstraint(condition=models.Q(('last_seq__gte', models.F('first_seq')), ('last_seq__lt', 16777216)), name='event_range'),
+            model_name="eventbatch",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("last_seq__gte", models.F("first_seq")), ("last_seq__lt", 16777216)
+                ),
+                name="event_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='eventbatch',
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(expressions=[(models.Func(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('stream'), '*', models.Value(16777216)), '+', models.F('first_seq')), django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('stream'), '*', models.Value(16777216)), '+', models.F('last_seq')), models.Value('[]'), function='int8range', output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField()), '&&')], name='event_ranges_apart'),
+            model_name="eventbatch",
+            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
+                expressions=[
+                    (
+                        models.Func(
+                            django.db.models.expressions.CombinedExpression(
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("stream"), "*", models.Value(16777216)
+                                ),
+                                "+",
+                                models.F("first_seq"),
+                            ),
+                            django.db.models.expressions.CombinedExpression(
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("stream"), "*", models.Value(16777216)
+                                ),
+                                "+",
+                                models.F("last_seq"),
+                            ),
+                            models.Value("[]"),
+                            function="int8range",
+                            output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField(),
+                        ),
+                        "&&",
+                    )
+                ],
+                name="event_ranges_apart",
+            ),
         ),
         migrations.AddIndex(
-            model_name='assignmentitem',
-            index=models.Index(condition=models.Q(('holds', True)), fields=['item'], name='entry_holds'),
+            model_name="assignmentitem",
+            index=models.Index(
+                condition=models.Q(("holds", True)), fields=["item"], name="entry_holds"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignmentitem',
-            constraint=models.UniqueConstraint(fields=('assignment', 'item'), name='item_once_an_assignment'),
+            model_name="assignmentitem",
+            constraint=models.UniqueConstraint(
+                fields=("assignment", "item"), name="item_once_an_assignment"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignmentitem',
-            constraint=models.UniqueConstraint(fields=('assignment', 'position'), name='position_once'),
+            model_name="assignmentitem",
+            constraint=models.UniqueConstraint(
+                fields=("assignment", "position"), name="position_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='consent',
-            constraint=models.UniqueConstraint(condition=models.Q(('withdrawn_at__isnull', True)), fields=('membership', 'text'), name='consent_once'),
+            model_name="consent",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("withdrawn_at__isnull", True)),
+                fields=("membership", "text"),
+                name="consent_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutline',
-            constraint=models.UniqueConstraint(fields=('batch', 'assignment'), name='line_once_a_batch'),
+            model_name="payoutline",
+            constraint=models.UniqueConstraint(
+                fields=("batch", "assignment"), name="line_once_a_batch"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutline',
-            constraint=models.UniqueConstraint(condition=models.Q(('live', True)), fields=('assignment',), name='one_live_line_an_assignment'),
+            model_name="payoutline",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("live", True)),
+                fields=("assignment",),
+                name="one_live_line_an_assignment",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutline',
-            constraint=models.CheckConstraint(condition=models.Q(('base__gte', 0), ('bonus__gte', 0)), name='line_amounts'),
+            model_name="payoutline",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("base__gte", 0), ("bonus__gte", 0)), name="line_amounts"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutline',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('decision', 'reject'), _negated=True), models.Q(models.Q(('reason', ''), _negated=True), ('base', 0), ('bonus', 0)), _connector='OR'), name='rejection_has_reason'),
+            model_name="payoutline",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("decision", "reject"), _negated=True),
+                    models.Q(models.Q(("reason", ""), _negated=True), ("base", 0), ("bonus", 0)),
+                    _connector="OR",
+                ),
+                name="rejection_has_reason",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('currency__regex', '^[A-Z]{3}$')), name='project_iso'),
+            model_name="project",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("currency__regex", "^[A-Z]{3}$")), name="project_iso"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('budget__isnull', True), ('budget__gte', 0), _connector='OR'), name='project_budget_positive'),
+            model_name="project",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("budget__isnull", True), ("budget__gte", 0), _connector="OR"),
+                name="project_budget_positive",
+            ),
         ),
         migrations.AddIndex(
-            model_name='membership',
-            index=models.Index(fields=['user', 'role'], name='annotation__user_id_c1d0b5_idx'),
+            model_name="membership",
+            index=models.Index(fields=["user", "role"], name="annotation__user_id_c1d0b5_idx"),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('project', 'user', 'role'), name='membership_once'),
+            model_name="membership",
+            constraint=models.UniqueConstraint(
+                fields=("project", "user", "role"), name="membership_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(condition=models.Q(('pseudonym', ''), _negated=True), fields=('project', 'pseudonym'), name='membership_pseudonym_once'),
+            model_name="membership",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("pseudonym", ""), _negated=True),
+                fields=("project", "pseudonym"),
+                name="membership_pseudonym_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('project', 'external_id'), name='membership_external_once'),
+            model_name="membership",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("project", "external_id"),
+                name="membership_external_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.CheckConstraint(condition=models.Q(('user__isnull', False), models.Q(('role', 'worker'), models.Q(('external_id', ''), _negated=True)), _connector='OR'), name='membership_is_somebody'),
+            model_name="membership",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("user__isnull", False),
+                    models.Q(("role", "worker"), models.Q(("external_id", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="membership_is_somebody",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('role', 'worker'), _negated=True), models.Q(('pseudonym', ''), _negated=True), _connector='OR'), name='membership_worker_named'),
+            model_name="membership",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("role", "worker"), _negated=True),
+                    models.Q(("pseudonym", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="membership_worker_named",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='invitation',
-            constraint=models.CheckConstraint(condition=models.Q(('max_uses__gte', 1), ('uses__lte', models.F('max_uses'))), name='invitation_cap'),
+            model_name="invitation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("max_uses__gte", 1), ("uses__lte", models.F("max_uses"))),
+                name="invitation_cap",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='consenttext',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='consent_text_once'),
+            model_name="consenttext",
+            constraint=models.UniqueConstraint(
+                fields=("project", "number"), name="consent_text_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['project', '-id'], name='annotation__project_7731f4_idx'),
+            model_name="auditentry",
+            index=models.Index(fields=["project", "-id"], name="annotation__project_7731f4_idx"),
         ),
         migrations.AddConstraint(
-            model_name='spanvalue',
-            constraint=models.UniqueConstraint(fields=('answer', 'field', 'index'), name='span_value_once'),
+            model_name="spanvalue",
+            constraint=models.UniqueConstraint(
+                fields=("answer", "field", "index"), name="span_value_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='spanvalue',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='span_range'),
+            model_name="spanvalue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("end__gte", models.F("start"))), name="span_range"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='system',
-            constraint=models.UniqueConstraint(fields=('project', 'name', 'prompt_strategy'), name='system_once'),
+            model_name="system",
+            constraint=models.UniqueConstraint(
+                fields=("project", "name", "prompt_strategy"), name="system_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutbatch',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='payout_number_once'),
+            model_name="payoutbatch",
+            constraint=models.UniqueConstraint(
+                fields=("project", "number"), name="payout_number_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='payoutbatch',
-            constraint=models.CheckConstraint(condition=models.Q(('decided_by__isnull', True), ('single_approval', True), ('state', 'sent_back'), models.Q(('decided_by', models.F('proposed_by')), _negated=True), _connector='OR'), name='nobody_approves_their_own'),
+            model_name="payoutbatch",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("decided_by__isnull", True),
+                    ("single_approval", True),
+                    ("state", "sent_back"),
+                    models.Q(("decided_by", models.F("proposed_by")), _negated=True),
+                    _connector="OR",
+                ),
+                name="nobody_approves_their_own",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(fields=('assignment', 'kind'), name='paid_once'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(fields=("assignment", "kind"), name="paid_once"),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='ledger_amount_positive'),
+            model_name="ledgerentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount__gt", 0)), name="ledger_amount_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='itemgroup',
-            constraint=models.UniqueConstraint(condition=models.Q(('until__isnull', True)), fields=('task', 'key'), name='group_key_once'),
+            model_name="itemgroup",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("until__isnull", True)),
+                fields=("task", "key"),
+                name="group_key_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='itemgroup',
-            constraint=models.CheckConstraint(condition=models.Q(('until__isnull', True), ('until__gt', models.F('since')), _connector='OR'), name='group_range'),
+            model_name="itemgroup",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("until__isnull", True), ("until__gt", models.F("since")), _connector="OR"
+                ),
+                name="group_range",
+            ),
         ),
         migrations.AddIndex(
-            model_name='item',
-            index=models.Index(condition=models.Q(('held__lt', models.F('redundancy'))), fields=['task', '-priority', 'position', 'id'], name='item_open_slots'),
+            model_name="item",
+            index=models.Index(
+                condition=models.Q(("held__lt", models.F("redundancy"))),
+                fields=["task", "-priority", "position", "id"],
+                name="item_open_slots",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='item',
-            constraint=models.UniqueConstraint(condition=models.Q(('until__isnull', True)), fields=('task', 'key'), name='item_key_once'),
+            model_name="item",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("until__isnull", True)),
+                fields=("task", "key"),
+                name="item_key_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='item',
-            constraint=models.CheckConstraint(condition=models.Q(('until__isnull', True), ('until__gt', models.F('since')), _connector='OR'), name='item_range'),
+            model_name="item",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("until__isnull", True), ("until__gt", models.F("since")), _connector="OR"
+                ),
+                name="item_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='item',
-            constraint=models.CheckConstraint(condition=models.Q(('held__lte', models.F('redundancy'))), name='never_over_redundancy'),
+            model_name="item",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held__lte", models.F("redundancy"))),
+                name="never_over_redundancy",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='taskversion',
-            constraint=models.UniqueConstraint(fields=('task', 'number'), name='version_once'),
+            model_name="taskversion",
+            constraint=models.UniqueConstraint(fields=("task", "number"), name="version_once"),
         ),
         migrations.AddConstraint(
-            model_name='taskversion',
-            constraint=models.UniqueConstraint(condition=models.Q(('published_at__isnull', True)), fields=('task',), name='one_draft_a_task'),
+            model_name="taskversion",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("published_at__isnull", True)),
+                fields=("task",),
+                name="one_draft_a_task",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='taskversion',
-            constraint=models.CheckConstraint(condition=models.Q(('redundancy__gte', 1), ('items_per_assignment__gte', 1), ('lease_minutes__gte', 1), ('pay__gte', 0)), name='version_sane'),
+            model_name="taskversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("redundancy__gte", 1),
+                    ("items_per_assignment__gte", 1),
+                    ("lease_minutes__gte", 1),
+                    ("pay__gte", 0),
+                ),
+                name="version_sane",
+            ),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['project', 'state'], name='annotation__project_560311_idx'),
+            model_name="task",
+            index=models.Index(fields=["project", "state"], name="annotation__project_560311_idx"),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'draft'), ('current__isnull', False), _connector='OR'), name='task_open_has_version'),
+            model_name="task",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state", "draft"), ("current__isnull", False), _connector="OR"),
+                name="task_open_has_version",
+            ),
         ),
         migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state', 'leased')), fields=['expires_at'], name='lease_expiry'),
+            model_name="assignment",
+            index=models.Index(
+                condition=models.Q(("state", "leased")), fields=["expires_at"], name="lease_expiry"
+            ),
         ),
         migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(fields=['worker', 'state'], name='annotation__worker__00031a_idx'),
+            model_name="assignment",
+            index=models.Index(fields=["worker", "state"], name="annotation__worker__00031a_idx"),
         ),
         migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(fields=['task', 'state'], name='annotation__task_id_910c8d_idx'),
+            model_name="assignment",
+            index=models.Index(fields=["task", "state"], name="annotation__task_id_910c8d_idx"),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'leased')), fields=('task', 'worker'), name='one_lease_a_task'),
+            model_name="assignment",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "leased")),
+                fields=("task", "worker"),
+                name="one_lease_a_task",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'submitted'), _negated=True), ('submitted_at__isnull', False), _connector='OR'), name='submitted_has_time'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "submitted"), _negated=True),
+                    ("submitted_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="submitted_has_time",
+            ),
         ),
         migrations.AddIndex(
-            model_name='answer',
-            index=models.Index(fields=['item', 'counts'], name='annotation__item_id_82184d_idx'),
+            model_name="answer",
+            index=models.Index(fields=["item", "counts"], name="annotation__item_id_82184d_idx"),
         ),
         migrations.AddIndex(
-            model_name='answer',
-            index=models.Index(fields=['worker'], name='annotation__worker__6b0b2c_idx'),
+            model_name="answer",
+            index=models.Index(fields=["worker"], name="annotation__worker__6b0b2c_idx"),
         ),
         migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.UniqueConstraint(fields=('assignment', 'item', 'stage'), name='answer_once_an_assignment'),
+            model_name="answer",
+            constraint=models.UniqueConstraint(
+                fields=("assignment", "item", "stage"), name="answer_once_an_assignment"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.UniqueConstraint(fields=('system', 'item', 'stage', 'replicate'), name='answer_once_a_system'),
+            model_name="answer",
+            constraint=models.UniqueConstraint(
+                fields=("system", "item", "stage", "replicate"), name="answer_once_a_system"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.CheckConstraint(condition=models.Q(('worker__isnull', True), ('system__isnull', True), _connector='XOR'), name='worker_xor_system'),
+            model_name="answer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("worker__isnull", True), ("system__isnull", True), _connector="XOR"
+                ),
+                name="worker_xor_system",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.CheckConstraint(condition=models.Q(('worker__isnull', True), ('assignment__isnull', False), _connector='OR'), name='worker_answers_in_assignments'),
+            model_name="answer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("worker__isnull", True), ("assignment__isnull", False), _connector="OR"
+                ),
+                name="worker_answers_in_assignments",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.CheckConstraint(condition=models.Q(('counts', True), models.Q(('uncounted_reason', ''), _negated=True), _connector='OR'), name='uncounted_has_reason'),
+            model_name="answer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("counts", True),
+                    models.Q(("uncounted_reason", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="uncounted_has_reason",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='textvalue',
-            constraint=models.UniqueConstraint(fields=('answer', 'field', 'index'), name='text_value_once'),
+            model_name="textvalue",
+            constraint=models.UniqueConstraint(
+                fields=("answer", "field", "index"), name="text_value_once"
+            ),
         ),
     ]

@@ -48,9 +48,7 @@ class Assignment(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["expires_at"], condition=Q(state="leased"), name="lease_expiry"
-            ),
+            models.Index(fields=["expires_at"], condition=Q(state="leased"), name="lease_expiry"),
             models.Index(fields=["worker", "state"]),
             models.Index(fields=["task", "state"]),
         ]

@@ -15,9 +15,7 @@ class User(AbstractUser):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                Lower("email"), condition=~Q(email=""), name="user_email_once"
-            )
+            models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="user_email_once")
         ]
 
     def __str__(self) -> str:
@@ -153,5 +151,3 @@ class Consent(models.Model):
                 name="consent_once",
             )
         ]
-
-

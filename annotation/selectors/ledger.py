@@ -62,9 +62,7 @@ def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
     return list(
         rows.order_by("currency")
         .values("currency")
-        .annotate(
-            amount=Sum("amount"), entries=Count("pk"), people=Count("worker", distinct=True)
-        )
+        .annotate(amount=Sum("amount"), entries=Count("pk"), people=Count("worker", distinct=True))
     )
 
 
@@ -82,9 +80,7 @@ def choices(project: Project) -> dict[str, list[Any]]:
             .distinct()
             .order_by("pseudonym")
         ),
-        "months": [
-            f"{day:%Y-%m}" for day in project.ledger.dates("at", "month", order="DESC")
-        ],
+        "months": [f"{day:%Y-%m}" for day in project.ledger.dates("at", "month", order="DESC")],
     }
 
 

@@ -131,9 +131,7 @@ def proposals(project: Project) -> QuerySet[PayoutBatch]:
 
 def proposal_counts(project: Project) -> dict[str, int]:
     """How many proposals there are in each state."""
-    return dict(
-        project.payout_batches.order_by().values_list("state").annotate(n=Count("pk"))
-    )
+    return dict(project.payout_batches.order_by().values_list("state").annotate(n=Count("pk")))
 
 
 def lines_of(batch: PayoutBatch) -> list[PayoutLine]:

@@ -132,8 +132,7 @@ def task_progress(project: Project) -> list[TaskProgress]:
         .annotate(n=Count("pk"))
     )
     drafts = {
-        v.task_id: v
-        for v in TaskVersion.objects.filter(task__project=project, task__current=None)
+        v.task_id: v for v in TaskVersion.objects.filter(task__project=project, task__current=None)
     }
     work, bonus = _work(project), _proposed_bonus(project)
     paid = dict(
@@ -269,7 +268,6 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
         total += by_day[day]
         found.append((day, total))
     return found
-
 
 
 def median_seconds(project: Project) -> dict[int, tuple[float, int]]:

@@ -44,9 +44,7 @@ class TaskType(Protocol):
         ...
 
 
-def whole_number(
-    raw: Mapping[str, Any], name: str, default: int, low: int, high: int
-) -> int:
+def whole_number(raw: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
     """An integer setting within ``low..high``; Invalid names the field."""
     value = raw.get(name, default)
     if value in ("", None):

@@ -15,9 +15,7 @@ urlpatterns = [
         name="invitation_revoke",
     ),
     path("settings/", projects.project_settings, name="project_settings"),
-    path(
-        "settings/consent/", projects.project_settings_consent, name="project_settings_consent"
-    ),
+    path("settings/consent/", projects.project_settings_consent, name="project_settings_consent"),
     path("tasks/", tasks.task_list, name="task_list"),
     path("tasks/new/", tasks.task_new, name="task_new"),
     path(TASK, tasks.task, name="task"),

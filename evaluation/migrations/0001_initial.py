@@ -6,182 +6,394 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('annotation', '0001_initial'),
+        ("annotation", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Embedding',
+            name="Embedding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('encoder', models.CharField(max_length=120)),
-                ('text_hash', models.CharField(max_length=64)),
-                ('vector', models.BinaryField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("encoder", models.CharField(max_length=120)),
+                ("text_hash", models.CharField(max_length=64)),
+                ("vector", models.BinaryField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('encoder', 'text_hash'), name='embedding_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("encoder", "text_hash"), name="embedding_once")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RunSchedule',
+            name="RunSchedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('every_minutes', models.PositiveIntegerField(blank=True, null=True)),
-                ('after_answers', models.PositiveIntegerField(blank=True, null=True)),
-                ('params', models.JSONField(blank=True, default=dict)),
-                ('enabled', models.BooleanField(default=True)),
-                ('changed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('task', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='run_schedule', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("every_minutes", models.PositiveIntegerField(blank=True, null=True)),
+                ("after_answers", models.PositiveIntegerField(blank=True, null=True)),
+                ("params", models.JSONField(blank=True, default=dict)),
+                ("enabled", models.BooleanField(default=True)),
+                (
+                    "changed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="run_schedule",
+                        to="annotation.task",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Snapshot',
+            name="Snapshot",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('content_hash', models.CharField(max_length=64)),
-                ('answer_ids', models.JSONField()),
-                ('counts', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshots', to='annotation.project')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshots', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("content_hash", models.CharField(max_length=64)),
+                ("answer_ids", models.JSONField()),
+                ("counts", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="snapshots",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="snapshots",
+                        to="annotation.task",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('method', models.CharField(max_length=40)),
-                ('version', models.CharField(max_length=20)),
-                ('params', models.JSONField(default=dict)),
-                ('seed', models.BigIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
-                ('trigger', models.CharField(default='browser', max_length=20)),
-                ('progress', models.JSONField(default=list)),
-                ('cancel_requested', models.BooleanField(default=False)),
-                ('heartbeat_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('error', models.TextField(blank=True)),
-                ('result_hash', models.CharField(blank=True, max_length=64)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='annotation.project')),
-                ('started_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='annotation.task')),
-                ('snapshot', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='evaluation.snapshot')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("method", models.CharField(max_length=40)),
+                ("version", models.CharField(max_length=20)),
+                ("params", models.JSONField(default=dict)),
+                ("seed", models.BigIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("trigger", models.CharField(default="browser", max_length=20)),
+                ("progress", models.JSONField(default=list)),
+                ("cancel_requested", models.BooleanField(default=False)),
+                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("error", models.TextField(blank=True)),
+                ("result_hash", models.CharField(blank=True, max_length=64)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "started_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="annotation.task",
+                    ),
+                ),
+                (
+                    "snapshot",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="evaluation.snapshot",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='SystemScore',
+            name="SystemScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('dimension', models.CharField(blank=True, max_length=40)),
-                ('component', models.PositiveSmallIntegerField(default=0)),
-                ('estimate', models.FloatField(null=True)),
-                ('low', models.FloatField(null=True)),
-                ('high', models.FloatField(null=True)),
-                ('n', models.PositiveIntegerField()),
-                ('extra', models.JSONField(default=dict)),
-                ('rank_low', models.PositiveIntegerField(null=True)),
-                ('rank_high', models.PositiveIntegerField(null=True)),
-                ('group', models.PositiveIntegerField(null=True)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)s_rows', to='evaluation.run')),
-                ('system', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='scores', to='annotation.system')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("dimension", models.CharField(blank=True, max_length=40)),
+                ("component", models.PositiveSmallIntegerField(default=0)),
+                ("estimate", models.FloatField(null=True)),
+                ("low", models.FloatField(null=True)),
+                ("high", models.FloatField(null=True)),
+                ("n", models.PositiveIntegerField()),
+                ("extra", models.JSONField(default=dict)),
+                ("rank_low", models.PositiveIntegerField(null=True)),
+                ("rank_high", models.PositiveIntegerField(null=True)),
+                ("group", models.PositiveIntegerField(null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="%(class)s_rows",
+                        to="evaluation.run",
+                    ),
+                ),
+                (
+                    "system",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="scores",
+                        to="annotation.system",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='WorkerScore',
+            name="WorkerScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('dimension', models.CharField(blank=True, max_length=40)),
-                ('component', models.PositiveSmallIntegerField(default=0)),
-                ('estimate', models.FloatField(null=True)),
-                ('low', models.FloatField(null=True)),
-                ('high', models.FloatField(null=True)),
-                ('n', models.PositiveIntegerField()),
-                ('extra', models.JSONField(default=dict)),
-                ('rank_low', models.PositiveIntegerField(null=True)),
-                ('rank_high', models.PositiveIntegerField(null=True)),
-                ('group', models.PositiveIntegerField(null=True)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)s_rows', to='evaluation.run')),
-                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='scores', to='annotation.membership')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("dimension", models.CharField(blank=True, max_length=40)),
+                ("component", models.PositiveSmallIntegerField(default=0)),
+                ("estimate", models.FloatField(null=True)),
+                ("low", models.FloatField(null=True)),
+                ("high", models.FloatField(null=True)),
+                ("n", models.PositiveIntegerField()),
+                ("extra", models.JSONField(default=dict)),
+                ("rank_low", models.PositiveIntegerField(null=True)),
+                ("rank_high", models.PositiveIntegerField(null=True)),
+                ("group", models.PositiveIntegerField(null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="%(class)s_rows",
+                        to="evaluation.run",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="scores",
+                        to="annotation.membership",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ItemScore',
+            name="ItemScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('dimension', models.CharField(blank=True, max_length=40)),
-                ('component', models.PositiveSmallIntegerField(default=0)),
-                ('estimate', models.FloatField(null=True)),
-                ('low', models.FloatField(null=True)),
-                ('high', models.FloatField(null=True)),
-                ('n', models.PositiveIntegerField()),
-                ('extra', models.JSONField(default=dict)),
-                ('best_answer', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.answer')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='scores', to='annotation.item')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)s_rows', to='evaluation.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("dimension", models.CharField(blank=True, max_length=40)),
+                ("component", models.PositiveSmallIntegerField(default=0)),
+                ("estimate", models.FloatField(null=True)),
+                ("low", models.FloatField(null=True)),
+                ("high", models.FloatField(null=True)),
+                ("n", models.PositiveIntegerField()),
+                ("extra", models.JSONField(default=dict)),
+                (
+                    "best_answer",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.answer",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="scores",
+                        to="annotation.item",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="%(class)s_rows",
+                        to="evaluation.run",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('run', 'item', 'dimension'), name='item_score_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "item", "dimension"), name="item_score_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AnswerScore',
+            name="AnswerScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('dimension', models.CharField(blank=True, max_length=40)),
-                ('component', models.PositiveSmallIntegerField(default=0)),
-                ('estimate', models.FloatField(null=True)),
-                ('low', models.FloatField(null=True)),
-                ('high', models.FloatField(null=True)),
-                ('n', models.PositiveIntegerField()),
-                ('extra', models.JSONField(default=dict)),
-                ('answer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='annotation.answer')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)s_rows', to='evaluation.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("dimension", models.CharField(blank=True, max_length=40)),
+                ("component", models.PositiveSmallIntegerField(default=0)),
+                ("estimate", models.FloatField(null=True)),
+                ("low", models.FloatField(null=True)),
+                ("high", models.FloatField(null=True)),
+                ("n", models.PositiveIntegerField()),
+                ("extra", models.JSONField(default=dict)),
+                (
+                    "answer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="scores",
+                        to="annotation.answer",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="%(class)s_rows",
+                        to="evaluation.run",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('run', 'answer', 'dimension'), name='answer_score_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "answer", "dimension"), name="answer_score_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RunFigure',
+            name="RunFigure",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60)),
-                ('data', models.JSONField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='figures', to='evaluation.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("data", models.JSONField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="figures",
+                        to="evaluation.run",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('run', 'name'), name='figure_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "name"), name="figure_once")
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='snapshot',
-            constraint=models.UniqueConstraint(fields=('task', 'content_hash'), name='snapshot_once'),
+            model_name="snapshot",
+            constraint=models.UniqueConstraint(
+                fields=("task", "content_hash"), name="snapshot_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='run_number_once'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                fields=("project", "number"), name="run_number_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['queued', 'running'])), fields=('task', 'method'), name='one_active_run'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ["queued", "running"])),
+                fields=("task", "method"),
+                name="one_active_run",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='systemscore',
-            constraint=models.UniqueConstraint(fields=('run', 'system', 'dimension', 'component'), name='system_score_once'),
+            model_name="systemscore",
+            constraint=models.UniqueConstraint(
+                fields=("run", "system", "dimension", "component"), name="system_score_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workerscore',
-            constraint=models.UniqueConstraint(fields=('run', 'worker', 'dimension', 'component'), name='worker_score_once'),
+            model_name="workerscore",
+            constraint=models.UniqueConstraint(
+                fields=("run", "worker", "dimension", "component"), name="worker_score_once"
+            ),
         ),
     ]

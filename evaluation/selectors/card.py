@@ -51,9 +51,7 @@ class Card:
     cannot: list[str]
 
 
-def card(
-    task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEvidence
-) -> Card:
+def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEvidence) -> Card:
     """The card; ``own`` is the person's work that is looked at, of one task."""
     approved, rejected = decided_before([worker.pk])[worker.pk]
     notes = tuple(note for e in own for note in e.notes)

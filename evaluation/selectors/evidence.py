@@ -100,9 +100,7 @@ def answer_scores(run: Run | None, answer_ids: Iterable[int]) -> dict[int, Answe
 def task_evidence(task: Task) -> TaskEvidence:
     """Run, times and logs of all submitted work of a task, in a fixed number of queries."""
     seconds = worked_seconds(task)
-    return TaskEvidence(
-        run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds))
-    )
+    return TaskEvidence(run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)))
 
 
 def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int, Evidence]:
@@ -132,9 +130,7 @@ def notes(
     found = []
     if log.pastes and log.paste_share >= PASTED_SHARE:
         noun = "paste" if log.pastes == 1 else "pastes"
-        found.append(
-            Note("Paste", f"{log.pastes} {noun}, {percent(log.paste_share)} of the text")
-        )
+        found.append(Note("Paste", f"{log.pastes} {noun}, {percent(log.paste_share)} of the text"))
     if seconds is not None and usual and seconds < FAST_SHARE * usual:
         found.append(Note("Time", f"{duration(seconds)}; half take over {duration(usual)}"))
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:

@@ -89,9 +89,7 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     if not found.runs:
         return
     run = max(found.runs.values(), key=lambda one: one.pk)
-    names = dict(
-        Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym")
-    )
+    names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
     told = warnings(run, figures_of(run), names, item_numbers(run))
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")

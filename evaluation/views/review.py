@@ -60,5 +60,3 @@ def review_answers(
     return page_or_fragment(
         request, "evaluation/review/answers.html", "evaluation/review/_answers_row.html", context
     )
-
-

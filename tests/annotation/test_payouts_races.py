@@ -58,9 +58,7 @@ def test_twenty_approvals_at_once_write_each_line_once(world: World) -> None:
     batch = propose(world, ids)
 
     def approve() -> PayoutBatch:
-        return payouts.approve_payout(
-            by=world.manager, batch=batch, expected_total=Decimal("6.00")
-        )
+        return payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("6.00"))
 
     results = together([approve] * 20)
     assert all(isinstance(result, PayoutBatch) for result in results)
@@ -82,9 +80,7 @@ def test_two_forms_for_one_assignment_make_one_proposal(world: World) -> None:
 
 
 def test_two_approvals_at_once_do_not_both_fit_under_one_budget(world: World) -> None:
-    batches = [
-        propose(world, [factories.claim_and_submit(world.task).pk]) for _ in range(6)
-    ]
+    batches = [propose(world, [factories.claim_and_submit(world.task).pk]) for _ in range(6)]
     world.project.budget = Decimal("5.00")  # two of 2.00 fit, six do not
     world.project.save()
 

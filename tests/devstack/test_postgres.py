@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,12 +24,9 @@ AS_ROOT = os.geteuid() == 0
 
 
 @pytest.fixture(scope="module")
-def base() -> Iterator[Path]:
-    """A folder that the database's account can reach (pytest's own is closed to it)."""
-    folder = Path(tempfile.mkdtemp(prefix=f"crowdqc-test-{os.getpid()}-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+def base(open_folder: Path) -> Path:
+    """Where this module's clusters lie."""
+    return open_folder
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -25,12 +22,9 @@ from tests.processes import ROOT, processes_with, until
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
 
 
-@pytest.fixture(scope="module")
-def home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=f"crowdqc-test-{os.getpid()}-"))
-    folder.chmod(0o711)
-    yield folder / "a home"
-    shutil.rmtree(folder)
+@pytest.fixture
+def home(open_folder: Path) -> Path:
+    return open_folder / "a home"
 
 
 class Stack:

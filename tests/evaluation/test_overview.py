@@ -31,9 +31,7 @@ def world() -> World:
 
 def facts(world: World, person: User | None = None) -> overview.Facts:
     person = person or world.manager
-    roles = frozenset(
-        world.project.memberships.filter(user=person).values_list("role", flat=True)
-    )
+    roles = frozenset(world.project.memberships.filter(user=person).values_list("role", flat=True))
     world.project.refresh_from_db()
     return overview.facts(Access(world.project, person, roles))
 

@@ -194,9 +194,10 @@ def test_an_answer_that_does_not_count_reopens_its_slot_and_is_still_paid(world:
     assert "Does not count" in part.content.decode()
     answer.item.refresh_from_db()
     assert answer.item.held == held - 1
-    assert "1 answer does not count" in requester.get(
-        url("review", world, world.task.pk)
-    ).content.decode()
+    assert (
+        "1 answer does not count"
+        in requester.get(url("review", world, world.task.pk)).content.decode()
+    )
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
     )

@@ -95,9 +95,7 @@ def _requester(username: str, task: Task) -> User:
     return user
 
 
-def _mapping(
-    pairs: list[str], kind: str, content: bytes, name: str
-) -> dict[str, str] | None:
+def _mapping(pairs: list[str], kind: str, content: bytes, name: str) -> dict[str, str] | None:
     """Field -> column: as guessed, but for what was said."""
     if not pairs:
         return None

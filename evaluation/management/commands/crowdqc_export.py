@@ -82,9 +82,7 @@ def _collected(
     return told, files.lines(free_text.COLUMNS[what], rows, form)
 
 
-def _scores(
-    task: Task, options: dict[str, Any], form: str
-) -> tuple[dict[str, Any], Iterator[str]]:
+def _scores(task: Task, options: dict[str, Any], form: str) -> tuple[dict[str, Any], Iterator[str]]:
     runs = _finished(task)
     if options["run"] is not None:
         runs = runs.filter(number=options["run"])
