@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from crowdqc.devstack import Cluster
 from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
 from tests.processes import ROOT, processes_with, until
 
@@ -62,7 +64,7 @@ class Stack:
 
 
 def status(url: str) -> int:
-    with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310 - our own address
+    with urllib.request.urlopen(url, timeout=20) as answer:
         return answer.status
 
 
@@ -101,6 +103,7 @@ def test_it_serves_heals_and_ends_without_remains(home: Path) -> None:
         if stack.process.poll() is None:
             stack.process.terminate()
             stack.process.wait(30)
+        shutil.rmtree(Cluster(home).sockets, ignore_errors=True)  # outside, as the path has a space
 
 
 def test_a_taken_port_is_left_to_its_owner() -> None:

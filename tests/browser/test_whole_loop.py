@@ -1,0 +1,529 @@
+"""The whole loop in a real browser: from a requester's first page to a paid worker.
+
+Twenty workers of planted quality answer through the API with the graded answers of Mohler et al.
+(2011), dealt as in the semi-synthetic protocol "rand20": AQER has to find their order again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Error as PlaywrightError
+from scipy.stats import spearmanr
+
+from annotation.actions import accounts
+from annotation.models import Answer, Assignment, LedgerEntry
+from crowdqc.errors import Invalid
+from evaluation.reproduce.data import GradedAnswers, data_folder, mohler
+from evaluation.reproduce.semi_synthetic import deal
+from tests.bench import harness
+from tests.processes import Worker, test_database_url
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.data,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
+TITLE = "Computer science, in a few words"
+PASSWORD = "a-long-test-password-7"
+PAY = Decimal("6.50")
+BY_HAND = 4  # questions that each of the two in the browser answers
+RUN_MS = 540_000  # a run encodes some 1,800 texts, on however busy a machine
+AXE = Axe()
+
+
+@dataclass
+class Corpus:
+    """The questions with their reference answers, and who of the planted workers says what."""
+
+    file: Path
+    questions: list[dict[str, str]]
+    answers: GradedAnswers
+    dealt: Any  # (87, 20) positions in the answers, the best group first
+
+    def truth(self) -> np.ndarray:
+        """Mean grade of every planted worker."""
+        return self.answers.grades[self.dealt].mean(axis=0)
+
+    def by_worker(self, number: int) -> dict[str, str]:
+        """Question id -> what this worker answers."""
+        texts = (self.answers.texts[at] for at in self.dealt[:, number])
+        return dict(zip(self.answers.questions, texts, strict=True))
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    try:
+        folder = data_folder()
+        answers = mohler(folder)
+    except Invalid as missing:
+        pytest.skip(missing.message)
+    file = folder / "mohler" / "mohler_questions.csv"
+    with file.open(encoding="utf-8", newline="") as handle:
+        questions = list(csv.DictReader(handle))
+    rng = np.random.default_rng(7)
+    return Corpus(file, questions, answers, deal(answers.question, answers.grades, "rand20", rng))
+
+
+@pytest.fixture
+def root(transactional_db: None, corpus: Corpus) -> Iterator[str]:
+    """The application under gunicorn on this test's database."""
+    environment = os.environ | {"DATABASE_URL": test_database_url(), "LOG_LEVEL": "ERROR"}
+    with harness.served(environment, "crowdqc.wsgi:application", workers=1) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+# -- people at their browsers --------------------------------------------------------------------
+
+
+@dataclass
+class Person:
+    """Somebody in a browser of their own; every page they look at is read by axe."""
+
+    name: str
+    root: str
+    browser: Browser
+    page: Page = field(init=False)
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.context = self.browser.new_context(accept_downloads=True)
+        self.context.set_default_timeout(20_000)
+        self.open_tab()
+
+    def open_tab(self) -> None:
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def go(self, address: str) -> None:
+        self.page.goto(address if address.startswith("http") else self.root + address)
+
+    def press(self, button: str) -> None:
+        self.page.get_by_role("button", name=button).click()
+
+    def follow(self, link: str) -> None:
+        self.page.get_by_role("link", name=link).first.click()
+
+    def sees(self, heading: str | re.Pattern[str]) -> None:
+        """This page has come, and axe finds nothing serious on it."""
+        expect(self.page.locator("h1")).to_have_text(heading)
+        found = AXE.run(self.page).response["violations"]
+        serious = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+        assert self.errors == []
+
+    def signs_up(self) -> None:
+        self.sees("Make an account")
+        self.page.get_by_label("Username").fill(self.name.lower().replace(" ", "-"))
+        self.page.get_by_label("Your name").fill(self.name)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.press("Make the account")
+
+    def joins(self, link: str) -> None:
+        """Through an invitation, without an account so far."""
+        self.go(link)
+        self.sees("Short answers")
+        self.follow("Make an account and join")
+        self.signs_up()
+        self.press("Join as")
+
+    def uploads(self, name: str, content: bytes) -> None:
+        """A file chosen on an import page, up to the page that shows how it is read."""
+        file = {"name": name, "mimeType": "text/csv", "buffer": content}
+        self.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+        self.press("Read this file")
+
+    def reads_column_as(self, column: str, meaning: str) -> None:
+        select = self.page.get_by_label(f"column {column} read as")
+        with self.page.expect_response("**/import/*/"):
+            select.select_option(label=meaning)
+
+    def downloads(self, link: str) -> list[dict[str, str]]:
+        """The rows of a CSV file."""
+        with self.page.expect_download() as download:
+            self.follow(link)
+        text = Path(download.value.path()).read_text(encoding="utf-8")
+        return list(csv.DictReader(io.StringIO(text)))
+
+
+# -- authoring -----------------------------------------------------------------------------------
+
+
+def makes_a_project(requester: Person) -> None:
+    requester.go("/signup/")
+    requester.signs_up()
+    requester.go("/projects/new/")
+    requester.sees("New project")
+    requester.page.get_by_label("Name").fill("Short answers")
+    requester.press("Make the project")
+    requester.sees("Tasks")
+
+
+def saves(requester: Person, field: str, value: str) -> None:
+    """Fill in a field of the builder, which saves itself."""
+    with requester.page.expect_response("**/build/*"):
+        box = requester.page.get_by_label(field)
+        box.fill(value)
+        box.blur()
+
+
+def authors_the_task(requester: Person) -> str:
+    """From the first title to the cost line; gives the task's address."""
+    requester.follow("New task")
+    requester.sees("New task")
+    requester.page.get_by_label("Title").fill("A first title")
+    requester.press("Begin the task")
+    page = requester.page
+    page.wait_for_url("**/build/*")
+    saves(requester, "Title", TITLE)
+    saves(requester, "Instructions", "Answer in **a few words**; do not look anything up.")
+    requester.sees(TITLE)
+    expect(page.locator(".preview")).to_contain_text("a few words")
+
+    page.get_by_role("link", name="Order").click()
+    with page.expect_response("**/build/*"):
+        page.get_by_role("radio", name="As written here").check(force=True)
+    saves(requester, "Answers a question", "22")
+    saves(requester, "Questions an assignment", "87")
+    saves(requester, "Most words", "200")
+    with page.expect_response("**/build/*"):
+        page.get_by_label("May be skipped").check()
+    requester.sees(TITLE)
+
+    page.get_by_role("link", name="Time and pay").click()
+    saves(requester, "Pay for an assignment", str(PAY))
+    saves(requester, "Time for an assignment", "120")
+    requester.sees(TITLE)
+    return urlsplit(page.url).path.removesuffix("build/")
+
+
+def imports_the_questions(requester: Person, task: str, corpus: Corpus) -> None:
+    """Mohler's file as it is: its own columns, and one that the task does not want."""
+    requester.go(task + "import/items/")
+    requester.sees("Import questions")
+    requester.uploads("mohler_questions.csv", corpus.file.read_bytes())
+    page = requester.page
+    expect(page.get_by_label("column question_id read as")).to_have_value("item_id")
+    expect(page.get_by_label("column reference_answer read as")).to_have_value("")
+    requester.reads_column_as("question", "nothing")
+    expect(page.get_by_role("button", name="Import 87 rows")).to_have_count(0)
+    requester.reads_column_as("question", "Question")
+    requester.sees("Import questions")
+    requester.press("Import 87 rows")
+    requester.follow("See them in the builder")
+    expect(page.locator("#count-questions")).to_have_text("87")
+
+
+def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
+    page, first = requester.page, corpus.questions[0]["question"]
+    expect(page.locator(".preview")).to_contain_text(first)
+    requester.follow("Check as a worker")
+    requester.sees(first)
+    expect(page.get_by_text("Question 1 of 87")).to_be_visible()
+    requester.follow("Back to the builder")
+    requester.sees(TITLE)
+    requester.press("Publish version 1")
+    requester.sees(TITLE)
+    expect(page.locator(".state").first).to_contain_text("Open")
+
+
+def invites(requester: Person, role: str, people: int) -> str:
+    """An invitation's link."""
+    requester.follow("People")
+    requester.sees("People")
+    page = requester.page
+    page.get_by_label("Role").select_option(label=role)
+    page.get_by_label("For how many people").fill(str(people))
+    page.get_by_label("Note").fill(f"for {people}")
+    requester.press("Open an invitation")
+    row = page.get_by_role("row").filter(has_text=f"for {people}")
+    link = row.locator("input.code").input_value()
+    assert link.startswith(requester.root)
+    return link
+
+
+# -- working -------------------------------------------------------------------------------------
+
+
+def agrees_and_starts(person: Person) -> None:
+    person.sees("What is recorded, and who sees it")
+    person.page.get_by_label("I have read this and agree").check()
+    person.press("Agree")
+    person.sees("Work")
+    person.press(f"Start {TITLE}")
+    person.sees(TITLE)
+    person.follow("Start with question 1")
+
+
+def kill(page: Page) -> None:
+    """End the tab's process at once: no event of leaving reaches its scripts."""
+    with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
+        page.goto("chrome://crash", wait_until="commit", timeout=5_000)
+
+
+def answers_by_keyboard(person: Person, corpus: Corpus, *, killed_at: int = -1) -> None:
+    """The first questions by keyboard alone; the tab may be killed in the middle of a word."""
+    for at, row in enumerate(corpus.questions[:BY_HAND]):
+        person.sees(row["question"])
+        answer = row["reference_answer"]
+        expect(person.page.locator("textarea.answer")).to_be_focused()
+        person.page.keyboard.type(answer[:30])
+        if at == killed_at:
+            address = person.page.url
+            expect(person.page.locator("[data-saved=server]")).to_be_visible()
+            person.page.keyboard.type(answer[30:40])  # this has not reached the server
+            kill(person.page)
+            person.open_tab()
+            person.go(address)
+            expect(person.page.locator("textarea.answer")).to_have_value(answer[:40])
+            expect(person.page.locator("textarea.answer")).to_be_focused()
+            person.page.keyboard.type(answer[40:])
+        else:
+            person.page.keyboard.type(answer[30:])
+        person.page.keyboard.press("Control+Enter")
+    expect(person.page.locator("h1")).to_have_text(corpus.questions[BY_HAND]["question"])
+    person.page.keyboard.press("Alt+r")
+
+
+def submits(person: Person) -> None:
+    person.sees("Ready to submit")
+    person.press(f"Submit {BY_HAND} answers")
+    person.sees("Submitted, thank you")
+
+
+def works_in_the_browser(
+    browser: Browser, root: str, link: str, corpus: Corpus, name: str, killed_at: int
+) -> None:
+    person = Person(name, root, browser)
+    person.joins(link)
+    agrees_and_starts(person)
+    answers_by_keyboard(person, corpus, killed_at=killed_at)
+    submits(person)
+    written = [row["reference_answer"].strip() for row in corpus.questions[:BY_HAND]]
+    mine = Assignment.objects.get(worker__user__display_name=name)
+    kept = mine.answers.order_by("order_shown").values_list("texts__text", flat=True)
+    assert list(kept) == written
+    person.context.close()
+
+
+class Api:
+    """A scripted worker: the HTTP API with a token, nothing else."""
+
+    def __init__(self, root: str, username: str) -> None:
+        self.root, self.token = root, ""
+        body = {"username": username, "password": PASSWORD}
+        self.token = self.ask("POST", "token/", body)["token"]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Token {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.root}/api/{path}", data=data, headers=headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
+            return json.load(response)
+
+    def joins_and_answers(self, invitation: str, task: int, answers: dict[str, str]) -> str:
+        """Join, agree, claim, submit, and submit once more as after a lost reply."""
+        me = self.ask("POST", "work/join/", {"token": invitation})
+        consent = f"work/projects/{me['project']}/consent/"
+        number = self.ask("GET", consent)["number"]
+        self.ask("POST", consent, {"number": number, "agreed": True})
+        held = self.ask("POST", f"work/tasks/{task}/claim/")
+        assert len(held["entries"]) == len(answers)
+        drafts = {str(e["item"]): {"text": answers[e["item_id"]]} for e in held["entries"]}
+        body = {"key": str(uuid.uuid4()), "answers": drafts}
+        for _ in range(2):
+            done = self.ask("POST", f"work/assignments/{held['id']}/submit/", body)
+            assert done["state"] == "submitted"
+        return str(me["pseudonym"])
+
+
+def planted_workers_answer(root: str, link: str, task: str, corpus: Corpus) -> list[str]:
+    """Twenty at a time in a few threads; gives their pseudonyms, the best group first."""
+    names = [f"planted-{number:02}" for number in range(corpus.dealt.shape[1])]
+    for name in names:
+        accounts.sign_up(username=name, display_name=name, password=PASSWORD)
+    invitation = urlsplit(link).path.removeprefix("/join/").strip("/")
+    task_id = int(task.strip("/").rpartition("/")[2])
+
+    def work(number: int) -> str:
+        worker = Api(root, names[number])
+        return worker.joins_and_answers(invitation, task_id, corpus.by_worker(number))
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(work, range(len(names))))
+
+
+# -- scoring -------------------------------------------------------------------------------------
+
+
+def waits_for_the_run(requester: Person, number: int) -> None:
+    """The run's page tells how far it is, without being reloaded, until it has ended."""
+    page = requester.page
+    requester.sees(re.compile(f"^Run {number}: AQER"))
+    page.evaluate("window.sameDocument = true")
+    if number == 1:  # nothing is encoded so far: long enough to be seen at it
+        counted = page.get_by_text(re.compile(r"^[1-9][\d,]* of [\d,]+$"))
+        expect(counted.first).to_be_visible(timeout=RUN_MS)
+        expect(page.locator("#cancel-run")).to_be_visible()
+    expect(page.get_by_role("link", name="See the results")).to_be_visible(timeout=RUN_MS)
+    assert page.evaluate("window.sameDocument") is True
+    requester.sees(re.compile(f"^Run {number}: AQER"))
+    requester.follow("See the results")
+    requester.sees("Workers, by AQER")
+
+
+def runs_aqer(requester: Person, task: str) -> None:
+    requester.go(task + "results/")
+    requester.follow("Options")
+    requester.sees("Run AQER")
+    expect(requester.page.get_by_label("Encoder")).to_have_value("minilm")
+    requester.page.locator(".run-form button.primary").click()
+    waits_for_the_run(requester, 1)
+
+
+def board(page: Page) -> dict[str, float]:
+    """Name -> score, as they stand on the page."""
+    rows = page.locator("table.board tbody tr:has(td.l1r b)")
+    pairs = rows.evaluate_all(
+        "rows => rows.map(row => [row.querySelector('td.l1 a, td.l1 b').textContent,"
+        " row.querySelector('td.l1r b').textContent])"
+    )
+    return {name.strip(): float(score) for name, score in pairs}
+
+
+def recovers_the_order(requester: Person, pseudonyms: list[str], corpus: Corpus) -> None:
+    scores = board(requester.page)
+    assert set(pseudonyms) <= set(scores)
+    found = spearmanr([scores[name] for name in pseudonyms], corpus.truth()).statistic
+    assert found >= 0.8, f"Spearman {found:.3f}"
+
+
+def imports_systems(requester: Person, task: str, corpus: Corpus) -> None:
+    """One that gives the reference answers, and one that answers other questions."""
+    others = np.random.default_rng(11).permutation(len(corpus.questions))
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(["question_id", "model", "prompt_strategy", "response"])
+    for at, row in enumerate(corpus.questions):
+        other = corpus.questions[others[at]]["reference_answer"]
+        writer.writerow([row["question_id"], "reference", "plain", row["reference_answer"]])
+        writer.writerow([row["question_id"], "elsewhere", "plain", other])
+    requester.go(task + "import/system_answers/")
+    requester.sees("Import system answers")
+    requester.uploads("systems.csv", lines.getvalue().encode())
+    requester.sees("Import system answers")
+    requester.press(f"Import {2 * len(corpus.questions)} rows")
+    expect(requester.page.get_by_role("link", name="See the task")).to_be_visible()
+
+
+def scores_the_systems(requester: Person, task: str) -> None:
+    """A second run, which encodes only what is new."""
+    requester.go(task + "results/")
+    requester.page.locator(".actions button.primary").click()
+    waits_for_the_run(requester, 2)
+    requester.follow("Language models")
+    requester.sees("Language models, by AQER")
+    scores = board(requester.page)
+    assert set(scores) == {"reference", "elsewhere"}
+    assert scores["reference"] > scores["elsewhere"] + 0.05
+    for view, heading in (("Questions", "Questions"), ("Convergence", "Convergence")):
+        requester.follow(view)
+        requester.sees(re.compile(heading))
+
+
+# -- paying --------------------------------------------------------------------------------------
+
+
+def proposes_what_is_paid(requester: Person, task: str, people: int) -> str:
+    """The requester's proposal; gives its address. They may not approve it themself."""
+    requester.go(task + "review/")
+    requester.sees("Review")
+    requester.follow("Propose all")
+    requester.sees("New proposal")
+    page = requester.page
+    for select in page.locator("select[name^=decision_]").all():
+        select.select_option("approve")
+    total = f"€{PAY * people:.2f}"
+    expect(page.get_by_role("button", name=f"Propose {total} for {people} people")).to_be_enabled()
+    requester.press("Propose €")
+    requester.sees(re.compile("^Proposal 1"))
+    expect(page.get_by_role("button", name="You proposed it; somebody else")).to_be_disabled()
+    return urlsplit(page.url).path
+
+
+def approves(manager: Person, proposal: str, people: int) -> None:
+    """A second person, by a double click."""
+    manager.go(proposal)
+    manager.sees(re.compile("^Proposal 1"))
+    manager.page.get_by_role("button", name=f"Approve {people} people").dblclick()
+    expect(manager.page.locator(".page-head .state").first).to_have_text("Approved")
+    manager.sees(re.compile("^Proposal 1"))
+    rows = manager.downloads("Export CSV")
+    assert len({row["worker"] for row in rows}) == len(rows) == people
+    assert {(row["decision"], row["pay"], row["currency"]) for row in rows} == {
+        ("approve", str(PAY), "EUR")
+    }
+
+
+def shows_it_once(manager: Person, pseudonyms: list[str], people: int) -> None:
+    manager.follow("Ledger")
+    manager.sees("Ledger")
+    names = manager.page.locator("tbody a.name").all_inner_texts()
+    assert len(set(names)) == len(names) == people
+    assert set(pseudonyms) < set(names)
+    expect(manager.page.locator("tfoot")).to_contain_text(f"€{PAY * people:.2f}")
+    assert LedgerEntry.objects.count() == people
+
+
+# -- the loop ------------------------------------------------------------------------------------
+
+
+def test_from_a_requesters_first_page_to_a_paid_worker(
+    browser: Browser, root: str, worker: Worker, corpus: Corpus
+) -> None:
+    requester = Person("Rosa Requester", root, browser)
+    makes_a_project(requester)
+    task = authors_the_task(requester)
+    imports_the_questions(requester, task, corpus)
+    looks_and_publishes(requester, corpus)
+    link = invites(requester, "Worker", 30)
+    for name, killed_at in (("Wim Worker", 1), ("Wanda Worker", -1)):
+        works_in_the_browser(browser, root, link, corpus, name, killed_at)
+
+    pseudonyms = planted_workers_answer(root, link, task, corpus)
+    people = len(pseudonyms) + 2
+    assert Answer.objects.count() == len(pseudonyms) * len(corpus.questions) + 2 * BY_HAND
+
+    runs_aqer(requester, task)
+    recovers_the_order(requester, pseudonyms, corpus)
+    imports_systems(requester, task, corpus)
+    scores_the_systems(requester, task)
+
+    proposal = proposes_what_is_paid(requester, task, people)
+    manager = Person("Mo Manager", root, browser)
+    manager.joins(invites(requester, "Manager", 1))
+    approves(manager, proposal, people)
+    shows_it_once(manager, pseudonyms, people)
