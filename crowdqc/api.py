@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, ClassVar, Literal
 
 from django.db.models import QuerySet
@@ -12,7 +11,6 @@ from rest_framework.exceptions import APIException
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView, exception_handler
 
 from crowdqc.errors import DomainError, Invalid, Missing
@@ -125,32 +123,6 @@ class Listing(APIView):
         pages = self.pagination_class()
         page = pages.paginate_queryset(rows, self.request, view=self)
         return pages.get_paginated_response(serializer(page, many=True).data)
-
-
-class PerAddress(SimpleRateThrottle):
-    """Attempts to sign in from one address."""
-
-    rate = "30/min"
-    scope = "token-address"
-
-    def get_cache_key(self, request: Request, view: APIView) -> str:
-        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
-
-
-class PerName(SimpleRateThrottle):
-    """Attempts to sign in under one name, from wherever."""
-
-    rate = "10/min"
-    scope = "token-name"
-
-    def get_cache_key(self, request: Request, view: APIView) -> str | None:
-        data = request.data
-        name = data.get("username") if isinstance(data, dict) else None
-        if not isinstance(name, str):
-            return None
-        # Hashed: any text may be sent, and a cache's key takes few characters.
-        digest = hashlib.sha256(name.strip().casefold().encode("utf-8", "surrogatepass"))
-        return self.cache_format % {"scope": self.scope, "ident": digest.hexdigest()[:32]}
 
 
 class Unknown(APIView):

@@ -26,6 +26,7 @@ PROBE_SECONDS = 0.3
 WORKER_GRACE_SECONDS = 3.0
 WEB_GRACE_SECONDS = 5.0
 FIRST_DELAY, LONGEST_DELAY, STEADY_SECONDS = 0.5, 30.0, 60.0
+SCHEDULER_DELAY_SECONDS = 5.0
 PORTS_TRIED = 20
 
 
@@ -171,6 +172,8 @@ class Supervisor:
 
     def _migrate(self, env: dict[str, str]) -> bool:
         """Bring the tables up to date; False if that failed or a stop was asked for."""
+        if not self._migrations_are_due():
+            return True
         step = self._command("migrate", ["migrate", "--noinput"], env, self.say)
         while (status := step.poll()) is None and not self._stop.wait(TICK_SECONDS):
             pass
@@ -178,6 +181,19 @@ class Supervisor:
         if status not in (0, None):
             self.say("devstack", f"the migration failed with status {status}")
         return status == 0
+
+    def _migrations_are_due(self) -> bool:
+        """Asked here, as a process for it takes seconds that a usual start can spare."""
+        from django.db import Error, connection
+        from django.db.migrations.executor import MigrationExecutor
+
+        try:
+            executor = MigrationExecutor(connection)
+            return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        except Error as error:
+            raise DevstackError(f"the database does not answer: {error}") from error
+        finally:
+            connection.close()
 
     def _start_demo(self, env: dict[str, str]) -> Child | None:
         """Load the demo data beside the starting processes, which its scores need."""
@@ -200,7 +216,8 @@ class Supervisor:
 
     def _start_children(self, env: dict[str, str], server: socket.socket) -> None:
         python = [sys.executable, "-m"]
-        celery = [*python, "celery", "-A", "crowdqc", "-q"]
+        # Django's checks have run in the migration or run in the web process.
+        celery = [*python, "celery", "--skip-checks", "-A", "crowdqc", "-q"]
         # One line on every start about running as root would say nothing about this stack.
         quiet = {
             "PYTHONWARNINGS": "ignore:You're running the worker with superuser",
@@ -233,7 +250,10 @@ class Supervisor:
             )
             self._kept.append(Kept(child))
         for kept in self._kept:
-            kept.start()
+            if kept.child.name == "scheduler":  # nothing is due yet; the others need the processor
+                kept.due = time.monotonic() + SCHEDULER_DELAY_SECONDS
+            else:
+                kept.start()
 
     def _stop_children(self) -> None:
         if self._demo is not None:
@@ -256,7 +276,9 @@ class Supervisor:
                 self.say("devstack", "the database ended; starting it again")
                 cluster.start(tied=True)
             for kept in self._kept:
-                kept.look_after(self.say)
+                # The demo starts its own runs; a periodic job must not be first.
+                if kept.child.name != "scheduler" or self._demo is None:
+                    kept.look_after(self.say)
             now = time.monotonic()
             if ready or now < probe_due:
                 continue

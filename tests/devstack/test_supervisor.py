@@ -75,8 +75,9 @@ def test_it_serves_heals_and_ends_without_remains(home: Path) -> None:
     try:
         address = stack.address()
         assert status(f"{address}/readyz") == 200
+        parts = {"web", "worker", "scheduler", "database"}
+        until(lambda: set(stack.children()) == parts, 10, "all four parts to run")
         children = stack.children()
-        assert set(children) == {"web", "worker", "scheduler", "database"}
 
         children["web"].kill()  # the port stays open meanwhile: requests wait
         assert status(f"{address}/healthz") == 200

@@ -1,0 +1,50 @@
+"""How often somebody may try a name and password: one count for the pages and for the API."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.http import HttpRequest
+from rest_framework.throttling import SimpleRateThrottle
+
+from crowdqc.errors import TooMuch
+
+
+class PerAddress(SimpleRateThrottle):
+    """Attempts to sign in from one address."""
+
+    rate = "30/min"
+    scope = "token-address"
+
+    def get_cache_key(self, request: Any, view: Any) -> str:
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+
+class PerName(SimpleRateThrottle):
+    """Attempts to sign in under one name, from wherever."""
+
+    rate = "10/min"
+    scope = "token-name"
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+        self.name = name  # as a page's form has it; None: to be read from the API's body
+
+    def get_cache_key(self, request: Any, view: Any) -> str | None:
+        name: Any = self.name
+        if name is None:
+            name = request.data.get("username") if isinstance(request.data, dict) else None
+        if not isinstance(name, str):
+            return None
+        # Hashed: any text may be sent, and a cache's key takes few characters.
+        digest = hashlib.sha256(name.strip().casefold().encode("utf-8", "surrogatepass"))
+        return self.cache_format % {"scope": self.scope, "ident": digest.hexdigest()[:32]}
+
+
+def hold_back(request: HttpRequest, *, name: str) -> None:
+    """Raise TooMuch where this address or this name was tried too often in the last minute."""
+    if not PerAddress().allow_request(request, None):  # type: ignore[arg-type]
+        raise TooMuch("Too many tries from this address. Wait a minute, then try again.")
+    if not PerName(name).allow_request(request, None):  # type: ignore[arg-type]
+        raise TooMuch("Too many tries under this name. Wait a minute, then try again.")
