@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtr, stdtrit
 
 from evaluation.methods.base import FloatArray, IntArray
 
@@ -43,8 +43,8 @@ def percentile_interval(
     percentile interval"): plain percentiles of 10 answers cover 90 % where they claim 95 %.
     """
     tail = (1 - level) / 2
-    t = stats.t.ppf(tail, np.maximum(n, 2) - 1)
-    tails = stats.norm.cdf(t * widening(n, complete=complete))
+    t = stdtrit(np.maximum(n, 2) - 1, tail)
+    tails = ndtr(t * widening(n, complete=complete))
     low, high = np.empty(draws.shape[1]), np.empty(draws.shape[1])
     for value in np.unique(tails):
         columns = np.flatnonzero(tails == value)
@@ -73,8 +73,8 @@ def separable(
     critical = float(np.quantile(_largest(draws - point, error, usable), level))
     fewer = np.minimum(n[:, None], n[None, :])
     # The same tail probability under t with that many answers, instead of the normal.
-    tail = np.maximum(stats.norm.sf(critical), 1e-300)
-    factor = stats.t.isf(tail, np.maximum(fewer, 2) - 1) * widening(fewer, complete=complete)
+    tail = np.maximum(ndtr(-critical), 1e-300)
+    factor = -stdtrit(np.maximum(fewer, 2) - 1, tail) * widening(fewer, complete=complete)
     difference = np.abs(point[:, None] - point[None, :])
     apart = np.where(usable, difference > factor * error, difference > 1e-9)
     np.fill_diagonal(apart, False)

@@ -26,7 +26,7 @@ SEES = {
 
 class Command(BaseCommand):
     # It runs at every start: the checks, which load every page and method, have their own place.
-    requires_system_checks = []  # noqa: RUF012 - as Django declares it
+    requires_system_checks = []
     help = (
         "Load the demo project: two texts, sixteen questions, 24 invented workers, 4 systems, "
         "scores by AQER. Calling it again changes nothing."
@@ -82,11 +82,12 @@ class Command(BaseCommand):
 
         logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
         by = task.project.owner
+        for left in Run.objects.filter(task=task, state__in=runs.ACTIVE):
+            self._finished(left)  # of a first start that was interrupted
         for name, more in (("leave one out", {"leave_one_out": True}), ("plain", {})):
             began = time.monotonic()
             params = {"encoder": encoder, **more}
             run = self._refusable(runs.start, by=by, task=task, params=params)
-            runs.execute(run.pk)
             run = self._finished(run)
             if run.state != RunState.DONE:
                 raise CommandError(f"Run {run.number} of AQER did not finish: {run.error}")
@@ -95,12 +96,16 @@ class Command(BaseCommand):
             )
 
     def _finished(self, run: Run) -> Run:
-        """The run at its end; a worker that runs already may have been faster to take it."""
+        """The run at its end; a worker may have been faster to take it, or have died at it."""
+        from evaluation import runs
+
         until = time.monotonic() + WAIT_SECONDS
         run.refresh_from_db()
-        while run.state in (RunState.QUEUED, RunState.RUNNING) and time.monotonic() < until:
-            time.sleep(0.3)
+        while run.state in runs.ACTIVE and time.monotonic() < until:
+            runs.execute(run.pk)
             run.refresh_from_db()
+            if run.state in runs.ACTIVE:
+                time.sleep(0.3)
         return run
 
     def _accounts(self, task: Task) -> None:
