@@ -34,9 +34,7 @@ class StepOut(serializers.Serializer[Any]):
 
 
 class RunOut(serializers.ModelSerializer[Run]):
-    snapshot = serializers.CharField(
-        source="snapshot.content_hash", default=None, allow_null=True
-    )
+    snapshot = serializers.CharField(source="snapshot.content_hash", default=None, allow_null=True)
     progress = serializers.SerializerMethodField()
 
     class Meta:

@@ -206,9 +206,7 @@ class Loader:
         ]
         for days, title in ((FIRST_BATCH, "First week"), (SECOND_BATCH, "Second week")):
             # What came in the last two days is left for the next time.
-            agenda.append(
-                (self.by_day(days, 0.7), partial(self._propose, task, title, days + 2))
-            )
+            agenda.append((self.by_day(days, 0.7), partial(self._propose, task, title, days + 2)))
         agenda += [
             (self.ago(SYSTEMS_CAME), partial(self._systems, task)),
             (self.by_day(DECIDED, 0.2), partial(self._decide, task)),

@@ -37,9 +37,7 @@ class TaskExport(APIView):
             files.check_format(form)
         except Invalid as error:
             raise Missing(error.message, fields=error.fields) from error
-        rows = free_text.rows(
-            task, what, uncounted=request.query_params.get("uncounted") == "true"
-        )
+        rows = free_text.rows(task, what, uncounted=request.query_params.get("uncounted") == "true")
         response = StreamingHttpResponse(
             files.lines(free_text.COLUMNS[what], rows, form), content_type=files.FORMATS[form]
         )

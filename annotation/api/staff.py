@@ -64,9 +64,7 @@ class ProjectTasks(Listing):
     @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Begin a task")
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        task = tasks.create_task(
-            by=access.user, project=access.project, **read(TaskIn, request)
-        )
+        task = tasks.create_task(by=access.user, project=access.project, **read(TaskIn, request))
         return Response(TaskOut(task).data, status=CREATED)
 
 
@@ -193,5 +191,3 @@ class TaskAssignments(Listing):
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         return self.page(selectors.assignments_of(task), AssignmentOut)
-
-

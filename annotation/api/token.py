@@ -12,7 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.actions import tokens
-from crowdqc.api import PerAddress, PerName, read
+from crowdqc.api import read
+from crowdqc.limits import PerAddress, PerName
 
 from .bodies import SignIn
 from .serializers import TokenOut

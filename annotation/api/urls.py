@@ -41,9 +41,7 @@ urlpatterns = [
     path("work/join/", work.Join.as_view(), name="api_join"),
     path("work/tasks/", work.OpenTasks.as_view(), name="api_open_tasks"),
     path("work/tasks/<int:task_id>/claim/", work.Claim.as_view(), name="api_claim"),
-    path(
-        "work/projects/<int:project_id>/consent/", work.WorkConsent.as_view(), name="api_consent"
-    ),
+    path("work/projects/<int:project_id>/consent/", work.WorkConsent.as_view(), name="api_consent"),
     path("work/assignments/", work.OwnAssignments.as_view(), name="api_own_assignments"),
     path(
         "work/assignments/<int:assignment_id>/", work.OwnAssignment.as_view(), name="api_assignment"

@@ -182,9 +182,7 @@ class Draft(APIView):
     def put(self, request: Request, assignment_id: int, item_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(DraftSave, request)
-        entry = assignments.save_draft(
-            by=request.user, assignment=found, item_id=item_id, **body
-        )
+        entry = assignments.save_draft(by=request.user, assignment=found, item_id=item_id, **body)
         return Response({"draft": entry.draft, "seq": entry.draft_seq})
 
 
@@ -228,9 +226,7 @@ class GiveBack(APIView):
 
 
 class Streams(APIView):
-    @extend_schema(
-        request=StreamIn, responses={200: Acknowledged}, summary="Begin an event stream"
-    )
+    @extend_schema(request=StreamIn, responses={200: Acknowledged}, summary="Begin an event stream")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         stream = events.open_stream(by=request.user, assignment=found, **read(StreamIn, request))

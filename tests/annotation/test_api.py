@@ -77,9 +77,7 @@ def test_a_task_is_authored_worked_on_and_read_back_without_a_browser() -> None:
     assert ok(requester.post(f"{at}publish/"))["state"] == "open"
 
     owner = Project.objects.get(pk=project["id"])
-    link = people.invitation_token(
-        people.invite(by=owner.owner, project=owner, role=Role.WORKER)
-    )
+    link = people.invitation_token(people.invite(by=owner.owner, project=owner, role=Role.WORKER))
     worker = client_of(ann)
     assert ok(worker.post("/api/work/join/", {"token": link}, format="json"))["role"] == "worker"
     [offer] = ok(worker.get("/api/work/tasks/"))
@@ -235,9 +233,10 @@ def test_drafts_and_events_are_kept_once_whatever_is_sent_again() -> None:
     assert refused(gap, 409)["fields"]["next"] == "3"
     assert sum(len(stored.events) for stored in EventBatch.objects.all()) == 3
     wrong = {"key": str(uuid.uuid4()), "answers": {"999999": {"text": "x"}}}
-    assert "answers.999999" in refused(client.post(f"{at}submit/", wrong, format="json"), 422)[
-        "fields"
-    ]
+    assert (
+        "answers.999999"
+        in refused(client.post(f"{at}submit/", wrong, format="json"), 422)["fields"]
+    )
 
 
 # -- the entry and the shape of refusals ---------------------------------------------------------
@@ -344,4 +343,3 @@ def test_long_lists_come_page_by_page() -> None:
         seen += [row["item_id"] for row in page["results"]]
         path = page["next"]
     assert seen == [f"q-{n:03d}" for n in range(1, 6)]
-
