@@ -9,7 +9,8 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 TAGS = frozenset(
-    "p br strong em del code pre blockquote ul ol li h2 h3 h4 hr a table thead tbody tr th td".split()
+    "p br strong em del code pre blockquote ul ol li h2 h3 h4 hr a".split()
+    + "table thead tbody tr th td".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""How often somebody may try a name and password: one count for the pages and for the API."""
+"""How often somebody may try a name and password: a name's tries count over pages and API."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ class PerAddress(SimpleRateThrottle):
 
     def get_cache_key(self, request: Any, view: Any) -> str:
         return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+
+class PagesPerAddress(PerAddress):
+    """The same over the pages, where a whole room may sign in by hand beside its scripts."""
+
+    scope = "page-address"
 
 
 class PerName(SimpleRateThrottle):
@@ -44,7 +50,7 @@ class PerName(SimpleRateThrottle):
 
 def hold_back(request: HttpRequest, *, name: str) -> None:
     """Raise TooMuch where this address or this name was tried too often in the last minute."""
-    if not PerAddress().allow_request(request, None):  # type: ignore[arg-type]
+    if not PagesPerAddress().allow_request(request, None):
         raise TooMuch("Too many tries from this address. Wait a minute, then try again.")
-    if not PerName(name).allow_request(request, None):  # type: ignore[arg-type]
+    if not PerName(name).allow_request(request, None):
         raise TooMuch("Too many tries under this name. Wait a minute, then try again.")

@@ -177,7 +177,7 @@ def convergence(
     resamples: Sequence[Sequence[float]] = (),
     *,
     stop: float = 1e-6,
-    height: float = 200.0,
+    height: float = 216.0,
 ) -> SafeString:
     """The change of the weights by round on a log scale, with thin resamples and the stop line.
 
@@ -195,7 +195,7 @@ def convergence(
 
     def y(value: float) -> float:
         share = (top - math.log10(max(value, 10.0**foot))) / max(1, top - foot)
-        return 8 + (plot - 16) * share
+        return 8 + (plot - 38) * share  # below the lowest point its label has room
 
     def points(one: Sequence[float]) -> list[tuple[float, float]]:
         return [(1000 * _place(k, rounds), y(value)) for k, value in enumerate(one)]
@@ -205,9 +205,9 @@ def convergence(
     body += _rounds_axis(rounds, height)
     last, x = changes[-1], _place(len(changes) - 1, rounds)
     side = "end" if x > 0.7 else ""
-    shift = y(last) + (20 if y(last) < plot - 24 else -11)
     body += f'<circle class="dot" cx="{at(x)}" cy="{px(y(last))}" r="4"/>'
-    body += text(at(x), shift, f"round {len(changes)}, {power_of_ten(last)}", f"strong halo {side}")
+    label = f"round {len(changes)}, {power_of_ten(last)}"
+    body += text(at(x), y(last) + 19, label, f"strong halo {side}")
     state = "under" if last < stop else "not yet under"
     sentence = (
         f"Change of the weights after {len(changes)} rounds: {power_of_ten(last)}, "
@@ -327,7 +327,7 @@ def cost_by_day(
             "100%",
             y(expected) + 22,
             f"{money(expected, currency, whole=True)} expected",
-            "word end",
+            f"word end{_if_wide(x(last) - x(today))}",
         )
     if budget is not None:
         body += line("0", y(budget), "100%", y(budget), "reference")
@@ -344,6 +344,11 @@ def cost_by_day(
     return wide_image(body, sentence=sentence, height=height)
 
 
+def _if_wide(share: float) -> str:
+    """A label that has only this share of the chart leaves it on a phone."""
+    return " wide-only" if share < 0.35 else ""
+
+
 def _day_labels(first: date, today: date, last: date, height: float) -> str:
     """First day, weeks, today and last day; what would touch is left out."""
     span = max(1, (last - first).days)
@@ -351,7 +356,7 @@ def _day_labels(first: date, today: date, last: date, height: float) -> str:
     wanted += [(d, "", "mid") for d in range(7, span, 7 * max(1, round(span / 35)))]
     fixed = [((today - first).days, "today", "mid" if first < today < last else "end")]
     if last > today:
-        fixed.append((span, short_date(last), "end"))
+        fixed.append((span, short_date(last), "end" + _if_wide((last - today).days / span)))
     room = span * 0.13
     kept = [w for w in wanted if all(abs(w[0] - f[0]) > room for f in fixed)]
     kept = [kept[0], *(w for w in kept[1:] if w[0] > room)] if kept else []

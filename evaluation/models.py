@@ -55,6 +55,8 @@ class Run(models.Model):
     # Steps in order: [{"name", "state", "done", "total", "seconds", "note"}].
     progress = models.JSONField(default=list)
     cancel_requested = models.BooleanField(default=False)
+    # How often a worker took it up; each time but the last, that worker died.
+    attempts = models.PositiveSmallIntegerField(default=0)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

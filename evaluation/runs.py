@@ -48,6 +48,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_SEED = 20417
 DEFAULT_ENCODER = "minilm"
 ABANDONED_SECONDS = 60
+MAX_ATTEMPTS = 3
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 # What a requester may choose; the method's other parameters keep their defaults.
 CHOICES = ("leave_one_out", "similarity", "start", "resamples")
@@ -185,10 +186,24 @@ def _claim(run_id: int) -> Run | None:
     if run.cancel_requested:
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)
         return None
+    if run.attempts >= MAX_ATTEMPTS:
+        _give_up(run, now)
+        return None
     # Whose ``started_at`` stands owns the run: one that was taken over finds another time there.
     run.state, run.started_at, run.heartbeat_at = RunState.RUNNING, now, now
-    run.save(update_fields=["state", "started_at", "heartbeat_at"])
+    run.attempts += 1
+    run.save(update_fields=["state", "started_at", "heartbeat_at", "attempts"])
     return run
+
+
+def _give_up(run: Run, now: dt.datetime) -> None:
+    """Fail a run at which every worker died: a further one would only die too."""
+    run.state, run.finished_at = RunState.FAILED, now
+    run.error = f"The worker died {run.attempts} times at this run."
+    for step in run.progress:
+        if step["state"] == "running":
+            step["state"] = "bad"
+    run.save(update_fields=["state", "finished_at", "error", "progress"])
 
 
 def execute(run_id: int) -> str:
@@ -295,7 +310,7 @@ def resume_abandoned() -> int:
     """Queue runs again whose worker gave no sign of life, or whose job never came.
 
     Embeddings that were finished stay; everything else is computed anew, which gives the same
-    rows. Returns how many.
+    rows. One whose workers died MAX_ATTEMPTS times is failed. Returns how many were queued.
     """
     limit = timezone.now() - dt.timedelta(seconds=ABANDONED_SECONDS)
     dead = Q(state=RunState.RUNNING) & (Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True))
@@ -316,6 +331,9 @@ def resume_abandoned() -> int:
             if run.cancel_requested:
                 run.state, run.finished_at = RunState.CANCELLED, timezone.now()
                 run.save(update_fields=["state", "finished_at"])
+                continue
+            if run.attempts >= MAX_ATTEMPTS:
+                _give_up(run, timezone.now())
                 continue
             run.state, run.heartbeat_at = RunState.QUEUED, timezone.now()
             run.save(update_fields=["state", "heartbeat_at"])

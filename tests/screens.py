@@ -41,7 +41,14 @@ NO_PAGE = {
 MORE = {"task": 3, "payout": 3, "review_answers": 2, "worker_card": 2}
 # What looks another way to a second person; everything else has been seen by then.
 SEEN_BY = {
-    "manager": {"project", "review_answers", "payout_list", "payout", "rejection_list", "task_list"},
+    "manager": {
+        "project",
+        "review_answers",
+        "payout_list",
+        "payout",
+        "rejection_list",
+        "task_list",
+    },
     "worker2": {"work_home", "work_assignment", "work_done", "work_record_assignment"},
     "empty": {"project", "task_list", "results", "run_list", "payout_list", "ledger", "people"},
 }
@@ -71,7 +78,11 @@ class Pictures:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.wait_for_timeout(150)
             self._check(page, f"{name}-{look}")
-            page.screenshot(path=self.folder / f"{name}-{look}.png", full_page=True)
+            # As tall as the page: what sticks to the window's edge would cover its middle.
+            tall = page.evaluate("document.documentElement.scrollHeight")
+            page.set_viewport_size({"width": width, "height": max(height, tall)})
+            page.wait_for_timeout(100)
+            page.screenshot(path=self.folder / f"{name}-{look}.png")
         self.taken.append(name)
         print(f"  {name}", flush=True)
 

@@ -69,7 +69,7 @@ def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> Im
 
 @transaction.atomic
 def import_file(*, by: User, file: ImportFile, leave_out_bad: bool = False) -> Report:
-    """Import a kept file; a second click changes nothing and reports the first."""
+    """Import a kept file and let go of its content; a second click only reports the first."""
     file = (
         ImportFile.objects.select_for_update(of=("self",))
         .select_related("task__project", "task__current")
@@ -86,8 +86,8 @@ def import_file(*, by: User, file: ImportFile, leave_out_bad: bool = False) -> R
         mapping=file.mapping or None,
         leave_out_bad=leave_out_bad,
     )
-    file.imported_at, file.report = timezone.now(), asdict(report)
-    file.save(update_fields=["imported_at", "report"])
+    file.imported_at, file.report, file.content = timezone.now(), asdict(report), b""
+    file.save(update_fields=["imported_at", "report", "content"])
     return report
 
 

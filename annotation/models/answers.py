@@ -37,7 +37,6 @@ class Answer(models.Model):
     counts = models.BooleanField(default=True)
     uncounted_reason = models.CharField(max_length=200, blank=True)
     answered_at = models.DateTimeField()
-    seconds = models.FloatField(null=True, blank=True)  # on this item, from the log, if any
 
     class Meta:
         constraints = [

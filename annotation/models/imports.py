@@ -9,7 +9,7 @@ from .tasks import Task
 
 
 class ImportFile(models.Model):
-    """An uploaded file of items, answers or system answers, kept until it is imported."""
+    """An uploaded file of items, answers or system answers; its content is kept until imported."""
 
     class Kind(models.TextChoices):
         ITEMS = "items", "questions"
@@ -20,7 +20,7 @@ class ImportFile(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="import_files")
     kind = models.CharField(max_length=16, choices=Kind.choices)
     name = models.CharField(max_length=200)
-    content = models.BinaryField()
+    content = models.BinaryField()  # empty once imported; the hash says which file it was
     sha256 = models.CharField(max_length=64)
     mapping = models.JSONField(default=dict, blank=True)
     uploaded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")

@@ -202,9 +202,7 @@ class Build:
         seconds = _measured(self.task)
         return Cost(
             questions=self.questions,
-            assignments=math.ceil(
-                self.questions * version.redundancy / version.items_per_assignment
-            ),
+            assignments=math.ceil(self.questions * version.redundancy / per),
             per_assignment=per,
             pay=version.pay,
             minutes=statistics.median(seconds) / 60

@@ -145,7 +145,9 @@ def task_progress(project: Project) -> list[TaskProgress]:
         version = task.current or drafts.get(task.pk)
         row, known = work.get(task.pk, {}), items.get(task.pk, {})
         slots = known.get("slots") or 0
-        bundle = version.items_per_assignment if version else 1
+        # No assignment holds a question twice: a short task makes smaller ones.
+        most = known.get("n") or 1
+        bundle = min(version.items_per_assignment, most) if version else 1
         pay = version.pay if version else ZERO
         ahead = ZERO
         if task.state in (TaskState.OPEN, TaskState.PAUSED):

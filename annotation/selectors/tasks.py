@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.models import Answer, Assignment, Item, LedgerEntry, Project, Task, TaskVersion
+from annotation.models import (
+    Answer,
+    Assignment,
+    Item,
+    LedgerEntry,
+    PayoutLine,
+    Project,
+    Task,
+    TaskVersion,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import TYPES
@@ -30,7 +39,7 @@ class TaskRow:
     answers: int
     submitted: int
     paid: int  # submitted and not from a file: those that are paid for
-    waiting: int
+    waiting: int  # submitted, and neither settled nor in a proposal
     leased: int
     spent: Decimal
     last_answer: Any
@@ -39,7 +48,8 @@ class TaskRow:
     def to_come(self) -> int:
         """Assignments that fill the slots still open."""
         open_slots = max(0, self.slots - self.answers)
-        return math.ceil(open_slots / self.version.items_per_assignment)
+        # No assignment holds a question twice.
+        return math.ceil(open_slots / min(self.version.items_per_assignment, self.questions or 1))
 
     @property
     def needed(self) -> int:
@@ -112,12 +122,13 @@ def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
         n=Count("pk"),
     )
     done = Q(state=AssignmentState.SUBMITTED)
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     work = _by_task(
         Assignment.objects.filter(task__in=found),
         "task_id",
         submitted=Count("pk", filter=done),
         paid=Count("pk", filter=done & ~Q(source="import")),
-        waiting=Count("pk", filter=done & Q(settled_at__isnull=True)),
+        waiting=Count("pk", filter=done & Q(settled_at__isnull=True) & ~Exists(busy)),
         leased=Count("pk", filter=Q(state=AssignmentState.LEASED)),
         last=Max("submitted_at"),
     )

@@ -161,11 +161,11 @@ def task_import_file(
         report = actions.import_file(by=access.user, file=file, leave_out_bad=leave_out)
         _tell(request, report)
         return redirect("task_import_file", project_id, task_id, file_id)
-    if request.method == "POST":
+    if request.method == "POST" and not file.imported_at:
         actions.map_columns(by=access.user, file=file, mapping=_mapping(request))
     found, error = None, None
     try:
-        found = _examined(task, file)
+        found = None if file.imported_at else _examined(task, file)
     except Invalid as refused:
         error = refused
     state, word, sentence = _sentence(file, found)
@@ -223,6 +223,8 @@ def task_import_bad_rows(
     """The bad rows with their reasons, as CSV."""
     _, task = get_task(request, project_id, task_id, Role.REQUESTER)
     file = _file(task, file_id)
+    if file.imported_at:
+        raise Missing("This file was imported; its rows are no longer kept here.")
     found = _examined(task, file)
     rows = {row.line: row for row in found.sheet.rows}
     response = HttpResponse(content_type="text/csv; charset=utf-8")

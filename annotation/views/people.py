@@ -6,17 +6,18 @@ from typing import Any, cast
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import redirect_to_login
+from django.contrib.auth.views import LoginView, redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.actions import accounts, people
-from annotation.forms import ProjectForm, SignUpForm, add_errors
+from annotation.forms import ProjectForm, SignInForm, SignUpForm, add_errors
 from annotation.models import Invitation, Membership, Role, User
 from annotation.selectors.projects import projects_of, roles_anywhere
 from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.limits import hold_back
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -30,12 +31,25 @@ def _next(request: HttpRequest) -> str:
     return wanted if safe else ""
 
 
+class SignIn(LoginView):
+    """Signing in, a few times a minute; tries over the API are counted together with these."""
+
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        hold_back(request, name=request.POST.get("username", ""))
+        return super().post(request, *args, **kwargs)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def signup(request: HttpRequest) -> HttpResponse:
     """A new account, signed in at once and sent where the person was going."""
     wanted = _next(request)
     if request.user.is_authenticated:
         return redirect(wanted or "home")
+    if request.method == "POST":
+        hold_back(request, name=request.POST.get("username", ""))
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:

@@ -106,7 +106,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         },
         {
             "label": "Wait for a decision", "value": numbers.count(row.waiting),
-            "note": "submitted, neither paid nor rejected",
+            "note": "submitted, in no proposal yet",
         },
         {
             "label": "Paid so far", "value": numbers.money(row.spent, currency),

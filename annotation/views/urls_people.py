@@ -3,18 +3,12 @@
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from annotation.forms import SignInForm
-
 from . import people
 
 urlpatterns = [
     path("", people.home, name="home"),
     path("signup/", people.signup, name="signup"),
-    path(
-        "login/",
-        auth.LoginView.as_view(authentication_form=SignInForm, redirect_authenticated_user=True),
-        name="login",
-    ),
+    path("login/", people.SignIn.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("password/", auth.PasswordChangeView.as_view(), name="password_change"),
     path("password/done/", auth.PasswordChangeDoneView.as_view(), name="password_change_done"),

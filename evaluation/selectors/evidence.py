@@ -132,7 +132,7 @@ def notes(
         noun = "paste" if log.pastes == 1 else "pastes"
         found.append(Note("Paste", f"{log.pastes} {noun}, {percent(log.paste_share)} of the text"))
     if seconds is not None and usual and seconds < FAST_SHARE * usual:
-        found.append(Note("Time", f"{duration(seconds)}; half take over {duration(usual)}"))
+        found.append(Note("Time", f"took {duration(seconds)}; half take over {duration(usual)}"))
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
         share = percent(log.seconds_away / log.seconds_total)
         found.append(Note("Away", f"page not in view {share} of the time"))

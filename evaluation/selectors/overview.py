@@ -154,7 +154,7 @@ def _row(
     args = [access.project.pk, one.task.pk]
     label, url = "", ""
     mine = next((b for b in proposals if b.task_id == one.task.pk and may_approve(access, b)), None)
-    if one.task.state == TaskState.DRAFT:
+    if one.task.state == TaskState.DRAFT and access.is_requester:
         label = "Preview and publish" if one.items else "Add questions"
         url = reverse("task_build", args=args)
     elif mine:

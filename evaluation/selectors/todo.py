@@ -132,6 +132,8 @@ def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
 
 
 def _drafts(found: Facts) -> Iterator[Todo]:
+    if not found.access.is_requester:
+        return  # only a requester opens the builder
     for row in found.rows:
         if row.task.state != TaskState.DRAFT:
             continue

@@ -84,7 +84,7 @@ def test_a_bad_row_keeps_everything_out_until_it_is_left_out_knowingly(world: Wo
     text = "item_id,system,answer\nq-001,M,Fine\nq-009,M,Unknown\nq-002,M,\n"
     client, answer = upload(world, "system_answers", text)
     page = client.get(answer["Location"]).content.decode()
-    assert "2 of 3 rows cannot be read." in page and "Import 1 rows without these 2" in page
+    assert "2 of 3 rows cannot be read." in page and "Import 1 row without these 2" in page
     refused = client.post(answer["Location"], {"do": "import"})
     assert refused.status_code == 422
     assert not Answer.objects.exists() and not System.objects.exists()
@@ -202,3 +202,12 @@ def test_outsiders_learn_nothing_and_weak_roles_are_told(world: World, name: str
     if name != "task_import":
         path = reverse(name, args=[world.project.pk, other.pk, last])
         assert signed_in(world.requester).get(path).status_code == 404
+
+
+def test_an_imported_file_is_let_go_of_and_its_page_still_says_what_it_was(world: World) -> None:
+    _, done = read_and_import(world, "items", "item_id,question\nn1,One?\n")
+    file = ImportFile.objects.get()
+    assert file.imported_at and bytes(file.content) == b""
+    assert file.name in done and file.sha256[:8] in done and "no longer kept" in done
+    rows = reverse("task_import_bad_rows", args=[world.project.pk, world.task.pk, file.pk])
+    assert signed_in(world.requester).get(rows).status_code == 404

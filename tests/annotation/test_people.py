@@ -7,6 +7,7 @@ import re
 import threading
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -19,6 +20,7 @@ from tests import factories
 from tests.factories import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
+JSON = "application/json"
 SIGN_UP = {"username": "Ada@Example.org", "display_name": "Ada Lowe", "password": "tin-otter-912"}
 
 
@@ -276,3 +278,20 @@ def test_outsiders_learn_nothing_and_weak_roles_are_told(
     wrong = "delete"
     assert getattr(signed_in(world.requester), wrong)(url).status_code == 405
     assert getattr(Client(), method)(url).status_code == 302
+
+
+@pytest.mark.parametrize("entry", ["login", "signup"])
+def test_one_name_is_tried_ten_times_a_minute_over_pages_and_api_together(
+    client: Client, entry: str
+) -> None:
+    cache.clear()
+    tried = {"username": "Nobody-Here", "password": "a wrong one"}
+    for _ in range(9):
+        assert client.post(reverse(entry), tried).status_code != 429
+    assert client.post(reverse("api_token"), tried, JSON).status_code != 429
+    refused = client.post(reverse(entry), {**tried, "username": "nobody-here"})
+    assert refused.status_code == 429
+    assert "Wait a minute" in refused.content.decode()
+    assert client.post(reverse("api_token"), tried, JSON).status_code == 429
+    assert client.post(reverse(entry), {**tried, "username": "another"}).status_code != 429
+    cache.clear()

@@ -8,33 +8,26 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
-import urllib.request
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import Error as PlaywrightError
 from scipy.stats import spearmanr
 
 from annotation.actions import accounts
 from annotation.models import Answer, Assignment, LedgerEntry
+from annotation.selectors import log
 from crowdqc.errors import Invalid
-from evaluation.reproduce.data import GradedAnswers, data_folder, mohler
-from evaluation.reproduce.semi_synthetic import deal
+from evaluation.reproduce.data import data_folder
 from tests.bench import harness
+from tests.browser.corpus import Corpus, load
+from tests.browser.people import PASSWORD, Api, Person, kill
 from tests.processes import Worker, test_database_url
 
 pytestmark = [
@@ -44,44 +37,17 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 TITLE = "Computer science, in a few words"
-PASSWORD = "a-long-test-password-7"
-PAY = Decimal("6.50")
+PAY = Decimal("26.00")
 BY_HAND = 4  # questions that each of the two in the browser answers
 RUN_MS = 540_000  # a run encodes some 1,800 texts, on however busy a machine
-AXE = Axe()
-
-
-@dataclass
-class Corpus:
-    """The questions with their reference answers, and who of the planted workers says what."""
-
-    file: Path
-    questions: list[dict[str, str]]
-    answers: GradedAnswers
-    dealt: Any  # (87, 20) positions in the answers, the best group first
-
-    def truth(self) -> np.ndarray:
-        """Mean grade of every planted worker."""
-        return self.answers.grades[self.dealt].mean(axis=0)
-
-    def by_worker(self, number: int) -> dict[str, str]:
-        """Question id -> what this worker answers."""
-        texts = (self.answers.texts[at] for at in self.dealt[:, number])
-        return dict(zip(self.answers.questions, texts, strict=True))
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     try:
-        folder = data_folder()
-        answers = mohler(folder)
+        return load(data_folder())
     except Invalid as missing:
         pytest.skip(missing.message)
-    file = folder / "mohler" / "mohler_questions.csv"
-    with file.open(encoding="utf-8", newline="") as handle:
-        questions = list(csv.DictReader(handle))
-    rng = np.random.default_rng(7)
-    return Corpus(file, questions, answers, deal(answers.question, answers.grades, "rand20", rng))
 
 
 @pytest.fixture
@@ -90,79 +56,6 @@ def root(transactional_db: None, corpus: Corpus) -> Iterator[str]:
     environment = os.environ | {"DATABASE_URL": test_database_url(), "LOG_LEVEL": "ERROR"}
     with harness.served(environment, "crowdqc.wsgi:application", workers=1) as port:
         yield f"http://127.0.0.1:{port}"
-
-
-# -- people at their browsers --------------------------------------------------------------------
-
-
-@dataclass
-class Person:
-    """Somebody in a browser of their own; every page they look at is read by axe."""
-
-    name: str
-    root: str
-    browser: Browser
-    page: Page = field(init=False)
-    errors: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.context = self.browser.new_context(accept_downloads=True)
-        self.context.set_default_timeout(20_000)
-        self.open_tab()
-
-    def open_tab(self) -> None:
-        self.page = self.context.new_page()
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-
-    def go(self, address: str) -> None:
-        self.page.goto(address if address.startswith("http") else self.root + address)
-
-    def press(self, button: str) -> None:
-        self.page.get_by_role("button", name=button).click()
-
-    def follow(self, link: str) -> None:
-        self.page.get_by_role("link", name=link).first.click()
-
-    def sees(self, heading: str | re.Pattern[str]) -> None:
-        """This page has come, and axe finds nothing serious on it."""
-        expect(self.page.locator("h1")).to_have_text(heading)
-        found = AXE.run(self.page).response["violations"]
-        serious = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
-        assert self.errors == []
-
-    def signs_up(self) -> None:
-        self.sees("Make an account")
-        self.page.get_by_label("Username").fill(self.name.lower().replace(" ", "-"))
-        self.page.get_by_label("Your name").fill(self.name)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.press("Make the account")
-
-    def joins(self, link: str) -> None:
-        """Through an invitation, without an account so far."""
-        self.go(link)
-        self.sees("Short answers")
-        self.follow("Make an account and join")
-        self.signs_up()
-        self.press("Join as")
-
-    def uploads(self, name: str, content: bytes) -> None:
-        """A file chosen on an import page, up to the page that shows how it is read."""
-        file = {"name": name, "mimeType": "text/csv", "buffer": content}
-        self.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
-        self.press("Read this file")
-
-    def reads_column_as(self, column: str, meaning: str) -> None:
-        select = self.page.get_by_label(f"column {column} read as")
-        with self.page.expect_response("**/import/*/"):
-            select.select_option(label=meaning)
-
-    def downloads(self, link: str) -> list[dict[str, str]]:
-        """The rows of a CSV file."""
-        with self.page.expect_download() as download:
-            self.follow(link)
-        text = Path(download.value.path()).read_text(encoding="utf-8")
-        return list(csv.DictReader(io.StringIO(text)))
 
 
 # -- authoring -----------------------------------------------------------------------------------
@@ -197,7 +90,6 @@ def authors_the_task(requester: Person) -> str:
     saves(requester, "Title", TITLE)
     saves(requester, "Instructions", "Answer in **a few words**; do not look anything up.")
     requester.sees(TITLE)
-    expect(page.locator(".preview")).to_contain_text("a few words")
 
     page.get_by_role("link", name="Order").click()
     with page.expect_response("**/build/*"):
@@ -211,7 +103,7 @@ def authors_the_task(requester: Person) -> str:
 
     page.get_by_role("link", name="Time and pay").click()
     saves(requester, "Pay for an assignment", str(PAY))
-    saves(requester, "Time for an assignment", "120")
+    saves(requester, "Time for an assignment", "240")
     requester.sees(TITLE)
     return urlsplit(page.url).path.removesuffix("build/")
 
@@ -239,6 +131,7 @@ def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
     requester.follow("Check as a worker")
     requester.sees(first)
     expect(page.get_by_text("Question 1 of 87")).to_be_visible()
+    expect(page.locator(".prose strong")).to_have_text("a few words")
     requester.follow("Back to the builder")
     requester.sees(TITLE)
     requester.press("Publish version 1")
@@ -267,17 +160,11 @@ def invites(requester: Person, role: str, people: int) -> str:
 def agrees_and_starts(person: Person) -> None:
     person.sees("What is recorded, and who sees it")
     person.page.get_by_label("I have read this and agree").check()
-    person.press("Agree")
+    person.press("Agree", exact=True)
     person.sees("Work")
     person.press(f"Start {TITLE}")
     person.sees(TITLE)
     person.follow("Start with question 1")
-
-
-def kill(page: Page) -> None:
-    """End the tab's process at once: no event of leaving reaches its scripts."""
-    with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
-        page.goto("chrome://crash", wait_until="commit", timeout=5_000)
 
 
 def answers_by_keyboard(person: Person, corpus: Corpus, *, killed_at: int = -1) -> None:
@@ -310,54 +197,17 @@ def submits(person: Person) -> None:
     person.sees("Submitted, thank you")
 
 
-def works_in_the_browser(
-    browser: Browser, root: str, link: str, corpus: Corpus, name: str, killed_at: int
-) -> None:
-    person = Person(name, root, browser)
+def works_in_the_browser(person: Person, link: str, corpus: Corpus, *, killed_at: int) -> None:
     person.joins(link)
     agrees_and_starts(person)
     answers_by_keyboard(person, corpus, killed_at=killed_at)
     submits(person)
     written = [row["reference_answer"].strip() for row in corpus.questions[:BY_HAND]]
-    mine = Assignment.objects.get(worker__user__display_name=name)
+    mine = Assignment.objects.get(worker__user__display_name=person.name)
     kept = mine.answers.order_by("order_shown").values_list("texts__text", flat=True)
     assert list(kept) == written
+    assert log.log_summaries([mine.pk])[mine.pk].typed_chars >= sum(len(text) for text in written)
     person.context.close()
-
-
-class Api:
-    """A scripted worker: the HTTP API with a token, nothing else."""
-
-    def __init__(self, root: str, username: str) -> None:
-        self.root, self.token = root, ""
-        body = {"username": username, "password": PASSWORD}
-        self.token = self.ask("POST", "token/", body)["token"]
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        headers = {"Content-Type": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Token {self.token}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(  # noqa: S310 - our own address
-            f"{self.root}/api/{path}", data=data, headers=headers, method=method
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
-            return json.load(response)
-
-    def joins_and_answers(self, invitation: str, task: int, answers: dict[str, str]) -> str:
-        """Join, agree, claim, submit, and submit once more as after a lost reply."""
-        me = self.ask("POST", "work/join/", {"token": invitation})
-        consent = f"work/projects/{me['project']}/consent/"
-        number = self.ask("GET", consent)["number"]
-        self.ask("POST", consent, {"number": number, "agreed": True})
-        held = self.ask("POST", f"work/tasks/{task}/claim/")
-        assert len(held["entries"]) == len(answers)
-        drafts = {str(e["item"]): {"text": answers[e["item_id"]]} for e in held["entries"]}
-        body = {"key": str(uuid.uuid4()), "answers": drafts}
-        for _ in range(2):
-            done = self.ask("POST", f"work/assignments/{held['id']}/submit/", body)
-            assert done["state"] == "submitted"
-        return str(me["pseudonym"])
 
 
 def planted_workers_answer(root: str, link: str, task: str, corpus: Corpus) -> list[str]:
@@ -432,9 +282,9 @@ def imports_systems(requester: Person, task: str, corpus: Corpus) -> None:
         writer.writerow([row["question_id"], "reference", "plain", row["reference_answer"]])
         writer.writerow([row["question_id"], "elsewhere", "plain", other])
     requester.go(task + "import/system_answers/")
-    requester.sees("Import system answers")
+    requester.sees("Import answers of systems")
     requester.uploads("systems.csv", lines.getvalue().encode())
-    requester.sees("Import system answers")
+    requester.sees("Import answers of systems")
     requester.press(f"Import {2 * len(corpus.questions)} rows")
     expect(requester.page.get_by_role("link", name="See the task")).to_be_visible()
 
@@ -449,7 +299,7 @@ def scores_the_systems(requester: Person, task: str) -> None:
     scores = board(requester.page)
     assert set(scores) == {"reference", "elsewhere"}
     assert scores["reference"] > scores["elsewhere"] + 0.05
-    for view, heading in (("Questions", "Questions"), ("Convergence", "Convergence")):
+    for view, heading in (("Questions", "Questions"), ("Convergence", "How the weights settled")):
         requester.follow(view)
         requester.sees(re.compile(heading))
 
@@ -511,7 +361,8 @@ def test_from_a_requesters_first_page_to_a_paid_worker(
     looks_and_publishes(requester, corpus)
     link = invites(requester, "Worker", 30)
     for name, killed_at in (("Wim Worker", 1), ("Wanda Worker", -1)):
-        works_in_the_browser(browser, root, link, corpus, name, killed_at)
+        person = Person(name, root, browser)
+        works_in_the_browser(person, link, corpus, killed_at=killed_at)
 
     pseudonyms = planted_workers_answer(root, link, task, corpus)
     people = len(pseudonyms) + 2

@@ -157,6 +157,23 @@ def test_a_cancelled_run_whose_worker_died_ends_as_cancelled() -> None:
     assert run.state == RunState.CANCELLED
 
 
+@pytest.mark.django_db
+def test_a_run_at_which_three_workers_died_is_failed_and_not_taken_up_again() -> None:
+    run = runs.start(by=None, task=corpus.make_answered(), params=QUICK)
+    long_ago = timezone.now() - dt.timedelta(minutes=5)
+    for taken_up in (1, 1, 0):
+        claimed = runs._claim(run.pk)
+        assert claimed is not None
+        claimed.progress[0]["state"] = "running"
+        Run.objects.filter(pk=run.pk).update(heartbeat_at=long_ago, progress=claimed.progress)
+        assert runs.resume_abandoned() == taken_up
+    run.refresh_from_db()
+    assert (run.state, run.attempts) == (RunState.FAILED, 3)
+    assert run.error == "The worker died 3 times at this run."
+    assert run.finished_at and run.progress[0]["state"] == "bad"
+    assert runs.execute(run.pk) == "not mine"
+
+
 @pytest.mark.queue
 def test_a_started_run_is_worked_on_by_the_queue(worker: Worker) -> None:
     task = corpus.make_answered()

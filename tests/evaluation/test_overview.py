@@ -15,6 +15,8 @@ from annotation.access import Access
 from annotation.actions import payouts, tasks
 from annotation.actions.payouts import Line
 from annotation.models import Assignment, User
+from annotation.selectors.build import Build
+from annotation.selectors.tasks import task_rows
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.selectors import overview
 from evaluation.selectors.todo import todos
@@ -132,7 +134,7 @@ def test_an_empty_project_says_what_will_fill_it() -> None:
     client = Client()
     client.force_login(project.owner)
     page = client.get(reverse("project", args=[project.pk])).content.decode()
-    assert "The first task brings the first answers." in page
+    assert "The first task brings the first answers" in page
 
 
 @pytest.mark.parametrize("show", ["", "open", "waiting", "closed", "nonsense"])
@@ -143,3 +145,30 @@ def test_every_view_of_the_tasks_opens(world: World, show: str) -> None:
     client.force_login(world.manager)
     page = client.get(reverse("project", args=[world.project.pk]), {"show": show})
     assert page.status_code == 200
+
+
+def test_a_manager_is_led_to_no_page_that_only_requesters_open(world: World) -> None:
+    draft = factories.make_task(world.project, 0, publish=False)
+    new = reverse("task_new", args=[world.project.pk])
+    build = reverse("task_build", args=[world.project.pk, draft.pk])
+    pages = [reverse(name, args=[world.project.pk]) for name in ("project", "task_list")]
+    bodies = {}
+    for person in (world.requester, world.manager):
+        client = Client()
+        client.force_login(person)
+        bodies[person] = "".join(client.get(page).content.decode() for page in pages)
+        importing = reverse("task_import", args=[world.project.pk, world.task.pk, "answers"])
+        empty = client.get(reverse("task_results", args=[world.project.pk, world.task.pk]))
+        assert (importing in empty.content.decode()) == (person == world.requester)
+    assert new in bodies[world.requester] and build in bodies[world.requester]
+    assert new not in bodies[world.manager] and build not in bodies[world.manager]
+
+
+def test_a_task_shorter_than_its_assignments_needs_one_for_each_answer_to_a_question() -> None:
+    world = factories.make_world(2, redundancy=5, pay="2.00", items_per_assignment=8)
+    found = facts(world)
+    assert (found.needed, found.expected) == (5, Decimal("10.00"))
+    cost = Build(world.task).cost()
+    assert (cost.assignments, cost.at_most) == (5, Decimal("10.00"))
+    [row] = task_rows(world.project)
+    assert row.to_come == 5

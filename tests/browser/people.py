@@ -1,0 +1,132 @@
+"""Who acts in the whole loop: people at a browser, and scripted workers at the API."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import urllib.request
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Error as PlaywrightError
+
+PASSWORD = "a-long-test-password-7"
+AXE = Axe()
+
+
+@dataclass
+class Person:
+    """Somebody in a browser of their own; every page they look at is read by axe."""
+
+    name: str
+    root: str
+    browser: Browser
+    page: Page = field(init=False)
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.context = self.browser.new_context(accept_downloads=True)
+        self.context.set_default_timeout(20_000)
+        self.open_tab()
+
+    def open_tab(self) -> None:
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def go(self, address: str) -> None:
+        self.page.goto(address if address.startswith("http") else self.root + address)
+
+    def press(self, button: str, *, exact: bool = False) -> None:
+        self.page.get_by_role("button", name=button, exact=exact).click()
+
+    def follow(self, link: str) -> None:
+        self.page.get_by_role("link", name=link).first.click()
+
+    def sees(self, heading: str | re.Pattern[str]) -> None:
+        """This page has come, and axe finds nothing serious on it."""
+        expect(self.page.locator("h1").first).to_have_text(heading)
+        found = AXE.run(self.page).response["violations"]
+        serious = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+        assert self.errors == []
+
+    def signs_up(self) -> None:
+        self.sees("Make an account")
+        self.page.get_by_label("Username").fill(self.name.lower().replace(" ", "-"))
+        self.page.get_by_label("Your name").fill(self.name)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.press("Make the account")
+
+    def joins(self, link: str) -> None:
+        """Through an invitation, without an account so far."""
+        self.go(link)
+        self.sees("Short answers")
+        self.follow("Make an account and join")
+        self.signs_up()
+        self.press("Join as")
+
+    def uploads(self, name: str, content: bytes) -> None:
+        """A file chosen on an import page, up to the page that shows how it is read."""
+        file = {"name": name, "mimeType": "text/csv", "buffer": content}
+        self.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+        self.press("Read this file")
+
+    def reads_column_as(self, column: str, meaning: str) -> None:
+        select = self.page.get_by_label(f"column {column} read as")
+        with self.page.expect_response("**/import/*/"):
+            select.select_option(label=meaning)
+
+    def downloads(self, link: str) -> list[dict[str, str]]:
+        """The rows of a CSV file."""
+        with self.page.expect_download() as download:
+            self.follow(link)
+        text = Path(download.value.path()).read_text(encoding="utf-8")
+        return list(csv.DictReader(io.StringIO(text)))
+
+
+def kill(page: Page) -> None:
+    """End the tab's process at once: no event of leaving reaches its scripts."""
+    with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
+        page.goto("chrome://crash", wait_until="commit", timeout=5_000)
+
+
+class Api:
+    """A scripted worker: the HTTP API with a token, nothing else."""
+
+    def __init__(self, root: str, username: str) -> None:
+        self.root, self.token = root, ""
+        body = {"username": username, "password": PASSWORD}
+        self.token = self.ask("POST", "token/", body)["token"]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Token {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.root}/api/{path}", data=data, headers=headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return json.load(response)
+
+    def joins_and_answers(self, invitation: str, task: int, answers: dict[str, str]) -> str:
+        """Join, agree, claim, submit, and submit once more as after a lost reply."""
+        me = self.ask("POST", "work/join/", {"token": invitation})
+        consent = f"work/projects/{me['project']}/consent/"
+        number = self.ask("GET", consent)["number"]
+        self.ask("POST", consent, {"number": number, "agreed": True})
+        held = self.ask("POST", f"work/tasks/{task}/claim/")
+        assert len(held["entries"]) == len(answers)
+        drafts = {str(e["item"]): {"text": answers[e["item_id"]]} for e in held["entries"]}
+        body = {"key": str(uuid.uuid4()), "answers": drafts}
+        for _ in range(2):
+            done = self.ask("POST", f"work/assignments/{held['id']}/submit/", body)
+            assert done["state"] == "submitted"
+        return str(me["pseudonym"])
