@@ -26,5 +26,5 @@ EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "crowdqc/devstack/probe.py"]
 CMD ["gunicorn", "crowdqc.wsgi:application", "--bind", "0.0.0.0:8000", \
-     "--worker-class", "gthread", "--workers", "2", "--threads", "8", "--timeout", "60", \
+     "--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60", \
      "--worker-tmp-dir", "/dev/shm", "--no-control-socket"]

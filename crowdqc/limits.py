@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from django.core.cache import caches
 from django.http import HttpRequest
 from rest_framework.throttling import SimpleRateThrottle
 
 from crowdqc.errors import TooMuch
 
 
-class PerAddress(SimpleRateThrottle):
+class Counted(SimpleRateThrottle):
+    """Counted for all web processes together."""
+
+    cache = caches["shared"]
+
+
+class PerAddress(Counted):
     """Attempts to sign in from one address."""
 
     rate = "30/min"
@@ -27,7 +34,7 @@ class PagesPerAddress(PerAddress):
     scope = "page-address"
 
 
-class PerName(SimpleRateThrottle):
+class PerName(Counted):
     """Attempts to sign in under one name, from wherever."""
 
     rate = "10/min"

@@ -131,6 +131,13 @@ if env.bool("CROWDQC_POOL", default=False):
         "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
         "timeout": 10,
     }
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # What all web processes must agree on: how often somebody tried to sign in.
+    "shared": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "crowdqc_cache",
+    },
+}  # fmt: skip
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"

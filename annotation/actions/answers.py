@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -28,6 +29,10 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from .assignments import DONE, MAX_SEQ, lock_items, lock_own
 from .audit import record
 
+# Of the entries and their questions, what a submit reads.
+NEEDED = (
+    "assignment", "position", "holds", "draft", "draft_seq", "draft_saved_at", "item__settings",
+)  # fmt: skip
 SLOT_GONE = "came after its time, and the slot had been given to somebody else"
 
 
@@ -135,7 +140,7 @@ def _submit(
         raise Conflict("It was returned; nothing can be submitted to it.", code="returned")
     now = timezone.now()
     _enough_time(locked, now)
-    entries = list(locked.entries.select_related("item").order_by("position"))
+    entries = list(locked.entries.select_related("item").only(*NEEDED).order_by("position"))
     _take_drafts(locked, entries, drafts, seqs)
     values = _checked(locked, entries)
     late = locked.state == AssignmentState.EXPIRED
@@ -174,7 +179,19 @@ def _take_drafts(
             entry.draft = draft
             changed.append(entry)
     if changed:
-        AssignmentItem.objects.bulk_update(changed, ["draft"])
+        _keep_drafts(changed)
+
+
+def _keep_drafts(entries: Sequence[AssignmentItem]) -> None:
+    """One UPDATE; the framework's takes longer to write a CASE than all else a submit does."""
+    ids: Any = [entry.pk for entry in entries]
+    drafts: Any = [json.dumps(entry.draft) for entry in entries]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE annotation_assignmentitem AS e SET draft = given.draft "
+            "FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id",
+            [ids, drafts],
+        )  # fmt: skip
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:

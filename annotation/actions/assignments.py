@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, Max, OuterRef, QuerySet, Subquery
+from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
@@ -22,87 +22,40 @@ from annotation.models.tasks import TaskState, TaskVersion
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
+from . import slots
 from .audit import record
 from .people import current_consent
+from .slots import Picked
 
 MAX_EXTENSIONS = 3
-Pick = Callable[[Task, TaskVersion, Membership], list[Item]]
 MAX_SEQ = 2**53  # numbers that JavaScript can count by one
 DONE = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
 
 
-def _open_items(task: Task, version: TaskVersion, worker: Membership) -> QuerySet[Item]:
-    """Items with a free slot that this worker has neither in work nor submitted."""
-    theirs = AssignmentItem.objects.filter(
-        item=OuterRef("pk"), assignment__worker=worker, assignment__state__in=DONE
-    )
-    return (
-        task.items.in_version(version.number)
-        .filter(held__lt=F("redundancy"))
-        .filter(~Exists(theirs))
-        .select_related("group")
-    )
-
-
 def _start(task: Task, worker: Membership) -> int:
-    """Where this worker goes on, or begins: staggered starts overlap, so the graph is connected."""
-    last = task.assignments.filter(worker=worker).order_by("-pk").values("pk")[:1]
-    reached = AssignmentItem.objects.filter(assignment=Subquery(last)).aggregate(
-        m=Max("item__position")
-    )["m"]
-    if reached is not None:
-        return reached
+    """Where a worker begins: staggered starts overlap, so the graph is connected."""
     end = task.items.filter(held__lt=F("redundancy")).aggregate(m=Max("position"))["m"] or 0
     return random.Random(f"{task.pk}:{worker.pk}").randrange(end + 1)  # noqa: S311
 
 
 class _TooFew(Exception):
-    """Others hold locks on some of the items that a full bundle needs."""
+    """Others hold locks, or leases that ran out, on some of what a full bundle needs."""
 
 
-def _pick(task: Task, version: TaskVersion, worker: Membership) -> list[Item]:
-    """Lock a full bundle of open items without waiting for anybody, or raise _TooFew."""
-    wanted = version.items_per_assignment
-    base = _open_items(task, version, worker)
-    start = _start(task, worker)
-    plain = base.filter(priority=0)
-    ways = (
-        base.filter(priority__gt=0).order_by("-priority", "position", "id"),
-        plain.filter(position__gte=start).order_by("position", "id"),
-        plain.filter(position__lt=start).order_by("position", "id"),
-        base.filter(priority__lt=0).order_by("-priority", "position", "id"),
-    )
-    picked: list[Item] = []
-    for way in ways:
-        left = wanted - len(picked)
-        if left:
-            free = way.select_for_update(skip_locked=True, no_key=True, of=("self",))
-            picked += list(free[:left])
-    if len(picked) < wanted:
-        raise _TooFew
-    return picked
-
-
-def _wait_for(task: Task, version: TaskVersion, worker: Membership) -> list[Item]:
-    """Lock what is open, waiting in the order of ids, which cannot deadlock."""
-    rows = _open_items(task, version, worker).order_by("id")
-    return list(rows.select_for_update(no_key=True, of=("self",))[: version.items_per_assignment])
-
-
-def _arrange(items: Sequence[Item], version: TaskVersion, seed: str) -> list[Item]:
-    """The order of presentation: as written, or random over groups and then within them."""
-    items = sorted(items, key=lambda i: (i.group.position, i.group_id, i.position, i.pk))
+def _arrange(items: Sequence[Picked], version: TaskVersion, seed: str) -> list[int]:
+    """Ids in the order of presentation: as written, or random over groups and then within them."""
+    items = sorted(items, key=lambda i: (i.group_position, i.group, i.position, i.pk))
     if version.order == TaskVersion.Order.FIXED:
-        return items
+        return [item.pk for item in items]
     rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
-    groups: dict[int, list[Item]] = {}
+    groups: dict[int, list[int]] = {}
     for item in items:
-        groups.setdefault(item.group_id, []).append(item)
+        groups.setdefault(item.group, []).append(item.pk)
     order = list(groups.values())
     rng.shuffle(order)
     for group in order:
         rng.shuffle(group)
-    return [item for group in order for item in group]
+    return [pk for group in order for pk in group]
 
 
 def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") -> Assignment:
@@ -113,10 +66,8 @@ def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") 
     """
     if worker.user_id != by.pk or worker.project_id != task.project_id:
         raise NotAllowed("Nobody claims for somebody else.")
-    # In a transaction of its own: its locks are gone before the picking begins.
-    release_expired(task=task, limit=50)
     assignment = _claimed(by=by, task=task, worker=worker, source=source)
-    if assignment is None:  # an own lease ran out that was not among those just freed
+    if assignment is None:  # an own lease ran out
         release_expired(worker=worker)
         assignment = _claimed(by=by, task=task, worker=worker, source=source)
     if assignment is None:
@@ -126,34 +77,37 @@ def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") 
 
 def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assignment | None:
     try:
-        return _claim(by=by, task=task, worker=worker, source=source, pick=_pick)
+        return _claim(by=by, task=task, worker=worker, source=source, wait=False)
     except _TooFew:  # the locks that were taken are gone with that transaction
-        return _claim(by=by, task=task, worker=worker, source=source, pick=_wait_for)
+        # In a transaction of its own: its locks are gone before the picking begins.
+        release_expired(task=task, limit=50)
+        return _claim(by=by, task=task, worker=worker, source=source, wait=True)
 
 
 @transaction.atomic
 def _claim(
-    *, by: User, task: Task, worker: Membership, source: str, pick: Pick
+    *, by: User, task: Task, worker: Membership, source: str, wait: bool
 ) -> Assignment | None:
     """A lease; None when the worker still has one whose time is over."""
     # One row a worker: two clicks of one person stand in line, people do not.
     Membership.objects.select_for_update(no_key=True).only("pk").get(pk=worker.pk)
-    held = (
-        task.assignments.filter(worker=worker, state=AssignmentState.LEASED)
-        .select_related("version")
-        .first()
-    )
-    if held:
+    found = slots.reached(task, worker)
+    if found.assignment and found.assignment_state == AssignmentState.LEASED:
+        held = Assignment.objects.select_related("version").get(pk=found.assignment)
         return held if held.expires_at > timezone.now() else None
-    task = Task.objects.select_related("current", "project").get(pk=task.pk)
-    if task.state != TaskState.OPEN or task.current is None:
+    if found.task_state != TaskState.OPEN or found.version is None:
         raise Conflict("This task is not open at the moment.")
     if current_consent(worker) is None:
         raise NotAllowed(
             "Please read and answer the question about recording first.", code="no-consent"
         )
     version = task.current
-    items = pick(task, version, worker)
+    if version is None or version.pk != found.version:  # published meanwhile
+        version = TaskVersion.objects.get(pk=found.version)
+    start = found.position if found.position is not None else _start(task, worker)
+    items = slots.pick(task, version, worker, start, wait=wait)
+    if len(items) < version.items_per_assignment and not wait:
+        raise _TooFew
     if not items:
         raise Conflict("There is nothing left for you in this task.")
     return _lease(task=task, version=version, worker=worker, items=items, by=by, source=source)
@@ -164,7 +118,7 @@ def _lease(
     task: Task,
     version: TaskVersion,
     worker: Membership,
-    items: Sequence[Item],
+    items: Sequence[Picked],
     by: User,
     source: str,
 ) -> Assignment:
@@ -178,14 +132,10 @@ def _lease(
         leased_at=now,
         expires_at=now + dt.timedelta(minutes=version.lease_minutes),
     )
-    arranged = _arrange(items, version, f"{worker.pk}:{assignment.pk}")
-    AssignmentItem.objects.bulk_create(
-        AssignmentItem(assignment=assignment, item=item, position=number)
-        for number, item in enumerate(arranged)
+    slots.take(assignment.pk, _arrange(items, version, f"{worker.pk}:{assignment.pk}"))
+    record(
+        by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
     )
-    # The check constraint refuses a slot over the redundancy even if the locks were wrong.
-    Item.objects.filter(pk__in=[item.pk for item in items]).update(held=F("held") + 1)
-    record(by=by, project=task.project, action="assignment.claim", on=assignment, items=len(items))
     return assignment
 
 
@@ -232,26 +182,33 @@ def release_expired(
     return len(ids)
 
 
+# What an action may have changed since the assignment was fetched.
+CHANGING = (
+    "state", "expires_at", "extensions", "opened_at", "submitted_at", "submit_key", "settled_at",
+)  # fmt: skip
+
+
 def lock_own(assignment: Assignment, by: User) -> Assignment:
-    """The assignment, locked, for its own worker."""
-    locked = (
-        Assignment.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("version", "task__project", "worker")
-        .get(pk=assignment.pk)
-    )
-    if locked.worker.user_id != by.pk:
+    """The assignment itself, locked and as it stands now, for its own worker."""
+    if assignment.worker.user_id != by.pk:
         raise NotAllowed("This is somebody else's assignment.")
-    return locked
+    rows = Assignment.objects.select_for_update(no_key=True)
+    assignment.refresh_from_db(fields=CHANGING, from_queryset=rows)
+    return assignment
 
 
-@transaction.atomic
 def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
     """Note the first opening of the page; the minimum time and the log count from it."""
-    locked = lock_own(assignment, by)
-    if locked.opened_at is None:
-        locked.opened_at = timezone.now()
-        locked.save(update_fields=["opened_at"])
-    return locked
+    if assignment.worker.user_id != by.pk:
+        raise NotAllowed("This is somebody else's assignment.")
+    if assignment.opened_at is None:
+        now = timezone.now()
+        rows = Assignment.objects.filter(pk=assignment.pk)
+        if rows.filter(opened_at__isnull=True).update(opened_at=now):
+            assignment.opened_at = now
+        else:  # another tab was first
+            assignment.opened_at = rows.values_list("opened_at", flat=True).get()
+    return assignment
 
 
 @transaction.atomic
@@ -283,23 +240,14 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
     return locked
 
 
-@transaction.atomic
-def show_item(*, by: User, assignment: Assignment, position: int) -> AssignmentItem:
+def show_item(*, by: User, assignment: Assignment, position: int) -> None:
     """Note that the worker has seen a question; with "no look back" its passage ends here."""
-    entry = (
-        AssignmentItem.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("item__group", "assignment__worker")
-        .filter(assignment=assignment, position=position)
-        .first()
-    )
-    if entry is None:
-        raise Invalid("There is no such question in this assignment.")
-    if entry.assignment.worker.user_id != by.pk:
+    if assignment.worker.user_id != by.pk:
         raise NotAllowed("This is somebody else's assignment.")
-    if entry.shown_at is None:
-        entry.shown_at = timezone.now()
-        entry.save(update_fields=["shown_at"])
-    return entry
+    entry = AssignmentItem.objects.filter(assignment=assignment, position=position)
+    seen = entry.filter(shown_at__isnull=True).update(shown_at=timezone.now())
+    if not seen and not entry.exists():
+        raise Invalid("There is no such question in this assignment.")
 
 
 @transaction.atomic

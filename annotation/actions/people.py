@@ -247,14 +247,22 @@ def current_consent_text(project: Project) -> ConsentText:
     return project.consent_texts.order_by("-number")[:1].get()
 
 
+AGREED = """
+SELECT c.*, t.number
+FROM annotation_consent c JOIN annotation_consenttext t ON t.id = c.text_id
+WHERE c.membership_id = %s AND c.withdrawn_at IS NULL AND t.id = (
+    SELECT x.id FROM annotation_consenttext x
+    WHERE x.project_id = %s ORDER BY x.number DESC LIMIT 1)
+"""
+
+
 def current_consent(member: Membership) -> Consent | None:
-    """The worker's agreement to the version in force, if they gave it and did not take it back."""
-    in_force = ConsentText.objects.filter(project=member.project_id).order_by("-number")
-    return (
-        member.consents.filter(text=in_force.values("pk")[:1], withdrawn_at__isnull=True)
-        .select_related("text")
-        .first()
-    )
+    """The worker's agreement to the version in force, if they gave it and did not take it back.
+
+    ``number`` on it is that version's. Asked at every turn of a worker, hence plain SQL.
+    """
+    rows = Consent.objects.raw(AGREED, [member.pk, member.project_id])
+    return next(iter(rows), None)
 
 
 @transaction.atomic

@@ -42,6 +42,13 @@ CREATE TRIGGER crowdqc_answered_immutable BEFORE UPDATE ON annotation_item
     EXECUTE FUNCTION crowdqc_answered_immutable();
 """
 
+# As the framework's database cache wants it.
+CACHE = """
+CREATE TABLE crowdqc_cache (
+    cache_key varchar(255) PRIMARY KEY, value text NOT NULL, expires timestamptz NOT NULL);
+CREATE INDEX crowdqc_cache_expires ON crowdqc_cache (expires);
+"""
+
 UNDO = """
 DROP TRIGGER crowdqc_published_immutable ON annotation_taskversion;
 DROP TRIGGER crowdqc_answered_immutable ON annotation_item;
@@ -64,5 +71,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(FUNCTIONS, UNDO),
+        migrations.RunSQL(CACHE, "DROP TABLE crowdqc_cache;"),
         *(_append_only(table) for table in APPEND_ONLY),
     ]

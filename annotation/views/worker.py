@@ -188,10 +188,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         if not found.version.instructions.strip():
             return redirect("work_item", assignment_id=found.pk, position=1)
         if found.opened_at is None:
-            found.opened_at = assignments.open_assignment(
-                by=request.user,  # type: ignore[arg-type]
-                assignment=found,
-            ).opened_at
+            assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     context = _frame(found, agreed, steps)
     context |= {
         "problems": [step for step in steps if step.problem],
@@ -222,10 +219,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     if agreed is None:
         return _ask(found)
     if found.opened_at is None:
-        found.opened_at = assignments.open_assignment(
-            by=request.user,  # type: ignore[arg-type]
-            assignment=found,
-        ).opened_at
+        assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     steps = work.steps(found, current=position - 1)
     if not 1 <= position <= len(steps):
         raise Missing("There is no such question in this assignment.")

@@ -226,7 +226,7 @@ class Supervisor:
         }
         web = [
             *(*python, "gunicorn", "crowdqc.wsgi:application", "--bind", f"fd://{server.fileno()}"),
-            *("--worker-class", "gthread", "--workers", "1", "--threads", "8"),
+            *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
             *("--timeout", "60", "--graceful-timeout", "4", "--no-control-socket"),
         ]
         worker = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.db]
 
 @pytest.fixture(autouse=True)
 def _fresh_limits() -> Iterator[None]:
-    cache.clear()
+    caches["shared"].clear()
     yield
-    cache.clear()
+    caches["shared"].clear()
 
 
 def client_of(user: User) -> APIClient:

@@ -87,13 +87,13 @@ def fill(environment: dict[str, str], **sizes: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def served(environment: dict[str, str], app: str, *, workers: int) -> Iterator[int]:
-    """gunicorn with 8 threads a worker serving ``app``; gives its port."""
+    """gunicorn as the stack starts it, serving ``app``; gives its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
         sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--log-level",
-        "error", "--workers", str(workers), "--threads", "8", "--keep-alive", "60",
+        "error", "--workers", str(workers), "--threads", "4", "--keep-alive", "60",
     ]  # fmt: skip
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
     try:
