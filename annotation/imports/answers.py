@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from .base import Checked, Field, Reader, Row, closest, span
+from .base import Checked, Field, Once, Reader, Row, closest, span
 
 MAX_ANSWER = 20_000
 
@@ -63,7 +63,12 @@ class Answers:
         checked = Checked()
         reader = Reader(mapping, checked)
         keys = {key: place for place, key in enumerate(known.keys)}
-        first: dict[tuple[str, str], tuple[int, str]] = {}
+        once = Once(
+            reader, ["worker_id", "item_id"], known.texts,
+            twice="Keep one: a worker answers a question once.",
+            differs="The task has another answer of this worker to this question.",
+            leave="Leave the row out: answers are not overwritten.",
+        )  # fmt: skip
         for row in rows:
             if not known_item(reader, row, keys, known.keys) or not self._worker(
                 reader, row, known
@@ -72,11 +77,12 @@ class Answers:
             if not has_text(reader, row, "worker"):
                 continue
             at = self._time(reader, row)
-            if at is False or not self._new(reader, row, first, known):
+            if at is False:
                 continue
             names = ("item_id", "worker_id", "answer")
             values = {name: reader.value(row, name) for name in names}
-            checked.good.append({**values, "submitted_at": at})
+            if once.takes(row, (values["worker_id"], values["item_id"]), values["answer"]):
+                checked.good.append({**values, "submitted_at": at})
         workers = {values["worker_id"] for values in checked.good}
         questions = {values["item_id"] for values in checked.good}
         if checked.good:
@@ -116,38 +122,4 @@ class Answers:
             row, "submitted_at", "This is not a time.",
             "Write it as 2025-03-31T14:05:00Z, or leave the cell empty.",
         )  # fmt: skip
-        return False
-
-    @staticmethod
-    def _new(
-        reader: Reader,
-        row: Row,
-        first: dict[tuple[str, str], tuple[int, str]],
-        known: KnownAnswers,
-    ) -> bool:
-        key = (reader.value(row, "worker_id"), reader.value(row, "item_id"))
-        text = reader.value(row, "answer")
-        if key in first:
-            line, other = first[key]
-            if other != text:
-                reader.bad(
-                    row, ["worker_id", "item_id"],
-                    f"Given twice, first on line {line:,}, with another text.",
-                    "Keep one: a worker answers a question once.",
-                )  # fmt: skip
-                return False
-            reader.checked.there += 1
-            return False
-        first[key] = (row.line, text)
-        there = known.texts.get(key)
-        if there is None:
-            return True
-        if there.strip() == text:
-            reader.checked.there += 1
-        else:
-            reader.bad(
-                row, ["worker_id", "item_id"],
-                "The task has another answer of this worker to this question.",
-                "Leave the row out: answers are not overwritten.",
-            )  # fmt: skip
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -170,6 +170,35 @@ class Reader:
             )  # fmt: skip
             return False
         return True
+
+
+@dataclass
+class Once:
+    """Lets each key through once: a repeat with the same text is there, with another it is bad."""
+
+    reader: Reader
+    names: Sequence[str]  # the fields that are named where a row is refused
+    there: Mapping[Any, str]  # what the task holds
+    twice: str  # how to mend a key that the file gives two texts
+    differs: str  # what is wrong where the task holds another text,
+    leave: str  # and how to mend that
+    first: dict[Hashable, tuple[int, str]] = field(default_factory=dict)
+
+    def takes(self, row: Row, key: Hashable, text: str) -> bool:
+        """Whether the row is new; else it is counted as there, or noted as bad."""
+        line, given = self.first.setdefault(key, (row.line, text))
+        if line != row.line and given != text:
+            wrong = f"Given twice, first on line {line:,}, with another text."
+            self.reader.bad(row, self.names, wrong, self.twice)
+            return False
+        known = self.there.get(key)
+        if line == row.line and known is None:
+            return True
+        if line == row.line and known is not None and known.strip() != text:
+            self.reader.bad(row, self.names, self.differs, self.leave)
+        else:
+            self.reader.checked.there += 1
+        return False
 
 
 def _storable(value: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .answers import ITEM_ID, has_text, known_item
-from .base import Checked, Field, Reader, Row, same_name
+from .base import Checked, Field, Once, Reader, Row, same_name
 
 Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
 
@@ -43,7 +43,12 @@ class SystemAnswers:
             "system": {same_name(name): name for name in known.names},
             "prompt_strategy": {same_name(name): name for name in known.strategies},
         }
-        first: dict[Key, tuple[int, str]] = {}
+        once = Once(
+            reader, ["system", "item_id"], known.texts,
+            twice="Keep one, or add a replicate column.",
+            differs="The task has another answer of this system to it.",
+            leave="Leave the row out, or give it another replicate.",
+        )  # fmt: skip
         for row in rows:
             if not (
                 known_item(reader, row, keys, known.keys)
@@ -58,7 +63,8 @@ class SystemAnswers:
                 name: reader.value(row, name)
                 for name in ("item_id", "system", "prompt_strategy", "answer")
             }
-            if self._new(reader, row, {**values, "replicate": replicate}, first, known):
+            key = (values["system"], values["prompt_strategy"], values["item_id"], replicate)
+            if once.takes(row, key, values["answer"]):
                 checked.good.append({**values, "replicate": replicate})
         self._facts(checked, mapping)
         return checked
@@ -102,37 +108,3 @@ class SystemAnswers:
             "Number the repeats 0, 1, 2 and so on.",
         )  # fmt: skip
         return None
-
-    @staticmethod
-    def _new(
-        reader: Reader,
-        row: Row,
-        values: Mapping[str, Any],
-        first: dict[Key, tuple[int, str]],
-        known: KnownSystems,
-    ) -> bool:
-        key = (values["system"], values["prompt_strategy"], values["item_id"], values["replicate"])
-        text = values["answer"]
-        if key in first:
-            line, other = first[key]
-            if other != text:
-                reader.bad(
-                    row, ["system", "item_id"],
-                    f"Given twice, first on line {line:,}, with another text.",
-                    "Keep one, or add a replicate column.",
-                )  # fmt: skip
-                return False
-            reader.checked.there += 1
-            return False
-        first[key] = (row.line, text)
-        there = known.texts.get(key)
-        if there is None:
-            return True
-        if there.strip() == text:
-            reader.checked.there += 1
-        else:
-            reader.bad(
-                row, ["system", "item_id"], "The task has another answer of this system to it.",
-                "Leave the row out, or give it another replicate.",
-            )  # fmt: skip
-        return False
