@@ -6,13 +6,20 @@ from typing import Any, cast
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import LoginView, redirect_to_login
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.views import (
+    LoginView,
+    PasswordChangeView,
+    PasswordResetConfirmView,
+    redirect_to_login,
+)
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.actions import accounts, people
+from annotation.actions import accounts, people, tokens
 from annotation.forms import ProjectForm, SignInForm, SignUpForm, add_errors
 from annotation.models import Invitation, Membership, Role, User
 from annotation.selectors.projects import projects_of, roles_anywhere
@@ -40,6 +47,24 @@ class SignIn(LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         hold_back(request, name=request.POST.get("username", ""))
         return super().post(request, *args, **kwargs)
+
+
+class _EndsTokens:
+    """A new password signs the person out of the API too, as it does elsewhere."""
+
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
+        with transaction.atomic():
+            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+            tokens.take_back(by=form.user)
+        return response
+
+
+class PasswordChange(_EndsTokens, PasswordChangeView):
+    """A new password for the one that is known."""
+
+
+class PasswordReset(_EndsTokens, PasswordResetConfirmView):
+    """A new password by a link that was sent."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,13 +10,13 @@ urlpatterns = [
     path("signup/", people.signup, name="signup"),
     path("login/", people.SignIn.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
-    path("password/", auth.PasswordChangeView.as_view(), name="password_change"),
+    path("password/", people.PasswordChange.as_view(), name="password_change"),
     path("password/done/", auth.PasswordChangeDoneView.as_view(), name="password_change_done"),
     path("password/reset/", auth.PasswordResetView.as_view(), name="password_reset"),
     path("password/reset/sent/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"),
     path(
         "password/reset/<uidb64>/<token>/",
-        auth.PasswordResetConfirmView.as_view(),
+        people.PasswordReset.as_view(),
         name="password_reset_confirm",
     ),
     path(

@@ -114,11 +114,14 @@ class Texts:
         question, which only outside answers may have. Raises EmptyData, UnknownIndex, BadShape,
         BadVector, DuplicateAnswer.
         """
-        w, q = _index("worker", worker, len(workers)), _index("question", question, len(questions))
+        w, q = (
+            index_array("worker", worker, len(workers)),
+            index_array("question", question, len(questions)),
+        )
         if vectors.ndim != 2:
             raise BadShape(f"vectors has {vectors.ndim} dimensions; it must be (rows, width)")
         rows = np.arange(len(w)) if vector is None else np.asarray(vector)
-        v = _index("vector", rows, len(vectors))
+        v = index_array("vector", rows, len(vectors))
         if not len(w) == len(q) == len(v):
             raise BadShape(
                 f"worker has {len(w)} entries, question {len(q)}, vector {len(v)}; all must agree"
@@ -158,8 +161,8 @@ class Texts:
         all_workers = sorted(set(worker)) if workers is None else list(workers)
         all_questions = sorted(set(question)) if questions is None else list(questions)
         return cls.build(
-            _lookup("worker", worker, all_workers),
-            _lookup("question", question, all_questions),
+            look_up("worker", worker, all_workers),
+            look_up("question", question, all_questions),
             vectors,
             workers=all_workers,
             questions=all_questions,
@@ -169,7 +172,11 @@ class Texts:
         )
 
 
-def _index(name: str, values: Any, size: int) -> IntArray:
+def index_array(name: str, values: Any, size: int) -> IntArray:
+    """Integers (n,) that point into ``size`` names; ``name`` is what errors call them.
+
+    Raises BadShape, EmptyData, UnknownIndex.
+    """
     array = np.asarray(values)
     if array.ndim != 1:
         raise BadShape(f"{name} has {array.ndim} dimensions; it must have one")
@@ -184,7 +191,8 @@ def _index(name: str, values: Any, size: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def _lookup(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
+def look_up(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
+    """The place of each value among ``names``; raises UnknownIndex, and DataError on a repeat."""
     positions = {value: position for position, value in enumerate(names)}
     if len(positions) != len(names):
         raise DataError(f"a {name} is listed twice among the names")

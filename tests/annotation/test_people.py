@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.actions import accounts, people
+from annotation.actions import accounts, people, tokens
 from annotation.models import AuditEntry, Invitation, Membership, Project, Role, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests import factories
@@ -295,3 +295,15 @@ def test_one_name_is_tried_ten_times_a_minute_over_pages_and_api_together(
     assert client.post(reverse("api_token"), tried, JSON).status_code == 429
     assert client.post(reverse(entry), {**tried, "username": "another"}).status_code != 429
     caches["shared"].clear()
+
+
+def test_a_new_password_ends_the_token_of_the_api_too(client: Client) -> None:
+    user = accounts.sign_up(**SIGN_UP)
+    old = tokens.sign_in(username=SIGN_UP["username"], password=SIGN_UP["password"])
+    client.force_login(user)
+    new = "brass-heron-417"
+    form = {"old_password": SIGN_UP["password"], "new_password1": new, "new_password2": new}
+    assert client.post(reverse("password_change"), form).status_code == 302
+    refused = Client().get(reverse("api_open_tasks"), headers={"Authorization": f"Token {old}"})
+    assert refused.status_code == 401
+    assert tokens.sign_in(username=SIGN_UP["username"], password=new) != old

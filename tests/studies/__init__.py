@@ -1,0 +1,1 @@
+"""Simulation studies that are too long for the test suite; each prints what it found."""
