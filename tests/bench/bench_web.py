@@ -79,8 +79,10 @@ def run() -> list[dict[str, Any]]:
         for name, aim in (("submit", "60 ms"), ("claim", "50 ms"), ("item", "50 ms")):
             peer_p95 = (f"{PEER}, p95 of {PEOPLE} without pause", trivial)
             found.append(figure(f"{name} p95", latency[name], "ms", peer_p95, paced + aim))
-        flat_out = note + "without pause; aim 60/s"
+        flat_out = note + "without pause; aim 60 submits/s"
         found.append(figure("whole turns", turns / took, "1/s", (PEER, rate), flat_out))
+        answers = paths["bundle"] * turns / took
+        found.append(figure("answers taken in", answers, "1/s", (PEER, rate), flat_out))
         submit_p95 = percentile(clients, "submit")
         found.append(
             figure("submit p95 without pause", submit_p95, "ms", (PEER, trivial), flat_out)

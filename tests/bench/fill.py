@@ -77,6 +77,7 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
     return {
         "sessions": [session_of(worker.user) for worker in workers],
         "requester": session_of(task.project.owner),
+        "bundle": BUNDLE,
         "claim": reverse("work_claim", args=[task.pk]),
         "home": reverse("work_home"),
         "lists": {
