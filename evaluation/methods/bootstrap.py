@@ -86,12 +86,17 @@ def _largest(
 ) -> NDArray[np.float32]:
     """Largest standardised deviation of any difference, a resample (b,); reuses one buffer."""
     inverse = np.where(usable, 1.0 / np.where(usable, error, 1.0), 0.0).astype(np.float32)
-    buffer = np.empty_like(inverse)
-    out = np.empty(len(shift), dtype=np.float32)
-    for b, row in enumerate(shift.astype(np.float32)):
-        np.subtract.outer(row, row, out=buffer)
-        buffer *= inverse
-        out[b] = buffer.max()  # antisymmetric, so the largest is the largest absolute
+    rows = shift.astype(np.float32)
+    step = max(1, 65_536 // max(1, inverse.size))  # many resamples at once where boards are small
+    buffer = np.empty((step, *inverse.shape), dtype=np.float32)
+    out = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        differences = buffer[: len(block)]
+        np.subtract(block[:, :, None], block[:, None, :], out=differences)
+        differences *= inverse
+        # Antisymmetric, so the largest is the largest absolute.
+        out[start : start + step] = differences.max(axis=(1, 2))
     return out
 
 

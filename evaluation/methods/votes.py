@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -226,7 +227,7 @@ def _aggregated(
     columns: tuple[IntArray, ...], weight: FloatArray
 ) -> tuple[tuple[IntArray, ...], FloatArray, IntArray]:
     """Rows sorted by the columns, the first column first, equal rows added up."""
-    order = np.lexsort(columns[::-1])
+    order = _order(columns)
     ordered = [column[order] for column in columns]
     new = np.zeros(len(order), dtype=bool)
     new[0] = True
@@ -237,3 +238,16 @@ def _aggregated(
     source[order] = row
     added: FloatArray = np.bincount(row, weights=weight[order]).astype(np.float64)
     return tuple(column[new] for column in ordered), added, source
+
+
+def _order(columns: tuple[IntArray, ...]) -> IntArray:
+    """Positions sorted by the columns; by one packed key where that fits, which is far faster."""
+    lows = [int(column.min()) for column in columns]
+    spans = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
+    if math.prod(spans) >= 2**63:
+        return np.lexsort(columns[::-1])
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, low, span in zip(columns, lows, spans, strict=True):
+        key *= span
+        key += column - low
+    return np.argsort(key, kind="stable")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.methods import votes
 from evaluation.methods.base import BadShape, BadVector, EmptyData, UnknownIndex
 from evaluation.methods.votes import FIRST, SECOND, TIE, Labels, Pairs
 
@@ -60,3 +61,10 @@ def test_bad_comparisons_are_refused_by_name(
     good: dict[str, Any] = {"first": [0], "second": [1], "outcome": [FIRST]}
     with pytest.raises(error, match=said):
         Pairs.build(**{**good, **change}, players="abc")
+
+
+def test_names_too_many_for_one_key_are_put_in_the_same_order() -> None:
+    rng = np.random.default_rng(3)
+    few = tuple(rng.integers(-1, 4, 200) for _ in range(4))
+    wide = tuple(column * 2**40 for column in few)  # the same order, no longer one number
+    assert votes._order(few).tolist() == votes._order(wide).tolist()
