@@ -1,0 +1,140 @@
+"""MACE: who knows and who guesses, and the labels that those who know agree on.
+
+Hovy, Berg-Kirkpatrick, Vaswani and Hovy, "Learning Whom to Trust with MACE" (NAACL 2013). Each
+worker knows the truth with probability competence, else draws a label from a strategy of their
+own. Strategies live in the coordinates shown to the worker (who always clicks left does so however
+the pair was turned), truth in canonical ones. Components of the worker-item graph share no
+parameter: each keeps its own best restart, and nothing compares across them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods import mace_core, mace_data, mace_sampler, mace_tables
+from evaluation.methods.base import (
+    BadParameter,
+    Hooks,
+    Method,
+    Result,
+)
+from evaluation.methods.mace_checks import between, label_parts, one_of, whole_from
+from evaluation.methods.mace_data import Priors
+from evaluation.methods.votes import Labels
+
+NAME, VERSION = "mace", "1.0"
+DEFAULTS: dict[str, Any] = {
+    "algorithm": "vb",
+    "iterations": 100,
+    "restarts": 20,
+    "smoothing": None,
+    "alpha": 0.5,
+    "beta": 0.5,
+    "strategy_prior": 10.0,
+    "noise": 0.5,
+    "objective": "likelihood",
+    "polish": 2000,
+    "tolerance": 1e-5,
+    "threshold": 1.0,
+    "min_posterior": 0.0,
+    "resamples": 1000,
+    "level": 0.95,
+}
+SETTLED = 0.01  # without a tolerance: a round may still move a competence by this much
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = {**DEFAULTS, **params}
+    unknown = sorted(set(settings) - set(DEFAULTS))
+    if unknown:
+        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    one_of(settings, algorithm=("vb", "em"), objective=("likelihood", "bound"))
+    if settings["algorithm"] == "em" and settings["objective"] == "bound":
+        raise BadParameter("objective is 'bound', which em does not have; use 'likelihood'")
+    whole_from(settings, iterations=1, restarts=1, polish=0, resamples=0)
+    between(settings, DEFAULTS, 1e-6, 1e6, "smoothing")
+    between(settings, DEFAULTS, 0.01, 1e6, "alpha", "beta", "strategy_prior")
+    between(settings, DEFAULTS, 0.0, 100.0, "noise")
+    between(settings, DEFAULTS, 0.0, 1.0, "tolerance", "threshold", "min_posterior")
+    between(settings, DEFAULTS, 0.5, 0.9999, "level")
+    if settings["threshold"] == 0:
+        raise BadParameter("threshold is 0, so no item would be kept; it must be above 0")
+
+
+def fit(
+    data: Labels, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Score workers and find the labels of items.
+
+    Parameters (defaults in DEFAULTS): ``algorithm`` 'vb' (section 3.1: Beta(``alpha``, ``beta``)
+    prior of spamming, Dirichlet ``strategy_prior`` a label) or 'em' (``smoothing`` on every count,
+    None for 0.1 / number of labels); ``iterations`` x ``restarts`` from 1 + ``noise`` * uniform;
+    ``objective`` that picks the restart, 'likelihood' as published or the variational 'bound';
+    ``polish`` further rounds for the kept restart until no competence moves by ``tolerance``;
+    ``threshold`` share of items kept, least entropy first, and ``min_posterior`` of a kept label;
+    ``resamples`` draws and ``level`` of the intervals. As published: polish=0, tolerance=0.
+
+    Estimates: ``worker`` (competence with low and high; ``spam``, the published number, which in
+    'vb' is exp-digamma and not normalised; ``n`` votes), ``strategy`` (worker, shown label,
+    probability), ``item`` (label -1 where not scored, its posterior, entropy in nats, ``kept``),
+    ``posterior`` (item, label, probability). ``component`` 0 means not scored, with NaN.
+    Intervals are quantiles of the exact posterior, sampled (mace_sampler); without draws NaN.
+
+    Raises TooFewWorkers, TooFewLabels, BadParameter, Cancelled.
+    """
+    check(**params)
+    settings = {**DEFAULTS, **params}
+    hooks = hooks or Hooks()
+    worker_part, item_part = label_parts(data)
+    votes = mace_data.prepare(data, worker_part, item_part)
+    priors = _priors(settings, votes.labels)
+    by_bound = settings["objective"] == "bound"
+    fitted = mace_core.vb(
+        votes, priors, restarts=settings["restarts"], iterations=settings["iterations"],
+        tolerance=settings["tolerance"], noise=settings["noise"], by_bound=by_bound, rng=rng,
+        hooks=hooks,
+    )  # fmt: skip
+    kept = mace_core.polish(
+        votes, priors, fitted, rounds=settings["polish"], tolerance=settings["tolerance"],
+        hooks=hooks,
+    )  # fmt: skip
+    draws = None
+    if settings["resamples"]:
+        draws = mace_sampler.draw(
+            votes, priors, kept.state, draws=settings["resamples"], rng=rng, hooks=hooks
+        )
+    settled = bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED))
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates=mace_tables.tables(data, votes, priors, kept, draws, settings=settings),
+        intervals={},
+        diagnostics=mace_tables.diagnostics(data, votes, kept, draws, by_bound=by_bound),
+        converged=settled,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
+
+
+def _priors(settings: dict[str, Any], labels: int) -> Priors:
+    smoothing = settings["smoothing"]
+    return Priors(
+        variational=settings["algorithm"] == "vb",
+        alpha=float(settings["alpha"]),
+        beta=float(settings["beta"]),
+        strategy=float(settings["strategy_prior"]),
+        smoothing=0.1 / labels if smoothing is None else float(smoothing),
+    )
+
+
+METHOD = Method(
+    slug=NAME,
+    version=VERSION,
+    title="MACE",
+    data=Labels,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

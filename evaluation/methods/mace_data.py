@@ -1,0 +1,116 @@
+"""Votes laid out for MACE and Dawid-Skene as sparse matrices, and MACE's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from evaluation.methods.base import FloatArray, IntArray
+from evaluation.methods.votes import Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Labels (n,) laid out for MACE.
+
+    A cell is an (item, label) that has votes, a strategy a (worker, shown label) that has votes.
+    ``matrix`` (cells, strategies) holds the number of votes, ``transposed`` the same turned;
+    ``per_item`` (items, cells) and ``per_worker`` (workers, strategies) add up. ``count`` (u,)
+    and ``total`` (j,) are votes of a strategy and of a worker; ``absent`` (i,) the number of
+    labels that an item did not get. ``worker_part`` and ``item_part`` number components from 1
+    (0: no votes), ``parts`` is how many there are.
+    """
+
+    cell_item: IntArray
+    cell_label: IntArray
+    worker: IntArray
+    shown: IntArray
+    count: FloatArray
+    total: FloatArray
+    absent: FloatArray
+    matrix: csr_array
+    transposed: csr_array
+    per_item: csr_array
+    per_worker: csr_array
+    worker_part: IntArray
+    item_part: IntArray
+    parts: int
+    labels: int
+
+
+@dataclass(frozen=True)
+class Priors:
+    """How the M-step turns expected counts into parameters; ``variational`` or smoothed EM.
+
+    ``alpha`` and ``beta`` are the Beta prior of spamming and of knowing, ``strategy`` the
+    Dirichlet prior of each label of a strategy; ``smoothing`` is added to every count in EM.
+    """
+
+    variational: bool = True
+    alpha: float = 0.5
+    beta: float = 0.5
+    strategy: float = 10.0
+    smoothing: float = 0.1 / 3
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Parameters of R restarts: ``spam`` and ``know`` (j, R), ``strategy`` (u, R).
+
+    ``knowing`` (j, R) and ``cells`` (u, R) are the expected counts of knowing votes that they came
+    from (infinite at the start). In the variational M-step they do not add up to 1.
+    """
+
+    spam: FloatArray
+    know: FloatArray
+    strategy: FloatArray
+    knowing: FloatArray
+    cells: FloatArray
+
+
+def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:
+    """Lay votes out; parts are the components of workers (j,) and items (i,)."""
+    k = len(data.labels)
+    cells, cell = np.unique(data.item * k + data.label, return_inverse=True)
+    strategies, strategy = np.unique(data.worker * k + data.shown, return_inverse=True)
+    shape = (len(cells), len(strategies))
+    matrix = vote_matrix(cell, strategy, data.weight, shape)
+    worker, cell_item = strategies // k, cells // k
+    return Votes(
+        cell_item=cell_item,
+        cell_label=cells % k,
+        worker=worker,
+        shown=strategies % k,
+        count=summed(strategy, data.weight, len(strategies)),
+        total=summed(data.worker, data.weight, len(data.workers)),
+        absent=k - np.bincount(cell_item, minlength=len(data.items)).astype(np.float64),
+        matrix=matrix,
+        transposed=csr_array(matrix.T.tocsr()),
+        per_item=adding(cell_item, len(data.items)),
+        per_worker=adding(worker, len(data.workers)),
+        worker_part=worker_part,
+        item_part=item_part,
+        parts=int(worker_part.max(initial=0)),
+        labels=k,
+    )
+
+
+def vote_matrix(
+    row: IntArray, column: IntArray, n: FloatArray, shape: tuple[int, int]
+) -> csr_array:
+    """Votes (rows, columns), equal places added up; indices of 32 bits make products faster."""
+    matrix = csr_array((n, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def summed(group: IntArray, weight: FloatArray, size: int) -> FloatArray:
+    """Sum of the weights of each group (size,)."""
+    return np.bincount(group, weights=weight, minlength=size).astype(np.float64)
+
+
+def adding(group: IntArray, size: int) -> csr_array:
+    """The sparse matrix (size, n) that adds up rows of one group."""
+    return vote_matrix(group, np.arange(len(group)), np.ones(len(group)), (size, len(group)))
