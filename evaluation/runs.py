@@ -30,7 +30,7 @@ from evaluation.methods.base import (
     Result,
     Texts,
 )
-from evaluation.methods.registry import METHODS, get_method
+from evaluation.methods.registry import METHODS, ON_TASKS, get_method
 from evaluation.models import Run, RunState
 from evaluation.progress import (
     BOOTSTRAP,
@@ -112,8 +112,10 @@ def start(
     Raises Invalid (a field of ``params``, the seed, the task's type) and Conflict where a run of
     this method is queued or in work already.
     """
-    if method not in METHODS:
-        raise Invalid(f"There is no method {method!r}.", fields={"method": "Choose one."})
+    if method not in ON_TASKS:
+        known = "cannot score a task yet" if method in METHODS else "is not a method"
+        can = ", ".join(sorted(ON_TASKS))
+        raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
     chosen = get_method(method)
     if get_type(task.type).shape != "texts" or chosen.data is not Texts:
         raise Invalid(f"{chosen.title} scores free text, and this task asks for something else.")

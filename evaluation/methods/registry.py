@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from evaluation.methods import aqer
+from evaluation.methods import (
+    aqer,
+    baselines,
+    bradley_terry,
+    checklist,
+    dawid_skene,
+    mace,
+    rasa,
+    rescaling,
+    roy,
+)
 from evaluation.methods.base import BadParameter, Method
 
 METHODS: dict[str, Method] = {
     method.slug: method
     for method in (
         aqer.METHOD,
+        bradley_terry.METHOD,
+        checklist.METHOD,
+        dawid_skene.METHOD,
+        mace.METHOD,
+        rasa.METHOD,
+        rescaling.METHOD,
+        roy.METHOD,
+        *baselines.METHODS,
     )
 }  # fmt: skip
+
+# Those a run can score a task by so far; commands and other methods call the rest.
+ON_TASKS = frozenset({"aqer"})
 
 
 def get_method(slug: str) -> Method:

@@ -91,3 +91,12 @@ def test_scores_are_for_the_people_who_run_the_project() -> None:
         assert client.post(paths[1], {}, format="json").status_code == status
         assert client.post(f"{paths[0]}cancel/").status_code == status
     assert Run.objects.get().state == "queued" and not WorkerScore.objects.exists()
+
+
+@pytest.mark.parametrize("method", ["rasa", "mace", "magic"])
+def test_a_method_that_cannot_score_a_task_is_refused_by_name(method: str) -> None:
+    task = corpus.make_answered()
+    client = client_of(task.project.owner)
+    refused = client.post(f"/api/tasks/{task.pk}/runs/", {"method": method}, format="json")
+    assert refused.status_code == 422, refused.content
+    assert "aqer" in refused.json()["fields"]["method"] and not Run.objects.exists()
