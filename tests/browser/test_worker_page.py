@@ -118,6 +118,7 @@ def test_a_whole_assignment_by_keyboard_alone(
     page.keyboard.press("Enter")
     question = page.locator("h1.question")
     expect(question).to_have_text("What is question 1 about?")
+    expect(page.locator("#answer")).to_be_focused()  # by the page, once its script has come
     page.keyboard.type("Nests on chimneys.")
     page.keyboard.press("Control+Enter")
     expect(question).to_have_text("What is question 2 about?")
