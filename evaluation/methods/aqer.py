@@ -10,6 +10,8 @@ nothing and are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from evaluation.methods.aqer_resample import Plan
 from evaluation.methods.aqer_rounds import Options
 from evaluation.methods.base import (
     BadParameter,
+    BadShape,
+    FloatArray,
     Hooks,
     IntArray,
     Method,
@@ -35,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "leave_one_out": False,
     "similarity": "cosine",
     "start": "equal",
+    "vote": "weighted_mean",
     "max_rounds": 100,
     "tolerance": 1e-6,
     "resamples": 2000,
@@ -46,32 +51,50 @@ DEFAULTS: dict[str, Any] = {
 
 
 def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _plan({**DEFAULTS, **params})
+    """Raise BadParameter, naming it, on a parameter that fit would not take by itself."""
+    plan = _plan({**DEFAULTS, **params})
+    if plan.options.start == "entailment":
+        raise BadParameter("start 'entailment' needs start_votes, which a form cannot give")
 
 
 def fit(
-    data: Texts, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+    data: Texts,
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks | None = None,
+    start_votes: FloatArray | None = None,
+    **params: Any,
 ) -> Result:
     """Score workers, their answers, systems and questions.
 
     Parameters (defaults in DEFAULTS): ``leave_one_out`` compares an answer with the others' vote;
-    ``similarity`` 'cosine' or 'neg_euclidean'; ``start`` 'equal' or 'noisy'; ``max_rounds``,
-    ``tolerance`` (RMSE of the weights); ``resamples`` of the questions, ``level``, and
-    ``min_answers`` for intervals; ``near_identical`` (cosine) and ``cluster_share`` for clusters.
+    ``similarity`` 'cosine' or 'neg_euclidean'; ``vote`` 'weighted_mean', or 'mean' for the equal
+    vote that never iterates; ``start`` 'equal', 'noisy' or 'entailment', which needs
+    ``start_votes`` (n,), a vote for each answer in the order of ``data`` (App. B1;
+    ``aqer_entailment.start_votes`` makes them); ``max_rounds``, ``tolerance`` (RMSE of the
+    weights); ``resamples`` of the questions, ``level``, and ``min_answers`` for intervals;
+    ``near_identical`` (cosine) and ``cluster_share`` for clusters. Resamples start from equal
+    votes, whatever ``start`` is.
 
     Estimates: tables ``worker`` (a row a name of ``data.workers``), ``answer`` (a row an answer,
     in the order of ``data``; column ``source`` leads back to the input), ``question``, and with
     outside answers ``system`` (a row a system and component) and ``system_answer``. Intervals:
     ``worker`` and ``system``, aligned with these tables. ``component`` 0 means not scored;
-    nothing is comparable across components. ``converged`` is False if any component ran out of
-    rounds. The same data, parameters and generator state give the same result.
+    nothing is comparable across components. Among workers of equal quality ``separable`` errs more
+    often than ``level`` says unless ``leave_one_out``: chance gives one the largest weight, and
+    their own answers then pull the exemplary ones (tests/studies). ``converged`` is False if any
+    component ran out of rounds. The same data, parameters and generator state give the same result.
 
-    Raises TooFewWorkers, BadShape, BadParameter, Cancelled.
+    Raises TooFewWorkers, BadShape, BadVector, BadParameter, Cancelled.
     """
     settings = {**DEFAULTS, **params}
-    plan, hooks = _plan(settings), hooks or Hooks()
-    worker_part, question_part = _parts(data)
+    plan, hooks = replace(_plan(settings), start_votes=start_votes), hooks or Hooks()
+    if start_votes is not None and np.shape(start_votes) != (len(data),):
+        raise BadShape(
+            f"start_votes has shape {np.shape(start_votes)}; it needs one for each of "
+            f"{len(data)} answers"
+        )
+    worker_part, question_part = parts(data.worker, data.question, data.workers, data.questions)
     fitted: list[Component] = []
     for number in range(1, int(worker_part.max()) + 1):
         select = np.flatnonzero(question_part[data.question] == number)
@@ -108,6 +131,7 @@ def _plan(settings: dict[str, Any]) -> Plan:
         leave_one_out=bool(settings["leave_one_out"]),
         similarity=settings["similarity"],
         start=settings["start"],
+        vote=settings["vote"],
         max_rounds=settings["max_rounds"],
         tolerance=settings["tolerance"],
     )
@@ -119,25 +143,19 @@ def _plan(settings: dict[str, Any]) -> Plan:
     )
 
 
-def _parts(data: Texts) -> tuple[IntArray, IntArray]:
-    """Component numbers of workers and questions; questions with one answer are in none."""
-    shared = np.bincount(data.question, minlength=len(data.questions))[data.question] >= 2
+def parts(
+    worker: IntArray, question: IntArray, workers: Sequence[str], questions: Sequence[str]
+) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers (m,) and questions (q,) from answers (n,).
+
+    Questions with one answer are in no component (0). Raises TooFewWorkers where none has two.
+    """
+    shared = np.bincount(question, minlength=len(questions))[question] >= 2
     if not shared.any():
-        if len(np.unique(data.worker)) < 2:
+        if len(np.unique(worker)) < 2:
             raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
         raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
-    return components(
-        data.worker[shared], data.question[shared], len(data.workers), len(data.questions)
-    )
-
-
-def _scatter(size: int, fill: float, parts: list[tuple[IntArray, Any]]) -> Any:
-    """An array of ``size`` with each part's values at its indices."""
-    dtype = np.asarray(parts[0][1]).dtype if parts else np.float64
-    out = np.full(size, fill, dtype=dtype)
-    for where, values in parts:
-        out[where] = values
-    return out
+    return components(worker[shared], question[shared], len(workers), len(questions))
 
 
 METHOD = Method(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods import aqer_diagnostics
+from evaluation.methods import aqer_camps, aqer_diagnostics
 from evaluation.methods.adjusted import Design, two_way
 from evaluation.methods.aqer_resample import (
     Case,
@@ -42,7 +42,7 @@ def fit_component(
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
     systems = systems_of(texts, questions)
-    fit = iterate(rows, plan.options, rng, hooks)
+    fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
         texts=texts,
         select=select,
@@ -126,4 +126,5 @@ def _diagnostics(case: Case, fit: Iterated, scores: Scores, drawn: Resampled) ->
         "swaps": aqer_diagnostics.swaps(scores.ranked_uniterated, scores.ranked, names),
         "bounds": aqer_diagnostics.bounds(fit.last.scores, case.rows),
         "clusters": aqer_diagnostics.clusters(case, fit, names),
+        "camps": aqer_camps.camps(case, fit, names),
     }

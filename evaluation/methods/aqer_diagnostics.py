@@ -65,8 +65,11 @@ def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
 
     The cluster of a question is the answer with the most others at cosine >= near_identical,
     together with these; it is told where it has at least 3 answers and cluster_share of all. It
-    may as well be the right answer: the share of the weight and the mean scores tell which, and
-    ``without`` how the ranking by raw score would move without the question.
+    may as well be the right answer: the share of the weight and the mean scores tell which
+    (``low_weighted``: it holds less than half of its share of the weight and scores below the
+    others, as "I don't know" does), and ``without`` how the ranking by raw score would move
+    without the question. A cluster that the rounds come to follow has most of the weight; what
+    tells that case is ``camps``.
     """
     sizes = np.diff(case.rows.starts).astype(np.float64)
     if case.grams is None and float((sizes**2).sum()) > GRAM_LIMIT:
@@ -98,13 +101,16 @@ def _cluster(case: Case, fit: Iterated, j: int) -> dict[str, Any] | None:
     votes = fit.voted[rows.worker[start:stop]]
     scores = fit.last.scores[start:stop]
     others = np.delete(scores, members)
+    weight = float(votes[members].sum() / votes.sum()) if votes.sum() > 0 else 0.0
+    low = 2 * weight < len(members) / (stop - start)
     return {
         "question": j,
         "source": int(case.texts.source[case.select[start + centre]]),
         "size": len(members),
         "of": stop - start,
         "share_of_answers": len(members) / (stop - start),
-        "share_of_weight": float(votes[members].sum() / votes.sum()) if votes.sum() > 0 else 0.0,
+        "share_of_weight": weight,
+        "low_weighted": bool(low and others.size and scores[members].mean() < others.mean()),
         "mean_score": float(scores[members].mean()),
         "mean_score_of_others": float(others.mean()) if others.size else None,
     }
@@ -136,7 +142,8 @@ def _refit(case: Case, question: int) -> FloatArray:
     kept = case.rows.question != question
     smaller, _, _ = prepare(case.texts, case.select[kept])
     rng = np.random.default_rng(0)  # only a noisy start would draw from it
-    ended = iterate(smaller, case.plan.options, rng, case.hooks)
+    votes = case.plan.votes_of(case.select[kept])
+    ended = iterate(smaller, case.plan.options, rng, case.hooks, votes)
     return grade(ended.last.scores, case.rows.worker[kept], case.rows.n_workers)
 
 

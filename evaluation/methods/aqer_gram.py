@@ -130,7 +130,9 @@ def _chunk(
         scores[active] = scored
         with np.errstate(invalid="ignore"):
             grades[active] = total / counted[active]
-        following = to_weights(normalise(grades[active]))
+        following = votes[active]
+        if options.vote == "weighted_mean":
+            following = to_weights(normalise(grades[active]))
         moved = np.sqrt(np.mean((following - votes[active]) ** 2, axis=1))
         votes[active] = following
         changes.append(np.full(batch, np.nan))

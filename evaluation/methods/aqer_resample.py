@@ -31,12 +31,20 @@ ROUNDS_GUESS = 12  # rounds a refit takes, for that estimate
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked of a fit: the rounds' options, the boards' rules, when a cluster is told."""
+    """What is asked of a fit: the rounds' options, the boards' rules, when a cluster is told.
+
+    ``start_votes`` (n,) are all answers' votes in the first round, where these are given.
+    """
 
     options: Options
     rules: Rules
     near_identical: float
     cluster_share: float
+    start_votes: FloatArray | None = None
+
+    def votes_of(self, select: IntArray) -> FloatArray | None:
+        """The first votes of these answers."""
+        return None if self.start_votes is None else self.start_votes[select]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ the inverse lengths ride on the weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from evaluation.methods.base import (
     SMALL,
     BadParameter,
     BadShape,
+    BadVector,
     FloatArray,
     Hooks,
     IntArray,
@@ -31,21 +32,34 @@ FLAT = 1e-12  # a range of grades below this says nothing: equal weights
 
 @dataclass(frozen=True)
 class Options:
-    """AQER's parameters (section 4.3 and App. B2 of the paper); start and similarity by name."""
+    """AQER's parameters (section 4.3, App. B and C of the paper), by name.
+
+    ``vote`` 'weighted_mean' iterates; 'mean' stops at the equal vote ("no iteration"). ``start``
+    'entailment' needs a vote for each answer (App. B1) beside these options.
+    """
 
     leave_one_out: bool = False
     similarity: str = "cosine"
     start: str = "equal"
     max_rounds: int = 100
     tolerance: float = 1e-6
+    vote: str = "weighted_mean"
 
     def __post_init__(self) -> None:
+        if self.vote not in ("weighted_mean", "mean"):
+            raise BadParameter(f"vote is {self.vote!r}; it must be 'weighted_mean' or 'mean'")
+        if self.vote == "mean" and self.start != "equal":
+            raise BadParameter(
+                f"vote 'mean' is the equal vote; start {self.start!r} contradicts it"
+            )
         if self.similarity not in ("cosine", "neg_euclidean"):
             raise BadParameter(
                 f"similarity is {self.similarity!r}; it must be 'cosine' or 'neg_euclidean'"
             )
-        if self.start not in ("equal", "noisy"):
-            raise BadParameter(f"start is {self.start!r}; it must be 'equal' or 'noisy'")
+        if self.start not in ("equal", "noisy", "entailment"):
+            raise BadParameter(
+                f"start is {self.start!r}; it must be 'equal', 'noisy' or 'entailment'"
+            )
         if self.max_rounds < 1:
             raise BadParameter(f"max_rounds is {self.max_rounds}; it must be 1 or more")
         if not self.tolerance > 0:
@@ -95,8 +109,18 @@ class Round:
     scores: FloatArray
 
 
+class Scored(Protocol):
+    """A round of any kind of vote: it has a score for each answer (n,)."""
+
+    @property
+    def scores(self) -> FloatArray: ...
+
+
+Vote = TypeVar("Vote", bound=Scored)
+
+
 @dataclass(frozen=True, eq=False)
-class Iterated:
+class Iterated(Generic[Vote]):
     """The end of the rounds.
 
     ``grades`` (m,) are raw means of ``last.scores``, ``normalised`` their min-max, ``weights``
@@ -109,8 +133,8 @@ class Iterated:
     weights: FloatArray
     voted: FloatArray
     uniterated: FloatArray
-    first: Round
-    last: Round
+    first: Vote
+    last: Vote
     rounds: int
     converged: bool
     trace: tuple[float, ...]
@@ -157,13 +181,17 @@ def compare(
 
 
 def cast(rows: Rows, weights: FloatArray, options: Options) -> Round:
-    """One round: every question's SEA under these weights (m,), and every answer's score.
+    """One round: every question's SEA under these weights (m,), and every answer's score."""
+    return cast_answers(rows, weights[rows.worker], options)
 
-    Where the weights of all who answered a question are 0, their votes are equal (the limit of
-    shrinking equal weights). With leave-one-out an answer is compared with the others' vote; an
-    answer without others scores NaN.
+
+def cast_answers(rows: Rows, own: FloatArray, options: Options) -> Round:
+    """One round with a vote for each answer: ``own`` (n,), not negative.
+
+    Where the votes of all who answered a question are 0, they are equal (the limit of shrinking
+    equal weights). With leave-one-out an answer is compared with the others' vote; an answer
+    without others scores NaN.
     """
-    own = weights[rows.worker]
     total = np.add.reduceat(own, rows.starts[:-1])
     if np.any(total <= 0):
         own = np.where(total[rows.question] <= 0, 1.0, own)
@@ -238,49 +266,94 @@ def to_weights(normalised: FloatArray) -> FloatArray:
     return filled / filled.sum(axis=-1, keepdims=True)
 
 
-def start_weights(rows: Rows, options: Options, rng: np.random.Generator) -> FloatArray:
-    """Equal votes, or equal votes perturbed by up to 10 % each (App. B2 b)."""
-    weights = np.ones(rows.n_workers)
-    if options.start == "noisy":
-        weights = weights + rng.uniform(-0.1, 0.1, rows.n_workers)
+def noisy_weights(n_workers: int, rng: np.random.Generator) -> FloatArray:
+    """Equal votes perturbed by up to 10 % each (App. B2 b)."""
+    weights = 1.0 + rng.uniform(-0.1, 0.1, n_workers)
     return weights / weights.sum()
 
 
 def iterate(
-    rows: Rows, options: Options, rng: np.random.Generator, hooks: Hooks | None = None
-) -> Iterated:
-    """Vote, score and re-weight until RMSE(w, w_prev) < tolerance or max_rounds (section 4.3.4)."""
-    hooks = hooks or Hooks()
+    rows: Rows,
+    options: Options,
+    rng: np.random.Generator,
+    hooks: Hooks | None = None,
+    start_votes: FloatArray | None = None,
+) -> Iterated[Round]:
+    """Vote, score and re-weight until RMSE(w, w_prev) < tolerance or max_rounds (section 4.3.4).
+
+    ``start_votes`` (n,) are the answers' votes in the first round of start 'entailment'. Raises
+    BadParameter where these are missing or not asked for, BadVector where one is no vote.
+    """
     equal = np.full(rows.n_workers, 1.0 / rows.n_workers)
-    first = last = cast(rows, equal, options)
-    uniterated = grade(first.scores, rows.worker, rows.n_workers)
-    voted = start_weights(rows, options, rng)
-    if options.start != "equal":
-        last = cast(rows, voted, options)
+    first = cast(rows, equal, options)
+    begun: tuple[FloatArray, Round] = (equal, first)
+    if (start_votes is not None) != (options.start == "entailment"):
+        raise BadParameter("start 'entailment' and start_votes need each other")
+    if start_votes is not None:
+        votes = _checked_votes(start_votes, len(rows.worker))
+        shares = np.bincount(rows.worker, weights=votes, minlength=rows.n_workers)
+        begun = (to_weights(shares.astype(np.float64)), cast_answers(rows, votes, options))
+    elif options.start == "noisy":
+        noisy = noisy_weights(rows.n_workers, rng)
+        begun = (noisy, cast(rows, noisy, options))
+    return settle(
+        lambda weights: cast(rows, weights, options),
+        rows.worker, rows.n_workers, options, first=first, begun=begun, hooks=hooks,
+    )  # fmt: skip
+
+
+def settle(
+    vote: Callable[[FloatArray], Vote],
+    worker: IntArray,
+    n_workers: int,
+    options: Options,
+    *,
+    first: Vote,
+    begun: tuple[FloatArray, Vote],
+    hooks: Hooks | None = None,
+) -> Iterated[Vote]:
+    """The iterative part (section 4.2) over any kind of vote.
+
+    ``vote`` turns weights (m,) into a round; ``worker`` (n,) says whose the answers are. ``first``
+    is the round of equal votes, ``begun`` the weights and the round to start from.
+    """
+    hooks = hooks or Hooks()
+    voted, last = begun
     trace: list[float] = []
     while True:
-        grades = grade(last.scores, rows.worker, rows.n_workers)
+        grades = grade(last.scores, worker, n_workers)
         normalised = normalise(grades)
-        weights = to_weights(normalised)
+        weights = to_weights(normalised) if options.vote == "weighted_mean" else voted
         trace.append(float(np.sqrt(np.mean((weights - voted) ** 2))))
         if hooks.change is not None:
             hooks.change(trace[-1])
         hooks.step("rounds", len(trace), options.max_rounds)
         if trace[-1] < options.tolerance or len(trace) >= options.max_rounds:
             break
-        voted, last = weights, cast(rows, weights, options)
+        voted, last = weights, vote(weights)
     return Iterated(
         grades=grades,
         normalised=normalised,
         weights=weights,
         voted=voted,
-        uniterated=uniterated,
+        uniterated=grade(first.scores, worker, n_workers),
         first=first,
         last=last,
         rounds=len(trace),
         converged=trace[-1] < options.tolerance,
         trace=tuple(trace),
     )
+
+
+def _checked_votes(votes: FloatArray, n: int) -> FloatArray:
+    found = np.asarray(votes, dtype=np.float64)
+    if found.shape != (n,):
+        raise BadShape(f"start_votes has shape {found.shape}; it needs one for each of {n} answers")
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if wrong.size:
+        at = int(wrong[0])
+        raise BadVector(f"start_votes[{at}] is {found[at]}; a vote is a number from 0")
+    return found if found.sum() > 0 else np.ones(n)
 
 
 def score_outside(

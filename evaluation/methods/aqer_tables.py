@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from evaluation.methods.boards import Board, place
 from evaluation.methods.bootstrap import ranks
 
 BEST_BONUS = 0.1  # of the normalised worker score, added when choosing the best answer
+Part = TypeVar("Part")
 SCORES = ("n", "score", "uniterated", "adjusted", "uniterated_adjusted")
 
 
@@ -59,11 +60,11 @@ def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> 
     }
 
 
-def _gather(
+def gather(
     size: int,
-    fitted: list[Component],
-    where: Callable[[Component], IntArray],
-    columns: dict[str, Callable[[Component], Any]],
+    fitted: Sequence[Part],
+    where: Callable[[Part], IntArray],
+    columns: dict[str, Callable[[Part], Any]],
 ) -> dict[str, NDArray[Any]]:
     """Columns of ``size`` rows: each component's values at its rows; NaN, or 0 for counts."""
     out: dict[str, NDArray[Any]] = {"component": np.zeros(size, dtype=np.int64)}
@@ -79,10 +80,10 @@ def _gather(
     return out
 
 
-def _board_columns(
-    board: Callable[[Component], Board],
-) -> dict[str, Callable[[Component], Any]]:
-    def score(name: str) -> Callable[[Component], Any]:
+def board_columns(board: Callable[[Part], Board]) -> dict[str, Callable[[Part], Any]]:
+    """What a table says of the rows of a board."""
+
+    def score(name: str) -> Callable[[Part], Any]:
         return lambda part: getattr(board(part).scores, name)
 
     columns = {name: score(name) for name in SCORES}
@@ -93,24 +94,24 @@ def _board_columns(
 
 def _workers(data: Texts, fitted: list[Component]) -> Table:
     size = len(data.workers)
-    columns = _board_columns(lambda part: part.workers)
+    columns: dict[str, Callable[[Component], Any]] = board_columns(lambda part: part.workers)
     columns["normalised"] = lambda part: part.fit.normalised
     columns["weight"] = lambda part: part.fit.weights
-    rows = _gather(size, fitted, lambda part: part.case.workers, columns)
+    rows = gather(size, fitted, lambda part: part.case.workers, columns)
     return Table({"worker": np.arange(size), **rows})
 
 
 def _systems(fitted: list[Component]) -> Table:
     ends = np.cumsum([0] + [len(part.case.systems.names) for part in fitted])
     spans = {id(part): np.arange(ends[k], ends[k + 1]) for k, part in enumerate(fitted)}
-    columns = _board_columns(lambda part: part.systems)
+    columns: dict[str, Callable[[Component], Any]] = board_columns(lambda part: part.systems)
     columns["system"] = lambda part: part.case.systems.names
-    return Table(_gather(int(ends[-1]), fitted, lambda part: spans[id(part)], columns))
+    return Table(gather(int(ends[-1]), fitted, lambda part: spans[id(part)], columns))
 
 
 def _answers(data: Texts, fitted: list[Component]) -> Table:
     size = len(data)
-    found = _gather(
+    found = gather(
         size,
         fitted,
         lambda part: part.case.select,
@@ -159,7 +160,7 @@ def _questions(data: Texts, fitted: list[Component]) -> Table:
         "agreement": lambda part: np.sqrt(part.fit.last.squared) / part.fit.last.total,
         "effect": lambda part: part.effects,
     }
-    found = _gather(size, fitted, lambda part: part.case.questions, columns)
+    found = gather(size, fitted, lambda part: part.case.questions, columns)
     count = np.bincount(data.question, minlength=size)
     return Table({"question": np.arange(size), "n": count, **found})
 
@@ -169,7 +170,7 @@ def _system_answers(outside: Texts, fitted: list[Component]) -> Table:
         "score": lambda part: part.outside,
         "uniterated": lambda part: part.outside_first,
     }
-    found = _gather(len(outside), fitted, lambda part: part.case.systems.select, columns)
+    found = gather(len(outside), fitted, lambda part: part.case.systems.select, columns)
     return Table(
         {
             "source": outside.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaluation.methods import (
     aqer,
+    bag_of_words,
     baselines,
     bradley_terry,
     checklist,
@@ -19,6 +20,7 @@ METHODS: dict[str, Method] = {
     method.slug: method
     for method in (
         aqer.METHOD,
+        bag_of_words.METHOD,
         bradley_terry.METHOD,
         checklist.METHOD,
         dawid_skene.METHOD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluation.reproduce import aqer_cs, crowdrag, rescaling, summeval
+from evaluation.reproduce import aqer_cs, aqer_simulations, crowdrag, rescaling, summeval
 from evaluation.reproduce.rows import Row
 
 
@@ -20,6 +20,9 @@ class Reproduction:
 
 REPRODUCTIONS = {
     "aqer-cs": Reproduction(aqer_cs.TITLE, aqer_cs.reproduce, aqer_cs.LEFT_OUT),
+    "aqer-simulations": Reproduction(
+        aqer_simulations.TITLE, aqer_simulations.reproduce, aqer_simulations.LEFT_OUT
+    ),
     "crowdrag": Reproduction(crowdrag.TITLE, crowdrag.reproduce, crowdrag.LEFT_OUT),
     "rescaling": Reproduction(rescaling.TITLE, rescaling.reproduce, rescaling.LEFT_OUT),
     "summeval": Reproduction(summeval.TITLE, summeval.reproduce, summeval.LEFT_OUT),

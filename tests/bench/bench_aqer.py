@@ -33,12 +33,12 @@ def crowd(workers: int, questions: int, density: float) -> tuple[Any, Any, Any]:
     return worker, question, vectors
 
 
-def measure(density: float) -> dict[str, float]:
+def measure(density: float, questions: int = QUESTIONS) -> dict[str, float]:
     """Best time of a few, from raw arrays to scores; and of a plain pass; in this process."""
     from evaluation.methods.aqer_rounds import Options, iterate, prepare
     from evaluation.methods.base import Texts
 
-    worker, question, vectors = crowd(WORKERS, QUESTIONS, density)
+    worker, question, vectors = crowd(WORKERS, questions, density)
     one = np.ones(WIDTH, dtype=np.float32)
     seconds, passes, rounds, peak = [], [], 0, 0.0
     for _ in range(REPEATS):
@@ -51,7 +51,7 @@ def measure(density: float) -> dict[str, float]:
             question,
             vectors,
             workers=[str(k) for k in range(WORKERS)],
-            questions=[str(k) for k in range(QUESTIONS)],
+            questions=[str(k) for k in range(questions)],
         )
         fit = iterate(prepare(texts)[0], Options(), np.random.default_rng(0))
         seconds.append(time.perf_counter() - start)
@@ -63,12 +63,42 @@ def measure(density: float) -> dict[str, float]:
         "rounds": rounds,
         "peak": peak,
         "matrix": vectors.nbytes / 1e9,
+        "answers": len(worker),
     }
 
 
-def apart(density: float) -> dict[str, float]:
+def measure_words(questions: int) -> dict[str, float]:
+    """The same for bags of words: 20 workers, 8 to 24 words an answer; Bags are built before."""
+    from evaluation.methods import bag_of_words
+    from evaluation.methods.aqer_rounds import Options
+
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2000, (questions, 24))
+    known = np.linspace(0.3, 0.95, 20)
+    words = [
+        np.where(rng.random(24) < known[i], truth[j], rng.integers(0, 2000, 24))[
+            : rng.integers(8, 25)
+        ]
+        for j in range(questions)
+        for i in range(20)
+    ]
+    bags = bag_of_words.Bags.build(
+        np.tile(np.arange(20), questions), np.repeat(np.arange(questions), 20),
+        [[str(w) for w in one] for one in words],
+        workers=[str(k) for k in range(20)], questions=[str(k) for k in range(questions)],
+    )  # fmt: skip
+    seconds, rounds = [], 0
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        rounds = bag_of_words.iterate(bags, Options(), np.random.default_rng(0)).rounds
+        seconds.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {"seconds": min(seconds), "rounds": rounds, "words": len(bags.cell), "peak": peak}
+
+
+def apart(*arguments: object) -> dict[str, float]:
     """``measure`` in a process of its own, so that its peak memory is only its own."""
-    command = [sys.executable, "-m", "tests.bench.bench_aqer", str(density)]
+    command = [sys.executable, "-m", "tests.bench.bench_aqer", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -99,6 +129,37 @@ def large(density: float, words: str, aims: str) -> list[dict[str, Any]]:
             "note": "whole process; aim < 2 GB",
         },
     ]
+
+
+def growth() -> list[dict[str, Any]]:
+    """Seconds an answer (or word) and round at three sizes, against the smallest size."""
+    rows: list[dict[str, Any]] = []
+    for name, each, given in (
+        (
+            f"AQER, {WORKERS} workers x {WIDTH}, 5 % of answers",
+            "answers",
+            [(0.05, q) for q in (100, 1000, 10_000)],
+        ),
+        ("bag of words, 20 workers", "words", [("words", q) for q in (100, 1000, 10_000)]),
+    ):
+        first = None
+        for arguments in given:
+            found = apart(*arguments)
+            unit = 1e9 * found["seconds"] / found[each] / found["rounds"]
+            first = unit if first is None else first
+            rows.append(
+                {
+                    "name": f"{name}: {found[each]:,.0f} {each}",
+                    "value": unit,
+                    "unit": f"ns a round and {each[:-1]}",
+                    "peer": "the smallest size",
+                    "peer_value": first,
+                    "ratio": unit / first,
+                    "note": f"{found['seconds']:.3f} s, {found['rounds']:.0f} rounds, peak memory "
+                    f"{found['peak']:.2f} GB",
+                }
+            )
+    return rows
 
 
 def resampled() -> dict[str, Any]:
@@ -137,9 +198,13 @@ def run() -> list[dict[str, Any]]:
     return [
         *large(1.0, "full", "< 2 s"),
         *large(0.05, "5 % of answers", "< 0.2 s"),
+        *growth(),
         resampled(),
     ]
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(float(sys.argv[1]))))
+    if sys.argv[1] == "words":
+        print(json.dumps(measure_words(int(sys.argv[2]))))
+    else:
+        print(json.dumps(measure(float(sys.argv[1]), *map(int, sys.argv[2:]))))

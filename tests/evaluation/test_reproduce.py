@@ -12,9 +12,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from crowdqc.errors import Invalid
+from evaluation.methods.aqer_bounds import bound
 from evaluation.methods.base import BadParameter, BadShape
-from evaluation.reproduce import aqer_cs
-from evaluation.reproduce.data import data_folder, mohler
+from evaluation.reproduce import aqer_cs, aqer_simulations
+from evaluation.reproduce import aqer_cs_responses as responses
+from evaluation.reproduce.data import GradedAnswers, data_folder, mohler
 from evaluation.reproduce.rows import Row
 from evaluation.reproduce.semi_synthetic import deal
 
@@ -98,11 +100,44 @@ def test_fewer_questions_and_best_answers_follow_the_known_curves(bench: aqer_cs
         count = int(row.quantity.split()[0])
         if count in CURVE:
             assert row.measured == pytest.approx(CURVE[count], abs=0.02 if count >= 30 else 0.06)
-    rows = {row.quantity: row.measured for row in aqer_cs.best_response_rows(fewer)}
+    more = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=50, seed=0)
+    rows = {row.quantity: row.measured for row in responses.best_response_rows(more)}
     for way, values in BEST.items():
-        for count, value in zip(aqer_cs.CHOOSERS, values, strict=True):
+        for count, value in zip(responses.CHOOSERS, values, strict=True):
             found = rows[f"best response of {count} workers, {way}, mean grade 0-5"]
-            assert found == pytest.approx(value, abs=0.12)
+            assert found == pytest.approx(value, abs=0.09)
+
+
+@pytest.mark.data
+def test_bags_of_words_give_the_known_figures(bench: aqer_cs.Bench) -> None:
+    rows = aqer_cs.worker_rows(bench, recipes=recipes("bag of words"))
+    known = {
+        "bag of words, majority": (0.777, 0.937, 0.933),
+        "bag of words, w": (0.889, 0.960, 0.958),
+    }
+    for quantity, values in known.items():
+        for variant, value in zip(("top20", "bot20", "rand20"), values, strict=True):
+            assert by_variant(rows, quantity)[variant] == pytest.approx(value, abs=0.02)
+
+
+@pytest.mark.data
+def test_held_out_responses_are_scored_better_than_by_chance(bench: aqer_cs.Bench) -> None:
+    fewer = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=4, seed=0)
+    rows = {row.quantity: row.measured for row in responses.held_out_rows(fewer)}
+    for count in responses.CHOOSERS:
+        assert 0.3 < rows[f"{count} workers vote, held-out responses, MiniLM, Pearson"] < 0.65
+        assert rows[f"{count} workers vote, held-out authors, MiniLM, Pearson"] > 0.8
+
+
+@pytest.mark.data
+def test_other_grades_give_other_rows(bench: aqer_cs.Bench) -> None:
+    swapped = GradedAnswers(
+        bench.answers.questions, bench.answers.question, bench.answers.texts,
+        5.0 - bench.answers.grades,
+    )  # fmt: skip
+    other = aqer_cs.Bench(swapped, bench.vectors, repetitions=2, seed=0)
+    rows = aqer_cs.worker_rows(other, recipes=recipes("AQER, MiniLM, P"))
+    assert by_variant(rows, "AQER")["rand20"] < 0
 
 
 @pytest.mark.data
@@ -111,13 +146,15 @@ def test_the_command_prints_rows_that_outside_checks_can_read(
 ) -> None:
     # The vectors come from the fixture: encoding them again would take half of the time.
     monkeypatch.setattr(aqer_cs, "encode", lambda answers, encoders, say: bench.vectors)
+    monkeypatch.setattr(aqer_cs, "token_vectors", lambda texts: None)  # leaves BERTScore out
     out, err = io.StringIO(), io.StringIO()
     call_command(
         "reproduce", "aqer-cs", "--data", str(folder), "--json", "--repetitions", "2",
         stdout=out, stderr=err,
     )  # fmt: skip
     rows = json.loads(out.getvalue())
-    assert len(rows) == 3 * len(aqer_cs.RECIPES) + len(aqer_cs.CURVE) + 3 * 6
+    tables = {"Table 3", "Table B1", "Table C1", "Table D1", "Table G1", "Table G2", "Table N1"}
+    assert {row["table"] for row in rows} >= {*tables, "Figure 3", "Figure E1", "Figure I1"}
     for row in rows:
         assert list(row) == [
             "table", "quantity", "protocol", "published", "measured", "difference", "note"
@@ -129,7 +166,50 @@ def test_the_command_prints_rows_that_outside_checks_can_read(
             assert row["difference"] == pytest.approx(row["measured"] - row["published"])
     out = io.StringIO()
     call_command("reproduce", "aqer-cs", "--repetitions", "2", stdout=out, stderr=err)
-    assert "Not part of this command yet: bag of words" in out.getvalue()
+    assert "Not measured: RoBERTa-large" in out.getvalue()
+
+
+def test_low_quality_workers_who_agree_turn_the_ranking_upside_down() -> None:
+    """F1 in both readings: the sign flips where the noise correlates by .78, as theory says."""
+    mixed, plain = (
+        aqer_simulations.Curve(
+            curve.table, curve.quantity, (0.5, 0.7, 0.8), curve.make, curve.protocol
+        )
+        for curve in aqer_simulations.CURVES[:2]
+    )
+    for curve, flips in ((mixed, 0.7), (plain, 0.8)):
+        rows = aqer_simulations.curve_rows(curve, [0], repetitions=3)
+        iterated = [row.measured for row in rows if "AQER" in row.quantity]
+        assert [value > 0 for value in iterated] == [value < flips for value in curve.values]
+        assert rows[-1].measured == flips
+        assert rows[-1].published == 0.7
+
+
+@pytest.mark.parametrize(
+    ("table", "known"),
+    [
+        ("Figure F2", {3: 0.91, 12: 0.996}),
+        ("Figure F3", {1.5: 0.998, 2.5: 0.990, 3.5: 0.956}),
+        ("Figure F4", {0.3: 0.971, 0.4: 0.914, 0.5: 0.834, 0.7: 0.731}),
+        ("App. K", {10: 1.0}),
+    ],
+)
+def test_simulated_curves_pass_through_the_known_points(
+    table: str, known: dict[float, float]
+) -> None:
+    (curve,) = (curve for curve in aqer_simulations.CURVES if curve.table == table)
+    for value, expected in known.items():
+        found = np.mean([aqer_simulations.measure(curve.make, value, [0, k])[0] for k in range(20)])
+        assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_the_bounds_are_printed_in_full_and_called_vacuous_where_they_are() -> None:
+    rows = {row.quantity: row for row in aqer_simulations.bound_rows()}
+    assert len(rows) == 24
+    worst = rows["5 workers of quality 0.5, worst error, eq. 8"]
+    assert worst.measured == bound(0.5, 5).worst == pytest.approx(1.2347, abs=5e-5)
+    vacuous = {name for name, row in rows.items() if "vacuous" in row.note}
+    assert vacuous == {name for name, row in rows.items() if row.measured > 1}
 
 
 @pytest.fixture
