@@ -34,7 +34,7 @@ from evaluation.methods.base import (
 from evaluation.methods.boards import Rules
 from evaluation.methods.components import components
 
-NAME, VERSION = "aqer", "1.0"
+NAME, VERSION = "aqer", "1.1"
 DEFAULTS: dict[str, Any] = {
     "leave_one_out": False,
     "similarity": "cosine",
@@ -80,10 +80,10 @@ def fit(
     in the order of ``data``; column ``source`` leads back to the input), ``question``, and with
     outside answers ``system`` (a row a system and component) and ``system_answer``. Intervals:
     ``worker`` and ``system``, aligned with these tables. ``component`` 0 means not scored;
-    nothing is comparable across components. Among workers of equal quality ``separable`` errs more
-    often than ``level`` says unless ``leave_one_out``: chance gives one the largest weight, and
-    their own answers then pull the exemplary ones (tests/studies). ``converged`` is False if any
-    component ran out of rounds. The same data, parameters and generator state give the same result.
+    nothing is comparable across components. Workers are ``separable`` only where leaving the own
+    answer out separates them too: chance gives one of equals the largest weight, and their own
+    answers then pull the exemplary ones (tests/studies). ``converged`` is False if any component
+    ran out of rounds. The same data, parameters and generator state give the same result.
 
     Raises TooFewWorkers, BadShape, BadVector, BadParameter, Cancelled.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,9 @@ def fit_component(
     )
     adjusted, effects = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
     drawn = resample(case, fit, outside, rng)
-    worker_board = make_board(_worker_scores(case, fit, adjusted), drawn.workers, plan.rules)
+    worker_board = make_board(
+        _worker_scores(case, fit, adjusted), drawn.workers, plan.rules, _without_own(case, rng)
+    )
     system_scores = _system_scores(case, np.stack([outside, outside_first]), effects)
     return Component(
         case=case,
@@ -78,6 +80,29 @@ def fit_component(
         systems=make_board(system_scores, drawn.systems, plan.rules),
         diagnostics=_diagnostics(case, fit, worker_board.scores, drawn),
     )
+
+
+def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
+    """The workers' board when nobody is compared with themself; None where ``fit`` is that one.
+
+    With the own answer in, whoever is lucky gets the largest weight and then pulls the exemplary
+    answers: equal workers would be told apart too often.
+    """
+    if case.plan.options.leave_one_out or not case.plan.rules.resamples:
+        return None
+    plan = replace(case.plan, options=replace(case.plan.options, leave_one_out=True))
+    quiet = Hooks(cancelled=case.hooks.cancelled)
+    case = replace(case, plan=plan, hooks=quiet)
+    fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
+    adjusted, _ = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
+    outside = score_outside(
+        fit.last,
+        case.systems.answers.vectors,
+        case.systems.answers.question,
+        similarity=plan.options.similarity,
+    )
+    drawn = resample(case, fit, outside, rng)
+    return make_board(_worker_scores(case, fit, adjusted), drawn.workers, plan.rules)
 
 
 def _worker_scores(case: Case, fit: Iterated, adjusted: FloatArray) -> Scores:

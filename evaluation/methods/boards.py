@@ -62,8 +62,12 @@ class Board:
     intervals: Intervals
 
 
-def make_board(scores: Scores, draws: Draws, rules: Rules) -> Board:
-    """Rank rows and say how sure that is; a row with too few answers gets no interval."""
+def make_board(scores: Scores, draws: Draws, rules: Rules, stricter: Board | None = None) -> Board:
+    """Rank rows and say how sure that is; a row with too few answers gets no interval.
+
+    ``stricter`` is another board of the same rows: two of them are separable only where that one
+    says so too, and in the same order.
+    """
     k = len(scores.n)
     point = scores.ranked
     sure = np.flatnonzero((scores.n >= rules.min_answers) & np.isfinite(point))
@@ -80,6 +84,8 @@ def make_board(scores: Scores, draws: Draws, rules: Rules) -> Board:
         some = bootstrap.separable(
             point[sure], ranking[:, sure], n, level=rules.level, complete=draws.complete
         )
+        if stricter is not None:
+            some &= _agreed(point, stricter)[np.ix_(sure, sure)]
         apart[np.ix_(sure, sure)] = some
         best, worst = bootstrap.rank_ranges(point[sure], some)
         # Rows without an interval could stand anywhere, so they lengthen the others' ranges.
@@ -103,6 +109,15 @@ def make_board(scores: Scores, draws: Draws, rules: Rules) -> Board:
             reason=tuple(_reason(int(count), rules) for count in scores.n),
         ),
     )
+
+
+def _agreed(point: FloatArray, other: Board) -> NDArray[np.bool_]:
+    """Where the other board separates two rows (k, k) in the order of ``point``."""
+    theirs = other.scores.ranked
+    same: NDArray[np.bool_] = (point[:, None] > point[None, :]) == (
+        theirs[:, None] > theirs[None, :]
+    )
+    return same & same.T & other.intervals.separable
 
 
 def _reason(n: int, rules: Rules) -> str:
