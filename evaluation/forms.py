@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from evaluation import runs
+from evaluation import runs, text_runs
 
 ENCODERS = [
     ("minilm", "MiniLM, a sentence model"),
@@ -17,7 +17,7 @@ ENCODERS = [
 class RunForm(forms.Form):
     encoder = forms.CharField(
         label="Encoder",
-        initial=runs.DEFAULT_ENCODER,
+        initial=text_runs.DEFAULT_ENCODER,
         help_text="What turns an answer into numbers. Vectors are kept, so a text is encoded once.",
     )
     leave_one_out = forms.BooleanField(

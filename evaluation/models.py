@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from annotation.models import Answer, Item, Membership, Project, System, Task
+from annotation.models import Answer, Candidate, Item, Membership, Project, System, Task
 
 
 class Snapshot(models.Model):
@@ -42,6 +42,10 @@ class Run(models.Model):
     number = models.PositiveIntegerField()
     snapshot = models.ForeignKey(
         Snapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
+    )
+    # The run whose results this one reads (nulls and intervals follow the core), if any.
+    source = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="followers"
     )
     method = models.CharField(max_length=40)
     version = models.CharField(max_length=20)
@@ -139,6 +143,38 @@ class SystemScore(RankedRow):
                 fields=["run", "system", "dimension", "component"], name="system_score_once"
             )
         ]
+
+
+class CandidateScore(RankedRow):
+    """A judged text among those of its topic: merit, and its grade with the possible ones."""
+
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="scores")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "candidate", "dimension", "component"], name="candidate_score_once"
+            )
+        ]
+
+
+class ItemLabel(models.Model):
+    """The label that a method finds for an item on one dimension, with its posterior."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="labels")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="labels")
+    dimension = models.CharField(max_length=40, blank=True)
+    component = models.PositiveSmallIntegerField(default=0)
+    label = models.CharField(max_length=40)
+    posterior = models.JSONField(default=dict)  # code -> probability
+    entropy = models.FloatField(null=True)
+    n = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "item", "dimension"], name="item_label_once")
+        ]
+        indexes = [models.Index(fields=["run", "dimension"])]
 
 
 class AnswerScore(ScoreRow):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django.utils import timezone
@@ -19,9 +20,9 @@ SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS = (
     "Bootstrap over questions",
     "Ranks and warnings",
 )
-STEPS = (SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS)
+TEXT_STEPS = (SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS)
 EVERY_SECONDS = 0.5
-# What a method calls its stages, as steps of the page.
+# What AQER calls its stages, as steps of the page.
 STAGES = {"rounds": ITERATING, "resamples": BOOTSTRAP, "checks": CHECKS}
 
 
@@ -29,10 +30,10 @@ class Superseded(Exception):
     """The run was taken over, cancelled or ended while this process worked on it."""
 
 
-def fresh_steps() -> list[dict[str, Any]]:
+def fresh_steps(names: Sequence[str] = TEXT_STEPS) -> list[dict[str, Any]]:
     """All steps of a run, none begun."""
     return [
-        {"name": name, "state": "draft", "done": 0, "total": 0, "seconds": None} for name in STEPS
+        {"name": name, "state": "draft", "done": 0, "total": 0, "seconds": None} for name in names
     ]
 
 
@@ -43,9 +44,12 @@ class Recorder:
     process has taken the run, and Superseded is raised. Cancelled is raised when asked for.
     """
 
-    def __init__(self, run_id: int, claimed_at: dt.datetime) -> None:
+    def __init__(
+        self, run_id: int, claimed_at: dt.datetime, names: Sequence[str] = TEXT_STEPS
+    ) -> None:
         self.run_id, self.claimed_at = run_id, claimed_at
-        self.steps = {step["name"]: step for step in fresh_steps()}
+        self.names = tuple(names)
+        self.steps = {step["name"]: step for step in fresh_steps(names)}
         self.current: dict[str, Any] | None = None
         self.part = 0
         self.trace: list[float] = []
@@ -54,8 +58,8 @@ class Recorder:
     def begin(self, name: str, *, total: int = 0, sub: str = "") -> None:
         """End the current step and begin the named one; what stands after it is not yet done."""
         self._close()
-        at = STEPS.index(name)
-        for later in STEPS[at:]:
+        at = self.names.index(name)
+        for later in self.names[at:]:
             self.steps[later]["state"] = "draft"
         self.current = self.steps[name]
         self.current.update(state="running", done=0, total=total)
@@ -84,6 +88,12 @@ class Recorder:
             self.trace = []
         self.trace.append(value)
         self.steps[ITERATING]["trace"] = self.trace
+
+    def named(self, stage: str, done: int, total: int) -> None:
+        """A method's report whose stages are the names of the steps; others only show life."""
+        if stage in self.steps and self.current is not self.steps[stage]:
+            self.begin(stage, total=total)
+        self.advance(done, total if stage in self.steps else None)
 
     def stage(self, stage: str, done: int, total: int) -> None:
         """A method's own report (see Hooks.progress), turned into steps."""

@@ -64,7 +64,7 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
     # What the log says of the workers is evidence beside the scores, no part of the result.
     told["log"] = figures.log_figure(frozen, declined)
     with transaction.atomic():
-        _hold(run)
+        hold(run)
         for model, content in rows.items():
             made: list[models.Model] = [model(run=run, **row) for row in content]
             model._default_manager.bulk_create(made, batch_size=BATCH)
@@ -98,13 +98,13 @@ def recipe(run: Run, done: Computed) -> Row:
 def write_failure(run: Run, result: Result) -> None:
     """Keep what shows why a run failed: its convergence line, and no score."""
     with transaction.atomic():
-        _hold(run)
+        hold(run)
         RunFigure.objects.update_or_create(
             run=run, name="convergence", defaults={"data": figures.convergence(result)}
         )
 
 
-def _hold(run: Run) -> None:
+def hold(run: Run) -> None:
     """Lock the run and see that this process still owns it."""
     mine = Run.objects.select_for_update().filter(
         pk=run.pk, state=RunState.RUNNING, started_at=run.started_at

@@ -5,12 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
@@ -19,82 +15,22 @@ from annotation.actions.audit import record
 from annotation.models import Project, Task, User
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
-from crowdqc.numbers import plural
-from evaluation import embeddings, results, snapshots, vectors
-from evaluation.methods.base import (
-    BadParameter,
-    Cancelled,
-    DataError,
-    Hooks,
-    Method,
-    Result,
-    Texts,
-)
-from evaluation.methods.registry import METHODS, ON_TASKS, get_method
+from evaluation import kinds
+from evaluation.methods.base import BadParameter, Cancelled, DataError
+from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run, RunState
-from evaluation.progress import (
-    BOOTSTRAP,
-    CHECKS,
-    EMBEDDINGS,
-    ITERATING,
-    SNAPSHOT,
-    UNITERATED,
-    Recorder,
-    Superseded,
-    fresh_steps,
-)
+from evaluation.progress import ITERATING, Recorder, Superseded, fresh_steps
 
 logger = logging.getLogger(__name__)
 DEFAULT_SEED = 20417
-DEFAULT_ENCODER = "minilm"
 ABANDONED_SECONDS = 60
 MAX_ATTEMPTS = 3
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
-# What a requester may choose; the method's other parameters keep their defaults.
-CHOICES = ("leave_one_out", "similarity", "start", "resamples")
 
 
-def clean_encoder(slug: str) -> str:
-    """A known encoder, or ``path:<folder>`` within CROWDQC_ENCODER_DIRS; else Invalid."""
-    if slug.startswith("path:"):
-        folder = Path(slug.removeprefix("path:")).resolve()
-        allowed = [Path(root).resolve() for root in settings.CROWDQC_ENCODER_DIRS]
-        if not any(folder.is_relative_to(root) for root in allowed):
-            raise Invalid(
-                "Encoders may only be taken from the folders named in CROWDQC_ENCODER_DIRS.",
-                fields={"encoder": "This folder is not among those allowed."},
-            )
-        slug = f"path:{folder}"
-    embeddings.get_encoder(slug)  # raises Invalid where there is none; loads nothing
-    return slug
-
-
-@lru_cache(maxsize=1)
-def _kept_encoder(slug: str) -> embeddings.Encoder:
-    return embeddings.get_encoder(slug)
-
-
-def _encoder(slug: str) -> embeddings.Encoder:
-    """The encoder; a bundled one stays loaded in the worker, a folder's model may change."""
-    return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
-
-
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them, the encoder among them; Invalid names a bad field."""
-    unknown = sorted(set(raw) - {"encoder", *method.params})
-    if unknown:
-        raise Invalid(
-            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
-        )
-    encoder = clean_encoder(str(raw.get("encoder") or DEFAULT_ENCODER))
-    chosen = {name: raw.get(name, method.params[name]) for name in CHOICES}
-    chosen.update({name: value for name, value in raw.items() if name not in (*CHOICES, "encoder")})
-    for name, value in chosen.items():
-        try:
-            method.check(**{name: value})
-        except BadParameter as error:
-            raise Invalid(str(error), fields={name: str(error)}) from error
-    return {"encoder": encoder, **chosen}
+def main_method(task: Task) -> str:
+    """The method that runs by itself on tasks of this type; empty where there is none."""
+    return kinds.MAIN.get(get_type(task.type).shape, "")
 
 
 @transaction.atomic
@@ -102,26 +38,29 @@ def start(
     *,
     by: User | None,
     task: Task,
-    method: str = "aqer",
+    method: str = "",
     params: Mapping[str, Any] | None = None,
     seed: int = DEFAULT_SEED,
     trigger: str = "browser",
+    source: Run | None = None,
 ) -> Run:
-    """Queue a run of a method on the task's answers as they are when it begins.
+    """Queue a run of a method (default: that of the task's type) on the answers there will be.
 
-    Raises Invalid (a field of ``params``, the seed, the task's type) and Conflict where a run of
-    this method is queued or in work already.
+    A run with a ``source`` reads the snapshot and the results of that finished run. Raises
+    Invalid (a field of ``params``, the seed, the task's type) and Conflict where a run of this
+    method is queued or in work already.
     """
-    if method not in ON_TASKS:
+    method = method or main_method(task) or "aqer"
+    if method not in kinds.KINDS:
         known = "cannot score a task yet" if method in METHODS else "is not a method"
-        can = ", ".join(sorted(ON_TASKS))
+        can = ", ".join(sorted(kinds.KINDS))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
-    chosen = get_method(method)
-    if get_type(task.type).shape != "texts" or chosen.data is not Texts:
-        raise Invalid(f"{chosen.title} scores free text, and this task asks for something else.")
+    chosen, kind = get_method(method), kinds.KINDS[method]
+    if get_type(task.type).shape != kind.shape:
+        raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
-    clean = clean_params(chosen, params or {})
+    clean = kind.clean_params(chosen, params or {})
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update().get(pk=task.project_id)
     active = task.runs.filter(method=method, state__in=ACTIVE).first()
@@ -132,13 +71,15 @@ def start(
         project_id=task.project_id,
         task=task,
         number=last + 1,
+        source=source,
+        snapshot=source.snapshot if source is not None else None,
         method=method,
         version=chosen.version,
         params=clean,
         seed=seed,
         trigger=trigger,
         started_by=by,
-        progress=fresh_steps(),
+        progress=fresh_steps(kind.steps(method)),
     )
     record(
         by=by, project=task.project, action="run.start", on=run, number=run.number, trigger=trigger
@@ -213,15 +154,16 @@ def execute(run_id: int) -> str:
     run = _claim(run_id)
     if run is None or run.started_at is None:
         return "not mine"
-    steps, where = Recorder(run.pk, run.started_at), ""
+    kind = kinds.KINDS[run.method]
+    steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
     try:
-        done = _compute(run, steps)
+        done = kind.compute(run, steps)
         if done.result.converged:
-            results.write(run, done, steps.finish())
+            kind.write(run, done, steps.finish())
+            _follow(run)
             return RunState.DONE
-        results.write_failure(run, done.result)
-        state, error = RunState.FAILED, results.why_not_converged(done.result)
-        where = ITERATING
+        state, error = RunState.FAILED, kind.fail(run, done)
+        where = ITERATING if ITERATING in steps.steps else ""
     except Superseded:
         logger.info("run %s was taken over or ended elsewhere", run_id)
         return "not mine"
@@ -239,6 +181,26 @@ def execute(run_id: int) -> str:
     return state
 
 
+def _follow(run: Run) -> None:
+    """Queue what belongs to a finished run and takes longer than it, or to a newer one."""
+    if run.method in kinds.FOLLOWS.values():
+        newest = run.task.runs.filter(method__in=kinds.FOLLOWS, state=RunState.DONE).first()
+        if newest is None or newest.followers.exists():
+            return
+        run = newest
+    following = kinds.FOLLOWS.get(run.method)
+    if following is None:
+        return
+    try:
+        start(
+            by=run.started_by, task=run.task, method=following, seed=run.seed, source=run,
+            trigger="follows",
+        )  # fmt: skip
+    except Conflict as conflict:
+        # The one in work belongs to an older run; when it ends, the newest run's is queued.
+        logger.info("task %s: %s", run.task_id, conflict.message)
+
+
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
@@ -248,64 +210,6 @@ def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
     Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at).update(
         state=state, progress=steps, error=error, finished_at=timezone.now()
     )
-
-
-def _compute(run: Run, steps: Recorder) -> results.Computed:
-    """All that happens before rows are written: freeze, embed, fit."""
-    steps.begin(SNAPSHOT)
-    snapshot = run.snapshot or snapshots.take(run.task)
-    if run.snapshot_id is None:
-        run.snapshot = snapshot
-        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
-    frozen = snapshots.load(snapshot)
-    counts = snapshot.counts
-    of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""
-    steps.say(
-        sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
-    )
-    steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
-    encoder = _encoder(run.params["encoder"])
-    steps.write()
-
-    def advance(done: int, cached: int) -> None:
-        sub = f"{cached:,} from the cache, {len(frozen.texts) - cached:,} new"
-        if not encoder.cacheable:
-            sub = "fitted to the texts of this run"
-        steps.say(sub=sub, count=f"{done:,} of {len(frozen.texts):,}")
-        steps.advance(done)
-
-    embedded = vectors.vectors_of(frozen.texts, encoder, advance=advance)
-    people = f"{counts['workers']:,} workers"
-    if counts["systems"]:
-        people += f", {counts['systems']:,} systems"
-    steps.begin(UNITERATED)
-    steps.say(count=people)
-    data = frozen.with_vectors(embedded.matrix)
-    options = {name: value for name, value in run.params.items() if name != "encoder"}
-    result = get_method(run.method).fit(
-        data,
-        rng=np.random.default_rng(run.seed),
-        hooks=Hooks(progress=steps.stage, change=steps.change),
-        **options,
-    )
-    if steps.current is not steps.steps[CHECKS]:
-        steps.begin(CHECKS)
-    _say_counts(steps, result, options.get("resamples", 0))
-    return results.Computed(snapshot, frozen, encoder.identity, result)
-
-
-def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:
-    """The words beside finished steps."""
-    parts = result.diagnostics["components"]
-    rounds = max(part["rounds"] for part in parts)
-    ended = "converged" if result.converged else "not converged"
-    boards = f" on {len(parts)} boards" if len(parts) > 1 else ""
-    steps.steps[ITERATING]["count"] = f"{ended}, {rounds} rounds{boards}"
-    steps.steps[BOOTSTRAP]["count"] = (
-        f"{resamples:,} of {resamples:,}" if resamples else "none asked for"
-    )
-    tried = steps.steps[CHECKS]["total"]
-    steps.steps[CHECKS]["count"] = f"{plural(tried, 'question')} left out in turn" if tried else ""
 
 
 def resume_abandoned() -> int:

@@ -16,7 +16,7 @@ from annotation.models.tasks import TaskState
 from annotation.selectors import snapshot as answers
 from annotation.task_types import TYPES
 from crowdqc.errors import Conflict, Invalid
-from evaluation import runs
+from evaluation import kinds, runs
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
 
@@ -52,10 +52,9 @@ def fresh(task: Task, last: Run | None) -> Fresh:
 
 
 def last_run(task: Task) -> Run | None:
-    """The latest run of the task in whatever state, with its snapshot's counts."""
-    return (
-        task.runs.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
-    )
+    """The latest run of the task's own method in whatever state, with its snapshot's counts."""
+    rows = task.runs.filter(method=runs.main_method(task)).select_related("snapshot")
+    return rows.defer("snapshot__answer_ids").order_by("-id").first()
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class FirstRun:
 
 
 def first_run(task: Task) -> FirstRun:
-    """AQER compares workers, so it wants 3 of them with 5 answers each."""
+    """Methods compare workers, so they want 3 of them with 5 answers each."""
     given = answers.answers_by_worker(task)
     best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
     missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
@@ -103,7 +102,8 @@ def change_schedule(
         raise Invalid(
             "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
         )
-    clean = runs.clean_params(get_method("aqer"), params or {})
+    method = runs.main_method(task) or "aqer"
+    clean = kinds.KINDS[method].clean_params(get_method(method), params or {})
     schedule, _ = RunSchedule.objects.update_or_create(
         task=task,
         defaults={
@@ -162,7 +162,7 @@ def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
 def start_due() -> list[Run]:
     """Start every run that is due; a task whose run cannot start is left for the next time."""
     now = timezone.now()
-    slugs = [slug for slug, kind in TYPES.items() if kind.shape == "texts"]
+    slugs = [slug for slug, kind in TYPES.items() if kind.shape in kinds.MAIN]
     tasks = (
         Task.objects.filter(type__in=slugs)
         .exclude(state=TaskState.DRAFT)

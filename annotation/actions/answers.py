@@ -31,9 +31,11 @@ from .audit import record
 
 # Of the entries and their questions, what a submit reads.
 NEEDED = (
-    "assignment", "position", "holds", "draft", "draft_seq", "draft_saved_at", "item__settings",
+    "assignment", "position", "holds", "flipped", "draft", "draft_seq", "draft_saved_at",
+    "item__settings", "item__expected",
 )  # fmt: skip
 SLOT_GONE = "came after its time, and the slot had been given to somebody else"
+ATTENTION = "an attention item, whose answer is known"
 
 
 def _checked(assignment: Assignment, entries: Sequence[AssignmentItem]) -> dict[int, Values | None]:
@@ -44,7 +46,7 @@ def _checked(assignment: Assignment, entries: Sequence[AssignmentItem]) -> dict[
     for entry in entries:
         settings = {**assignment.version.settings, **entry.item.settings}
         try:
-            values[entry.item_id] = task_type.check(entry.draft, settings)
+            values[entry.item_id] = task_type.check(entry.draft, settings, flipped=entry.flipped)
         except DomainError as error:
             wrong[str(entry.position + 1)] = error.message
     if wrong:
@@ -145,7 +147,9 @@ def _submit(
     values = _checked(locked, entries)
     late = locked.state == AssignmentState.EXPIRED
     given = [entry for entry in entries if values[entry.item_id] is not None]
-    counting = _regain(locked, given) if late else {entry.item_id for entry in given}
+    # Attention items have no slot and never count.
+    asked = [entry for entry in given if entry.item.expected is None]
+    counting = _regain(locked, asked) if late else {entry.item_id for entry in asked}
     _store(locked, given, values, counting, now)
     _settle_slots(entries, counting)
     locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
@@ -220,13 +224,20 @@ def _store(
             assignment=assignment,
             worker=assignment.worker,
             order_shown=entry.position,
+            flipped=entry.flipped,
             counts=entry.item_id in counting,
-            uncounted_reason="" if entry.item_id in counting else SLOT_GONE,
+            uncounted_reason=_why_not(entry, counting),
             answered_at=entry.draft_saved_at or now,
         )
         for entry in entries
     )
     write_values((answer, values[answer.item_id]) for answer in answers)  # type: ignore[misc]
+
+
+def _why_not(entry: AssignmentItem, counting: set[int]) -> str:
+    if entry.item_id in counting:
+        return ""
+    return SLOT_GONE if entry.item.expected is None else ATTENTION
 
 
 @transaction.atomic
@@ -239,6 +250,8 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     )
     if answer.counts == counts:
         return answer
+    if answer.item.expected is not None:
+        raise Conflict("The answer to an attention item never counts.")
     if not counts and not reason.strip():
         raise Invalid("Say why it does not count.", fields={"reason": "Write a reason."})
     if answer.assignment_id:

@@ -16,7 +16,15 @@ from django.db import transaction
 from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
-from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Item,
+    Membership,
+    PanelMember,
+    Task,
+    User,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
 from annotation.task_types import get_type
@@ -104,7 +112,12 @@ def _claim(
     version = task.current
     if version is None or version.pk != found.version:  # published meanwhile
         version = TaskVersion.objects.get(pk=found.version)
-    start = found.position if found.position is not None else _start(task, worker)
+    if task.panel_id and not on_panel(task, worker):
+        raise NotAllowed("This task is for a panel that you are not on.")
+    if get_type(task.type).shape != "texts":
+        start = slots.ring_start(task, version)
+    else:
+        start = found.position if found.position is not None else _start(task, worker)
     items = slots.pick(task, version, worker, start, wait=wait)
     if len(items) < version.items_per_assignment and not wait:
         raise _TooFew
@@ -132,11 +145,32 @@ def _lease(
         leased_at=now,
         expires_at=now + dt.timedelta(minutes=version.lease_minutes),
     )
-    slots.take(assignment.pk, _arrange(items, version, f"{worker.pk}:{assignment.pk}"))
+    order = _arrange(items, version, f"{worker.pk}:{assignment.pk}")
+    slots.take(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
     record(
         by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
     )
     return assignment
+
+
+def _entries(
+    task: Task, version: TaskVersion, worker: Membership, order: Sequence[int], seed: str
+) -> list[slots.Entry]:
+    """The bundle with its attention items at drawn places, and which pairs are shown turned."""
+    if get_type(task.type).shape != "pairs":
+        return [slots.Entry(pk) for pk in order]
+    rng, mixed = random.Random(seed), list(order)  # noqa: S311 (an order, not a secret)
+    hidden = slots.attention(task, version, worker, seed)
+    for pk in hidden:
+        mixed.insert(rng.randrange(len(mixed) + 1), pk)
+    turned = slots.turned(mixed, worker, version.settings.get("sides", "balanced"), seed)
+    return [slots.Entry(pk, pk not in hidden, turned.get(pk, False)) for pk in mixed]
+
+
+def on_panel(task: Task, worker: Membership) -> bool:
+    """Whether the worker is on the panel that the task asks for."""
+    members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
+    return members.filter(worker=worker).exists()
 
 
 def lock_items(ids: Sequence[int]) -> None:

@@ -6,11 +6,13 @@ that building the same queries takes.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.db import connection
 
+from annotation.design.ring import window_start
 from annotation.models import Membership, Task, TaskVersion
 
 
@@ -35,6 +37,9 @@ SELECT i.id, i.position, i.group_id FROM annotation_item i
 WHERE i.task_id = %(task)s AND i.held < i.redundancy
   AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
   AND i.id NOT IN (SELECT item_id FROM done)
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
 """
 PLACED = """
 SELECT picked.id, picked.position, g.id, g.position
@@ -80,12 +85,54 @@ WHERE t.id = %(task)s
 """
 # The check constraint refuses a slot over the redundancy even if the locks were wrong.
 TAKE = """
-WITH held AS (UPDATE annotation_item SET held = held + 1 WHERE id = ANY(%(items)s))
+WITH given AS (
+    SELECT * FROM unnest(%(items)s, %(holds)s, %(flipped)s) WITH ORDINALITY
+        AS given (id, holds, flipped, place)),
+held AS (
+    UPDATE annotation_item i SET held = held + 1 FROM given WHERE given.id = i.id AND given.holds)
 INSERT INTO annotation_assignmentitem
-    (assignment_id, item_id, position, holds, draft, draft_seq)
-SELECT %(assignment)s, id, place - 1, true, '{}', 0
-FROM unnest(%(items)s) WITH ORDINALITY AS given (id, place)
+    (assignment_id, item_id, position, holds, flipped, draft, draft_seq)
+SELECT %(assignment)s, id, place - 1, holds, flipped, '{}', 0 FROM given
 """
+# Attention items the worker has not met, in an order of the seed's own.
+ATTENTION = f"""
+WITH {DONE} SELECT i.id FROM annotation_item i
+WHERE i.task_id = %(task)s AND i.expected IS NOT NULL
+  AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
+  AND i.id NOT IN (SELECT item_id FROM done)
+ORDER BY md5(i.id || ':' || %(seed)s), i.id LIMIT %(wanted)s
+"""  # noqa: S608 (constants alone)
+# How each pair was shown so far, and how this worker met it before.
+SHOWN = """
+SELECT i.id, i.side,
+  count(e.id) FILTER (WHERE e.item_id = i.id AND e.holds AND e.flipped),
+  count(e.id) FILTER (WHERE e.item_id = i.id AND e.holds AND NOT e.flipped),
+  bool_or(e.flipped) FILTER (WHERE a.worker_id = %(worker)s AND e.item_id <> i.id)
+FROM annotation_item i
+LEFT JOIN annotation_item twin
+  ON twin.task_id = i.task_id AND twin.first_id = i.first_id AND twin.second_id = i.second_id
+LEFT JOIN annotation_assignmentitem e ON e.item_id = twin.id
+LEFT JOIN annotation_assignment a ON a.id = e.assignment_id
+WHERE i.id = ANY(%(items)s) AND i.second_id IS NOT NULL GROUP BY i.id, i.side
+"""
+ITEMS = """
+SELECT count(*), (SELECT count(*) FROM annotation_assignment a WHERE a.task_id = %(task)s)
+FROM annotation_item i WHERE i.task_id = %(task)s AND i.expected IS NULL
+  AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
+"""
+NTH = """
+SELECT i.position FROM annotation_item i WHERE i.task_id = %(task)s AND i.expected IS NULL
+  AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
+ORDER BY i.position, i.id OFFSET %(index)s LIMIT 1
+"""
+
+
+class Entry(NamedTuple):
+    """An item as it goes into an assignment."""
+
+    item: int
+    holds: bool = True  # a slot; attention items have none
+    flipped: bool = False
 
 
 class Reached(NamedTuple):
@@ -118,10 +165,57 @@ def pick(
     return [Picked(*row) for row in rows]
 
 
-def take(assignment: int, items: Sequence[int]) -> None:
-    """Hold a slot of each item for the assignment, in the order of presentation."""
+def take(assignment: int, entries: Sequence[Entry]) -> None:
+    """Put the items into the assignment in this order, and hold a slot of those that have one."""
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, {"assignment": assignment, "items": list(items)})
+        cursor.execute(TAKE, {
+            "assignment": assignment,
+            "items": [entry.item for entry in entries],
+            "holds": [entry.holds for entry in entries],
+            "flipped": [entry.flipped for entry in entries],
+        })  # fmt: skip
+
+
+def attention(task: Task, version: TaskVersion, worker: Membership, seed: str) -> list[int]:
+    """Attention items to put beside the bundle, as many as the version asks for."""
+    wanted = version.settings.get("gold_per_assignment", 0)
+    if not wanted:
+        return []
+    rows = _rows(
+        ATTENTION, task=task.pk, worker=worker.pk, number=version.number, wanted=wanted, seed=seed
+    )
+    return [pk for (pk,) in rows]
+
+
+def turned(items: Sequence[int], worker: Membership, policy: str, seed: str) -> dict[int, bool]:
+    """Which pairs are shown turned: as the item says, else by the policy of the version.
+
+    A repeat is shown the other way round than the worker met the pair before. "balanced" takes
+    the side that was shown less often so far, "random" draws; call it while the items are locked.
+    """
+    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    found = {}
+    for pk, side, flipped, straight, met in sorted(_rows(SHOWN, items=items, worker=worker.pk)):
+        drawn = rng.random() < 0.5
+        if side:
+            found[pk] = side < 0
+        elif met is not None:
+            found[pk] = not met
+        elif policy == "balanced" and flipped != straight:
+            found[pk] = flipped < straight
+        else:
+            found[pk] = drawn
+    return found
+
+
+def ring_start(task: Task, version: TaskVersion) -> int:
+    """The position where the next bundle begins, so that bundles of different rounds overlap."""
+    items, claims = _rows(ITEMS, task=task.pk, number=version.number)[0]
+    if not items:
+        return 0
+    index = window_start(claims, items, version.items_per_assignment, version.redundancy)
+    rows = _rows(NTH, task=task.pk, number=version.number, index=index)
+    return rows[0][0] if rows else 0
 
 
 def _rows(sql: str, **values: Any) -> list[Any]:

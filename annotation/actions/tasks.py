@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
@@ -43,6 +45,7 @@ __all__ = [
     "save_group",
     "save_item",
     "set_priority",
+    "set_wanted",
 ]
 
 
@@ -63,10 +66,12 @@ def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
 def problems(task: Task, draft: TaskVersion) -> list[str]:
     """What stands in the way of publishing, as sentences; empty when nothing does."""
     found = []
-    items = list(task.items.in_version(draft.number).values_list("key", "question"))
+    noun = get_type(task.type).item_noun
+    asked = task.items.in_version(draft.number).filter(expected__isnull=True)
+    items = list(asked.values_list("key", "question", "first_id"))
     if not items:
-        found.append("The task has no question.")
-    empty = [key for key, question in items if not question.strip()]
+        found.append(f"The task has no {noun}.")
+    empty = [key for key, question, first in items if not question.strip() and first is None]
     if empty:
         shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
         found.append(f"Question {shown} has no text.")
@@ -88,7 +93,8 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
     # A lower redundancy never takes away what is already held.
-    task.items.in_version(draft.number).update(redundancy=Greatest(F("held"), draft.redundancy))
+    asked = task.items.in_version(draft.number).filter(expected__isnull=True)
+    asked.update(redundancy=Greatest(F("held"), draft.redundancy))
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
     task.current, task.state = draft, TaskState.OPEN
@@ -120,6 +126,29 @@ def move(*, by: User, task: Task, to: str) -> Task:
     task.save(update_fields=["state"])
     record(by=by, project=task.project, action=f"task.{to}", on=task)
     return task
+
+
+@transaction.atomic
+def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: str = "") -> int:
+    """Ask for so many answers of each item (id -> number), never below what is held.
+
+    Attention items and items of other tasks are left alone. Returns how many changed.
+    """
+    rows = task.items.select_for_update(no_key=True).filter(
+        pk__in=wanted, expected__isnull=True
+    ).order_by("pk")  # fmt: skip
+    changed = []
+    for item in rows.only("pk", "held", "redundancy"):
+        number = max(item.held, wanted[item.pk])
+        if number != item.redundancy:
+            item.redundancy = number
+            changed.append(item)
+    Item.objects.bulk_update(changed, ["redundancy"], batch_size=1000)
+    if changed:
+        record(
+            by=by, project=task.project, action="items.wanted", on=task, items=len(changed), why=why
+        )
+    return len(changed)
 
 
 @transaction.atomic

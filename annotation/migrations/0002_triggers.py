@@ -38,8 +38,26 @@ CREATE TRIGGER crowdqc_answered_immutable BEFORE UPDATE ON annotation_item
     FOR EACH ROW WHEN (
         OLD.question IS DISTINCT FROM NEW.question OR OLD.key IS DISTINCT FROM NEW.key
         OR OLD.group_id IS DISTINCT FROM NEW.group_id
-        OR OLD.settings IS DISTINCT FROM NEW.settings)
+        OR OLD.settings IS DISTINCT FROM NEW.settings
+        OR OLD.first_id IS DISTINCT FROM NEW.first_id
+        OR OLD.second_id IS DISTINCT FROM NEW.second_id
+        OR OLD.side IS DISTINCT FROM NEW.side OR OLD.repeat IS DISTINCT FROM NEW.repeat)
     EXECUTE FUNCTION crowdqc_answered_immutable();
+
+CREATE FUNCTION crowdqc_candidate_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM annotation_item WHERE OLD.id IN (first_id, second_id)) THEN
+        RAISE EXCEPTION 'text % is part of a pair', OLD.key
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER crowdqc_candidate_immutable BEFORE UPDATE ON annotation_candidate
+    FOR EACH ROW WHEN (
+        OLD.text IS DISTINCT FROM NEW.text OR OLD.topic IS DISTINCT FROM NEW.topic
+        OR OLD.system_id IS DISTINCT FROM NEW.system_id)
+    EXECUTE FUNCTION crowdqc_candidate_immutable();
 """
 
 # As the framework's database cache wants it.
@@ -52,6 +70,8 @@ CREATE INDEX crowdqc_cache_expires ON crowdqc_cache (expires);
 UNDO = """
 DROP TRIGGER crowdqc_published_immutable ON annotation_taskversion;
 DROP TRIGGER crowdqc_answered_immutable ON annotation_item;
+DROP TRIGGER crowdqc_candidate_immutable ON annotation_candidate;
+DROP FUNCTION crowdqc_candidate_immutable();
 DROP FUNCTION crowdqc_answered_immutable();
 DROP FUNCTION crowdqc_published_immutable();
 DROP FUNCTION crowdqc_append_only();

@@ -3,23 +3,35 @@
 from .answers import Answer, ChoiceValue, SpanValue, TextValue
 from .assignments import Assignment, AssignmentItem
 from .audit import AuditEntry, Heartbeat
-from .candidates import System
+from .candidates import Candidate, System
 from .events import EventBatch, EventStream
 from .imports import ImportFile
 from .payouts import LedgerEntry, PayoutBatch, PayoutLine, Rejection
-from .people import Consent, ConsentText, Invitation, Membership, Project, Role, User
-from .tasks import Item, ItemGroup, Task, TaskVersion
+from .people import (
+    Consent,
+    ConsentText,
+    Invitation,
+    Membership,
+    Panel,
+    PanelMember,
+    Project,
+    Role,
+    User,
+)
+from .tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
 
 __all__ = [
     "Answer",
     "Assignment",
     "AssignmentItem",
     "AuditEntry",
+    "Candidate",
     "ChoiceValue",
     "Consent",
     "ConsentText",
     "EventBatch",
     "EventStream",
+    "Exclusion",
     "Heartbeat",
     "ImportFile",
     "Invitation",
@@ -27,6 +39,8 @@ __all__ = [
     "ItemGroup",
     "LedgerEntry",
     "Membership",
+    "Panel",
+    "PanelMember",
     "PayoutBatch",
     "PayoutLine",
     "Project",

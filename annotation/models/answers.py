@@ -33,6 +33,8 @@ class Answer(models.Model):
     )
     replicate = models.PositiveSmallIntegerField(default=0)
     order_shown = models.PositiveSmallIntegerField(null=True, blank=True)
+    # A pair was shown the other way round; its values are stored for the pair as it is stored.
+    flipped = models.BooleanField(default=False)
     # Whether it enters results; whether it is paid is another decision (payouts).
     counts = models.BooleanField(default=True)
     uncounted_reason = models.CharField(max_length=200, blank=True)

@@ -61,6 +61,8 @@ class AssignmentItem(models.Model):
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="entries")
     position = models.PositiveSmallIntegerField()
     holds = models.BooleanField(default=True)
+    # A pair shown the other way round: its second text stands on the left.
+    flipped = models.BooleanField(default=False)
     # {"text": str, "declined": bool, "skipped": bool}; ``draft_seq`` orders saves of many tabs.
     draft = models.JSONField(default=dict, blank=True)
     draft_seq = models.BigIntegerField(default=0)

@@ -151,3 +151,35 @@ class Consent(models.Model):
                 name="consent_once",
             )
         ]
+
+
+class Panel(models.Model):
+    """Named workers of a project who alone may take the tasks that ask for them."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="panels")
+    name = models.CharField(max_length=80)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="panel_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PanelMember(models.Model):
+    """That one worker belongs to a panel, since when and until when."""
+
+    panel = models.ForeignKey(Panel, on_delete=models.CASCADE, related_name="members")
+    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="panels")
+    since = models.DateTimeField(auto_now_add=True)
+    until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["panel", "worker"], condition=Q(until__isnull=True), name="on_panel_once"
+            )
+        ]

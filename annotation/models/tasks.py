@@ -7,7 +7,8 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import F, Q
 
-from .people import Project, User
+from .candidates import Candidate
+from .people import Membership, Panel, Project, User
 
 
 class TaskState(models.TextChoices):
@@ -30,6 +31,14 @@ class Task(models.Model):
         "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    # Only its members may claim; empty: every worker of the project.
+    panel = models.ForeignKey(
+        Panel, on_delete=models.PROTECT, null=True, blank=True, related_name="tasks"
+    )
+    # A task whose pairs were taken from another one: a panel of experts on its hard pairs.
+    source = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="derived"
+    )
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -133,6 +142,19 @@ class Item(models.Model):
     settings = models.JSONField(default=dict, blank=True)
     since = models.PositiveIntegerField()
     until = models.PositiveIntegerField(null=True, blank=True)
+    # What is judged: one text, or a pair in canonical order (first.pk < second.pk).
+    first = models.ForeignKey(
+        Candidate, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    second = models.ForeignKey(
+        Candidate, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    # How a pair is shown: 0 drawn for each worker, 1 as stored, -1 turned.
+    side = models.SmallIntegerField(default=0)
+    # A designed repeat of the same pair; a worker may meet it again, the other way round.
+    repeat = models.BooleanField(default=False)
+    # An attention pair: the hidden answer, {dimension: code}. It has no slots and never counts.
+    expected = models.JSONField(null=True, blank=True)
     # Slots: wanted, and how many are held by a live lease or by an answer that counts.
     redundancy = models.PositiveSmallIntegerField(default=0)
     held = models.PositiveSmallIntegerField(default=0)
@@ -152,11 +174,43 @@ class Item(models.Model):
             models.CheckConstraint(
                 condition=Q(held__lte=F("redundancy")), name="never_over_redundancy"
             ),
+            models.CheckConstraint(
+                condition=Q(second__isnull=True) | Q(first__lt=F("second")), name="pair_canonical"
+            ),
+            models.CheckConstraint(condition=Q(side__in=(-1, 0, 1)), name="pair_side"),
+            models.UniqueConstraint(
+                fields=["task", "first", "second", "side", "repeat"],
+                condition=Q(until__isnull=True, second__isnull=False, expected__isnull=True),
+                name="pair_once",
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["task", "-priority", "position", "id"],
                 condition=Q(held__lt=F("redundancy")),
                 name="item_open_slots",
+            )
+        ]
+
+
+class Exclusion(models.Model):
+    """That a worker's answers to a task are left out of results; undone, they count again.
+
+    It changes no answer and no pay: it is an input of the next snapshot.
+    """
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="exclusions")
+    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="exclusions")
+    reason = models.CharField(max_length=300)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    undone_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "worker"], condition=Q(undone_at__isnull=True), name="excluded_once"
             )
         ]

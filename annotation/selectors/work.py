@@ -180,6 +180,9 @@ WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
     SELECT e.item_id FROM annotation_assignmentitem e
     JOIN annotation_assignment a ON a.id = e.assignment_id
     WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))
 GROUP BY i.task_id
 """
 # Times longer than the lease with all its extensions are of pages left open.
@@ -295,7 +298,7 @@ def steps(assignment: Assignment, current: int | None = None) -> list[Step]:
 def _problem(task_type: TaskType, assignment: Assignment, entry: AssignmentItem) -> str:
     settings = {**assignment.version.settings, **entry.item.settings}
     try:
-        task_type.check(entry.draft, settings)
+        task_type.check(entry.draft, settings, flipped=entry.flipped)
     except DomainError as error:
         return error.message
     return ""

@@ -6,9 +6,13 @@ from crowdqc.errors import Invalid
 
 from .base import TaskType, Values
 from .free_text import FreeText
+from .pairwise import Pairwise
+from .rating import Rating
 
 TYPES: dict[str, TaskType] = {
     FreeText.slug: FreeText(),
+    Pairwise.slug: Pairwise(),
+    Rating.slug: Rating(),
 }
 
 

@@ -23,8 +23,10 @@ class TaskType(Protocol):
 
     slug: str
     label: str
-    shape: str  # "texts", "pairs" or "labels": what the snapshot makes of its answers
+    shape: str  # "texts", "pairs" or "ratings": what the snapshot makes of its answers
+    item_noun: str  # what one item is called: a question, a pair, a text
     answer_template: str  # what the worker fills in, for one item
+    item_template: str  # the worker's page around it
     builder_template: str  # the type's own settings in the builder
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,8 +41,13 @@ class TaskType(Protocol):
         """Whether the worker did something with this item that is not skipping."""
         ...
 
-    def check(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> Values | None:
-        """The values to store, None for a permitted skip; Invalid says what is missing."""
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        """The values to store, None for a permitted skip; Invalid says what is missing.
+
+        ``flipped``: the item's two texts were shown the other way round than they are stored.
+        """
         ...
 
 

@@ -8,13 +8,10 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .base import Values, whole_number
+from .scales import truth
 
 MAX_CHARACTERS = 20_000
 DONT_KNOW = "I don't know"
-
-
-def _truth(value: Any) -> bool:
-    return value in (True, "true", "True", "on", "1", 1)
 
 
 def _storable(text: str) -> str:
@@ -30,7 +27,9 @@ class FreeText:
     slug = "free_text"
     label = "Free text"
     shape = "texts"
+    item_noun = "question"
     answer_template = "annotation/types/free_text_answer.html"
+    item_template = "annotation/worker/item.html"
     builder_template = "annotation/types/free_text_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,8 +43,8 @@ class FreeText:
         return {
             "min_words": low,
             "max_words": high,
-            "dont_know": _truth(raw.get("dont_know", True)),
-            "skippable": _truth(raw.get("skippable", False)),
+            "dont_know": truth(raw.get("dont_know", True)),
+            "skippable": truth(raw.get("skippable", False)),
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,14 +58,16 @@ class FreeText:
             )
         return {
             "text": _storable(text),
-            "declined": _truth(raw.get("declined", False)),
-            "skipped": _truth(raw.get("skipped", False)),
+            "declined": truth(raw.get("declined", False)),
+            "skipped": truth(raw.get("skipped", False)),
         }
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(draft.get("declined") or str(draft.get("text", "")).strip())
 
-    def check(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> Values | None:
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
         text = str(draft.get("text", "")).strip()
         if draft.get("declined"):
             if not settings["dont_know"]:

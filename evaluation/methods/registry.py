@@ -32,9 +32,6 @@ METHODS: dict[str, Method] = {
     )
 }  # fmt: skip
 
-# Those a run can score a task by so far; commands and other methods call the rest.
-ON_TASKS = frozenset({"aqer"})
-
 
 def get_method(slug: str) -> Method:
     """The method of this slug; raises BadParameter naming those that exist."""

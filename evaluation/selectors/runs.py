@@ -18,16 +18,18 @@ from crowdqc.numbers import NBSP, count, duration, plural, word
 from evaluation import charts
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunFigure, RunState
-from evaluation.runs import ACTIVE
+from evaluation.runs import ACTIVE, main_method
 from evaluation.schedules import Fresh
+from evaluation.selectors.recipes import method_title, recipe_pairs
 
 TRIGGERS = {
     "browser": "by hand",
     "api": "through the API",
     "schedule": "by itself, on schedule",
     "answers": "by itself, after new answers",
+    "follows": "by itself, after the run it belongs to",
+    "import": "imported",
 }
-SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
 STATES = {
     RunState.QUEUED: ("waiting", "Waiting"),
     RunState.RUNNING: ("running", "Running"),
@@ -69,7 +71,7 @@ def get_run(project: Project, number: int) -> Run:
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
     """The run whose results a page shows: the latest finished one, or the one asked for."""
-    finished = _runs().filter(task=task, state=RunState.DONE)
+    finished = _runs().filter(task=task, state=RunState.DONE, method=main_method(task))
     if number is None:
         return finished.order_by("-id").first()
     run = finished.filter(number=number).first()
@@ -81,7 +83,7 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
 def finished_runs(task: Task, limit: int = 20) -> list[Run]:
     """The task's finished runs, the newest first, for choosing among them."""
     return list(
-        Run.objects.filter(task=task, state=RunState.DONE)
+        Run.objects.filter(task=task, state=RunState.DONE, method=main_method(task))
         .only("number", "finished_at", "params")
         .order_by("-id")[:limit]
     )
@@ -122,42 +124,6 @@ def started_words(run: Run) -> str:
         how = " through the API" if run.trigger == "api" else ""
         return f"by {run.started_by}{how}"
     return TRIGGERS.get(run.trigger, run.trigger)
-
-
-def method_title(run: Run) -> str:
-    """``AQER 1.0``."""
-    method = METHODS.get(run.method)
-    return f"{method.title if method else run.method} {run.version}"
-
-
-def encoder_words(identity: str) -> str:
-    """The encoder's name and the first digits of its hash."""
-    name, at, digest = identity.partition("@")
-    return f"{name} {digest[:8]}" if at else name
-
-
-def recipe_pairs(run: Run, told: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
-    """The recipe line: from the finished run's own record, else from what was asked for."""
-    params = {**run.params, **(told["params"] if told else {})}
-    own = "left out" if params.get("leave_one_out") else "included"
-    pairs = [
-        ("method", method_title(run)),
-        (
-            "similarity",
-            f"{SIMILARITIES.get(params.get('similarity', ''), 'cosine')}, own answer {own}",
-        ),
-        ("encoder", encoder_words(told["encoder"] if told else params.get("encoder", ""))),
-    ]
-    if params.get("start") not in (None, "equal"):
-        pairs.append(("start", params["start"]))
-    pairs.append(("interval", f"bootstrap over questions, {count(params.get('resamples', 0))}"))
-    pairs.append(("seed", str(run.seed)))
-    if run.snapshot:
-        taken = timezone.localtime(run.snapshot.created_at)
-        pairs.append(("snapshot", f"{run.snapshot.content_hash[:8]}, {taken:%-d %b %Y %H:%M}"))
-    if run.result_hash:
-        pairs.append(("result", run.result_hash[:8]))
-    return pairs
 
 
 # One run ---------------------------------------------------------------------------------------

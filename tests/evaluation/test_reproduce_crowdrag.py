@@ -26,7 +26,8 @@ from evaluation.reproduce.crowdrag_data import (
 )
 from evaluation.reproduce.crowdrag_grades import grades
 from evaluation.reproduce.crowdrag_mace import as_published, corrected, refit_rows
-from evaluation.reproduce.crowdrag_overlap import overlap_rows, tokens_13a, tokens_rouge
+from evaluation.overlap import tokens_13a, tokens_rouge
+from evaluation.reproduce.crowdrag_overlap import overlap_rows
 from evaluation.reproduce.data import data_folder
 from evaluation.reproduce.rows import Row
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
-from evaluation import runs
+from evaluation import runs, text_runs
 from evaluation.models import (
     AnswerScore,
     Embedding,
@@ -131,14 +131,14 @@ def test_a_run_that_is_worked_on_is_left_alone() -> None:
 
 def test_a_process_that_lost_its_run_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     run = start(corpus.make_answered())
-    fit = runs._compute
+    fit = text_runs.compute
 
     def overtaken(*args: Any) -> Any:
         done = fit(*args)
         Run.objects.filter(pk=run.pk).update(started_at=timezone.now())
         return done
 
-    monkeypatch.setattr(runs, "_compute", overtaken)
+    monkeypatch.setattr(text_runs, "compute", overtaken)
     assert runs.execute(run.pk) == "not mine"
     assert not WorkerScore.objects.exists()
     run.refresh_from_db()
@@ -161,13 +161,13 @@ def test_a_waiting_run_is_cancelled_at_once_and_a_running_one_at_its_next_step()
 def test_a_cancelled_run_stops_in_the_midst_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     task = corpus.make_answered()
     run = start(task)
-    load = runs.snapshots.load
+    load = text_runs.snapshots.load
 
     def then_cancelled(snapshot: Any) -> Any:
         runs.cancel(by=task.project.owner, run=run)
         return load(snapshot)
 
-    monkeypatch.setattr(runs.snapshots, "load", then_cancelled)
+    monkeypatch.setattr(text_runs.snapshots, "load", then_cancelled)
     assert runs.execute(run.pk) == RunState.CANCELLED
     run.refresh_from_db()
     assert run.finished_at

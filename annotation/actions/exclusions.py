@@ -1,0 +1,47 @@
+"""Leave a worker's answers out of a task's results, and take that back; nobody's pay changes."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Answer, Exclusion, Membership, Task, User
+from crowdqc.errors import Conflict, Invalid
+
+from .audit import record
+
+
+@transaction.atomic
+def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusion:
+    """Leave the worker's answers to the task out of results from the next run on.
+
+    Raises Invalid without a reason or where the worker answered nothing, Conflict where they are
+    left out already.
+    """
+    reason = reason.strip()[:300]
+    if not reason:
+        raise Invalid("Say why.", fields={"reason": "Write a reason; the worker may ask for it."})
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    if not Answer.objects.filter(item__task=task, worker=worker).exists():
+        raise Invalid("This worker answered nothing in this task.", fields={"worker": "Another."})
+    if task.exclusions.filter(worker=worker, undone_at__isnull=True).exists():
+        raise Conflict(f"{worker.pseudonym} is left out already.")
+    exclusion = Exclusion.objects.create(task=task, worker=worker, reason=reason, by=by)
+    record(
+        by=by, project=task.project, action="worker.exclude", on=exclusion,
+        worker=worker.pseudonym, reason=reason,
+    )  # fmt: skip
+    return exclusion
+
+
+@transaction.atomic
+def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
+    """Let the worker's answers enter results again; twice is once."""
+    locked = Exclusion.objects.select_for_update(of=("self",)).select_related("task__project").get(
+        pk=exclusion.pk
+    )  # fmt: skip
+    if locked.undone_at is None:
+        locked.undone_at, locked.undone_by = timezone.now(), by
+        locked.save(update_fields=["undone_at", "undone_by"])
+        record(by=by, project=locked.task.project, action="worker.include", on=locked)
+    return locked

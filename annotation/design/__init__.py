@@ -1,0 +1,1 @@
+"""Design of pairwise studies: pure functions, no database."""

@@ -1,0 +1,156 @@
+"""What goes into the design of a pairwise study and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+from crowdqc.errors import Invalid
+
+KINDS = ("all", "per_topic", "balanced")
+MAX_PAIRS = 100_000
+UNNAMED = "unnamed"
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text under judgment, as the design needs to know it.
+
+    ``key`` is unique in the study, ``words`` its length. ``origin`` (human, a model's name) and
+    ``style`` (essay, bullet) name together the source that texts of several topics share.
+    """
+
+    key: str
+    topic: str
+    style: str = ""
+    origin: str = ""
+    words: int = 0
+    author: str = ""
+
+    @property
+    def source(self) -> str:
+        """Origin and style in words."""
+        return ", ".join(part for part in (self.origin, self.style) if part) or UNNAMED
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which pairs of a topic's texts are judged, and how they are handed out.
+
+    ``kind``: ``all`` pairs of a topic; ``per_topic``: ``pairs_per_topic`` of each, connected, every
+    text of a topic equally often to within one; ``balanced``: the same, and every two sources meet
+    about equally often over all topics. ``reversed_share`` of the pairs comes again, later, to be
+    shown the other way round. ``stratify``: every assignment is a like mixture of lengths and
+    origins; ``one_per_stratum``: as many strata as an assignment has pairs, one pair from each.
+    """
+
+    kind: str = "all"
+    pairs_per_topic: int = 0
+    reversed_share: float = 1 / 3
+    stratify: bool = True
+    one_per_stratum: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two texts of a topic, the earlier of the input first; ``repeat``: here for the second time."""
+
+    first_key: str
+    second_key: str
+    topic: str
+    repeat: bool
+    stratum: str
+
+
+def by_topic(texts: Sequence[Text]) -> dict[str, list[int]]:
+    """Indices of each topic's texts, topics in the order in which they first appear."""
+    topics: dict[str, list[int]] = {}
+    for index, text in enumerate(texts):
+        topics.setdefault(text.topic, []).append(index)
+    return topics
+
+
+def check(texts: Sequence[Text], design: Design) -> None:
+    """Raise Invalid, naming the field, where no study can be made of these texts and settings."""
+    if design.kind not in KINDS:
+        raise Invalid(
+            f"There is no design called {design.kind!r}.",
+            fields={"kind": f"One of {', '.join(KINDS)}."},
+        )
+    if not 0 <= design.reversed_share <= 1:
+        raise Invalid(
+            "The share of pairs judged in both directions is out of range.",
+            fields={"reversed_share": "Between 0 and 1."},
+        )
+    if design.one_per_stratum and not design.stratify:
+        raise Invalid(
+            "One pair from each stratum needs strata.",
+            fields={"one_per_stratum": "Stratify by length and origin, or leave this off."},
+        )
+    if design.seed < 0:
+        raise Invalid("The seed is negative.", fields={"seed": "A whole number from 0."})
+    _check_texts(texts)
+    topics = {topic: len(members) for topic, members in by_topic(texts).items()}
+    if max(topics.values(), default=0) < 2:
+        raise Invalid(
+            "No topic has two texts, so there is nothing to compare.",
+            fields={"texts": "At least one topic with two texts."},
+        )
+    if design.kind != "all":
+        _check_connected(topics, design.pairs_per_topic)
+    count = sum(topic_pairs(design, size) for size in topics.values())
+    if count > MAX_PAIRS:
+        field = "kind" if design.kind == "all" else "pairs_per_topic"
+        raise Invalid(
+            f"This design has {count:,} pairs.", fields={field: f"{MAX_PAIRS:,} pairs at most."}
+        )
+
+
+def topic_pairs(design: Design, size: int) -> int:
+    """How many pairs a topic with ``size`` texts gets."""
+    every = comb(size, 2)
+    return every if design.kind == "all" else min(every, design.pairs_per_topic)
+
+
+def check_handing_out(bundle: int, redundancy: int) -> None:
+    """Raise Invalid where an assignment would be empty or nobody would judge."""
+    if bundle < 1:
+        raise Invalid("An assignment holds no pair.", fields={"bundle": "At least 1."})
+    if redundancy < 1:
+        raise Invalid("Nobody would judge a pair.", fields={"redundancy": "At least 1."})
+
+
+def _check_texts(texts: Sequence[Text]) -> None:
+    seen: set[str] = set()
+    for text in texts:
+        if text.key in seen:
+            raise Invalid(
+                f"Two texts are called {text.key!r}.", fields={"texts": "Every key once."}
+            )
+        if text.words < 0:
+            raise Invalid(
+                f"Text {text.key!r} has {text.words} words.", fields={"texts": "Words from 0."}
+            )
+        seen.add(text.key)
+
+
+def _check_connected(topics: dict[str, int], pairs: int) -> None:
+    """A tree over n texts has n - 1 pairs; fewer leave the topic in parts."""
+    short = [topic for topic, size in topics.items() if size - 1 > pairs]
+    if not short and pairs >= 1:
+        return
+    need = max(1, *(size - 1 for size in topics.values()))
+    if not short:
+        message = "At least one pair of each topic must be judged."
+    else:
+        worst = max(short, key=lambda topic: topics[topic])
+        message = (
+            f"Topic {worst!r} has {topics[worst]} texts and needs {topics[worst] - 1} pairs to be "
+            f"connected; pairs_per_topic is {pairs}."
+        )
+        others = len(short) - 1
+        if others:
+            message += f" {others} more {'topic has' if others == 1 else 'topics have'} too few."
+    raise Invalid(message, fields={"pairs_per_topic": f"At least {need}."})

@@ -1,0 +1,171 @@
+"""Judgments of pairs and ratings as evaluation freezes them: headers, and values beside them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Q
+
+from annotation.models import Answer, Candidate, ChoiceValue, Item, System, Task, TaskVersion
+
+CHUNK = 20_000
+HEADER = (
+    "pk", "item_id", "worker_id", "system_id", "replicate", "flipped", "order_shown",
+    "answered_at",
+)  # fmt: skip
+ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat")
+TEXT = ("pk", "key", "topic", "style", "origin", "system_id", "author_id")
+
+
+class Judgment(NamedTuple):
+    """One answer's header: who, what, shown how, as the how-manieth."""
+
+    answer_id: int
+    item_id: int
+    worker_id: int | None
+    system_id: int | None
+    replicate: int
+    flipped: bool
+    position: int | None
+    answered_at: dt.datetime
+
+
+class ItemRow(NamedTuple):
+    """An item and what it puts to judgment; ``second_id`` is None for a rating."""
+
+    item_id: int
+    key: str
+    since: int
+    first_id: int
+    second_id: int | None
+    side: int
+    repeat: bool
+
+
+class TextRow(NamedTuple):
+    """A candidate without its text."""
+
+    candidate_id: int
+    key: str
+    topic: str
+    style: str
+    origin: str
+    system_id: int
+    author_id: int | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One dimension of a pairwise task, or one scale of a rating task."""
+
+    name: str
+    label: str
+    neutral: bool = True
+    points: tuple[int, ...] = ()
+
+
+def asked(version: TaskVersion) -> list[Asked]:
+    """What a version asks of every item, in its order."""
+    if "scales" in version.settings:
+        return [
+            Asked(row["name"], row["label"], points=tuple(p["value"] for p in row["points"]))
+            for row in version.settings["scales"]
+        ]
+    return [
+        Asked(row["name"], row["label"], row["neutral"])
+        for row in version.settings.get("dimensions", [])
+    ]
+
+
+def pooled_versions(task: Task) -> list[int]:
+    """Published versions that ask the same as the one in force: only their answers are pooled."""
+    if task.current is None:
+        return []
+    now = {(one.name, one.neutral, one.points) for one in asked(task.current)}
+    return [
+        version.pk
+        for version in task.versions.filter(published_at__isnull=False)
+        if {(one.name, one.neutral, one.points) for one in asked(version)} == now
+    ]
+
+
+def _counting(task: Task) -> Q:
+    excluded = task.exclusions.filter(undone_at__isnull=True).values("worker")
+    return (
+        Q(item__task=task, counts=True, stage=Answer.Stage.MAIN, version__in=pooled_versions(task))
+        & Q(item__expected__isnull=True)
+        & ~(Q(worker__isnull=False) & Q(worker__in=excluded))
+    )
+
+
+def counting(task: Task) -> list[Judgment]:
+    """Every counting judgment of people and of systems, without those of excluded workers."""
+    return _headers(_counting(task))
+
+
+def of_answers(task: Task, answer_ids: Collection[int]) -> list[Judgment]:
+    """The same rows for answers that are known already, counting or not by now."""
+    wanted = set(answer_ids)
+    rows = _headers(Q(item__task=task, stage=Answer.Stage.MAIN))
+    return [row for row in rows if row.answer_id in wanted]
+
+
+def _headers(condition: Q) -> list[Judgment]:
+    rows = Answer.objects.filter(condition).values_list(*HEADER)
+    return [Judgment(*row) for row in rows.iterator(chunk_size=CHUNK)]
+
+
+def left_out(task: Task) -> dict[str, int]:
+    """How many answers of people a snapshot does not hold, by reason."""
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+    counted = main.filter(counts=True)
+    excluded = task.exclusions.filter(undone_at__isnull=True).values("worker")
+    return {
+        "uncounted": main.filter(counts=False, item__expected__isnull=True).count(),
+        "excluded": counted.filter(worker__in=excluded).count(),
+        "other_fields": counted.exclude(version__in=pooled_versions(task)).count(),
+    }
+
+
+def values(task: Task) -> Iterator[tuple[int, str, int | None]]:
+    """(answer, field, ordinal) of every choice in the task."""
+    rows = ChoiceValue.objects.filter(
+        answer__item__task=task, answer__stage=Answer.Stage.MAIN
+    ).values_list("answer_id", "field", "ordinal")
+    return rows.iterator(chunk_size=CHUNK)
+
+
+def items(task: Task) -> list[ItemRow]:
+    """All items that ever put something to judgment, attention items left out."""
+    rows = Item.objects.filter(task=task, expected__isnull=True, first__isnull=False)
+    return [ItemRow(*row) for row in rows.order_by("pk").values_list(*ITEM)]
+
+
+def texts(task: Task) -> list[TextRow]:
+    """The candidates that the task's items name, in the order of their ids."""
+    named = Q(pk__in=Item.objects.filter(task=task).values("first")) | Q(
+        pk__in=Item.objects.filter(task=task).values("second")
+    )
+    rows = Candidate.objects.filter(named, project=task.project_id).order_by("pk")
+    return [TextRow(*row) for row in rows.values_list(*TEXT)]
+
+
+def contents(candidate_ids: Collection[int]) -> dict[int, str]:
+    """What the candidates say."""
+    return dict(Candidate.objects.filter(pk__in=candidate_ids).values_list("pk", "text"))
+
+
+def system_names(system_ids: Sequence[int]) -> dict[int, str]:
+    """The names of sources of texts and of judging models."""
+    return {system.pk: str(system) for system in System.objects.filter(pk__in=system_ids)}
+
+
+def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
+    """(item, code, n) of the counting judgments of people on one dimension."""
+    rows = ChoiceValue.objects.filter(
+        answer__in=Answer.objects.filter(_counting(task), worker__isnull=False), field=dimension
+    )
+    return list(rows.values_list("answer__item_id", "code").annotate(n=Count("pk")).order_by())

@@ -1,0 +1,24 @@
+"""Left and right against first and second: the one place that turns a stored vote round.
+
+Votes are stored for the pair as it is stored (first, second); people see left and right.
+"""
+
+from __future__ import annotations
+
+LEFT, NEUTRAL, RIGHT = "left", "neutral", "right"
+FIRST, SECOND = "first", "second"
+SHOWN = (LEFT, NEUTRAL, RIGHT)  # from left to right
+STORED = (FIRST, NEUTRAL, SECOND)
+ORDINALS = {FIRST: -1, NEUTRAL: 0, SECOND: 1}
+
+
+def stored(shown: str, *, flipped: bool) -> str:
+    """The stored code of a vote given on a side; ``flipped``: the second text stood left."""
+    place = SHOWN.index(shown)
+    return STORED[2 - place if flipped else place]
+
+
+def shown(code: str, *, flipped: bool) -> str:
+    """The side on which a stored vote was given."""
+    place = STORED.index(code)
+    return SHOWN[2 - place if flipped else place]

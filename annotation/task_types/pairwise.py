@@ -1,0 +1,127 @@
+"""Pairwise judgments: which of two texts is better, on each dimension, left, right or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.sides import NEUTRAL, ORDINALS, SHOWN, stored
+from crowdqc.errors import Invalid
+
+from .base import Values, whole_number
+from .scales import labelled, rows, text, truth
+
+PREFIX = "d-"
+SIDES = ("balanced", "random", "authored")
+# The seven dimensions of Gienapp et al. (SIGIR 2025), Table 2, in our own words; the last one
+# is a forced choice.
+TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "correctness_topical", "label": "Topical correctness",
+     "question": "Which one answers the question better?",
+     "description": "It keeps to what was asked, and what it says holds.", "neutral": True},
+    {"name": "coherence_logical", "label": "Logical coherence",
+     "question": "Which one is easier to follow?",
+     "description": "One statement leads to the next.", "neutral": True},
+    {"name": "coherence_stylistic", "label": "Stylistic coherence",
+     "question": "Which one keeps one style of writing?",
+     "description": "Tone, form and wording stay the same throughout.", "neutral": True},
+    {"name": "coverage_broad", "label": "Broad coverage",
+     "question": "Which one looks at more sides of the topic?",
+     "description": "Count the aspects, not the words.", "neutral": True},
+    {"name": "coverage_deep", "label": "Deep coverage",
+     "question": "Which one explains more in detail?",
+     "description": "It gives reasons, numbers, examples.", "neutral": True},
+    {"name": "consistency_internal", "label": "Internal consistency",
+     "question": "Which one makes clearer how different views fit together?",
+     "description": "It contradicts itself nowhere, or says where views differ.",
+     "neutral": True},
+    {"name": "quality_overall", "label": "Overall quality",
+     "question": "Which one is better, all in all?",
+     "description": "Choose the one you would rather have been given.", "neutral": False},
+)  # fmt: skip
+DEFAULT = (
+    {"name": "quality_overall", "label": "Overall", "question": "Which one is better, all in all?",
+     "description": "", "neutral": True},
+)  # fmt: skip
+
+
+class Pairwise:
+    """Two texts side by side."""
+
+    slug = "pairwise"
+    label = "Pairwise judgments"
+    shape = "pairs"
+    item_noun = "pair"
+    answer_template = "annotation/types/pairwise_answer.html"
+    item_template = "annotation/worker/judge.html"
+    builder_template = "annotation/types/pairwise_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        sides = raw.get("sides") or "balanced"
+        if sides not in SIDES:
+            raise Invalid("There is no such order.", fields={"sides": ", ".join(SIDES)})
+        return {
+            "dimensions": _dimensions(raw.get("dimensions", list(DEFAULT))),
+            "sides": sides,
+            "show_sources": truth(raw.get("show_sources", True)),
+            "show_differences": truth(raw.get("show_differences", True)),
+            "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft: dict[str, Any] = {}
+        for name, value in raw.items():
+            if name.startswith(PREFIX) and value not in ("", None):
+                if value not in SHOWN or len(name) > len(PREFIX) + 40:
+                    raise Invalid(
+                        f"{name} is {str(value)[:40]!r}.", fields={name: "left, neutral or right."}
+                    )
+                draft[name] = value
+        if len(draft) > 20:
+            raise Invalid("There are too many lines.", fields={"draft": "20 at most."})
+        draft["skipped"] = truth(raw.get("skipped", False))
+        return draft
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return any(name.startswith(PREFIX) for name in draft)
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        given = {name.removeprefix(PREFIX): v for name, v in draft.items() if name[:2] == PREFIX}
+        if not given and draft.get("skipped") and settings["skippable"]:
+            return None
+        known = {dimension["name"]: dimension for dimension in settings["dimensions"]}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise Invalid(f"There is no line {unknown[0]!r} in this task.")
+        still = [dimension["label"] for name, dimension in known.items() if name not in given]
+        if still:
+            more = f" and {len(still) - 1} more" if len(still) > 1 else ""
+            raise Invalid(f"“{still[0]}”{more} not judged yet.")
+        choices = []
+        for name, dimension in known.items():
+            if given[name] == NEUTRAL and not dimension["neutral"]:
+                raise Invalid(f"“{dimension['label']}” asks for left or right.")
+            code = stored(given[name], flipped=flipped)
+            choices.append((name, code, ORDINALS[code]))
+        return Values(choices=choices)
+
+
+def _dimensions(raw: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    taken: list[str] = []
+    for number, row in enumerate(rows(raw, "dimensions"), 1):
+        where = f"dimension {number}"
+        found.append(
+            {
+                **labelled(row, where, taken),
+                "description": text(row, "description", where),
+                "neutral": truth(row.get("neutral", True)),
+            }
+        )
+    if not found:
+        raise Invalid("There is nothing to judge.", fields={"dimensions": "One at least."})
+    return found

@@ -1,0 +1,97 @@
+"""Ratings: one text, judged by itself on ordinal scales whose points are described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crowdqc.errors import Invalid
+
+from .base import Values, whole_number
+from .scales import MAX_LABEL, labelled, rows, text, truth
+
+PREFIX = "r-"
+TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "quality_overall", "label": "Overall quality", "question": "How good is this text?",
+     "points": [{"value": 1, "label": "poor"}, {"value": 2, "label": "weak"},
+                {"value": 3, "label": "fair"}, {"value": 4, "label": "good"},
+                {"value": 5, "label": "very good"}]},
+)  # fmt: skip
+
+
+class Rating:
+    """One text and its scales."""
+
+    slug = "rating"
+    label = "Ratings on scales"
+    shape = "ratings"
+    item_noun = "text"
+    answer_template = "annotation/types/rating_answer.html"
+    item_template = "annotation/worker/judge.html"
+    builder_template = "annotation/types/rating_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "scales": _scales(raw.get("scales", list(TEMPLATE))),
+            "show_sources": truth(raw.get("show_sources", True)),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft: dict[str, Any] = {}
+        for name, value in raw.items():
+            if name.startswith(PREFIX) and value not in ("", None):
+                if len(name) > len(PREFIX) + 40 or not str(value).lstrip("-").isdecimal():
+                    raise Invalid(
+                        f"{name} is {str(value)[:40]!r}.", fields={name: "A point of the scale."}
+                    )
+                draft[name] = str(value)
+        if len(draft) > 20:
+            raise Invalid("There are too many lines.", fields={"draft": "20 at most."})
+        draft["skipped"] = truth(raw.get("skipped", False))
+        return draft
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return any(name.startswith(PREFIX) for name in draft)
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        given = {name.removeprefix(PREFIX): v for name, v in draft.items() if name[:2] == PREFIX}
+        if not given and draft.get("skipped") and settings["skippable"]:
+            return None
+        scales = {scale["name"]: scale for scale in settings["scales"]}
+        unknown = sorted(set(given) - set(scales))
+        if unknown:
+            raise Invalid(f"There is no scale {unknown[0]!r} in this task.")
+        choices: list[tuple[str, str, int | None]] = []
+        for name, scale in scales.items():
+            if name not in given:
+                raise Invalid(f"“{scale['label']}” is not rated yet.")
+            if int(given[name]) not in {point["value"] for point in scale["points"]}:
+                raise Invalid(f"“{scale['label']}” has no point {given[name]}.")
+            choices.append((name, given[name], int(given[name])))
+        return Values(choices=choices)
+
+
+def _scales(raw: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    taken: list[str] = []
+    for number, row in enumerate(rows(raw, "scales"), 1):
+        where = f"scale {number}"
+        points = [
+            {"value": whole_number(point, "value", at, -100, 100),
+             "label": text(point, "label", where, MAX_LABEL)}
+            for at, point in enumerate(rows(row.get("points", []), "points"), 1)
+        ]  # fmt: skip
+        if len({point["value"] for point in points}) < max(2, len(points)):
+            raise Invalid(
+                f"{where} needs two points or more, each with its own value.",
+                fields={where: "Two points at least."},
+            )
+        points.sort(key=lambda point: point["value"])
+        found.append({**labelled(row, where, taken), "points": points})
+    if not found:
+        raise Invalid("There is nothing to rate.", fields={"scales": "One at least."})
+    return found

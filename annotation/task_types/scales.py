@@ -1,0 +1,64 @@
+"""What the types that ask several things of one item share: names, texts and lists in settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crowdqc.errors import Invalid
+
+MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
+MAX_ASKED = 20
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def truth(value: Any) -> bool:
+    """Whether a setting or a form's box says yes."""
+    return value in (True, "true", "True", "on", "1", 1)
+
+
+def name_of(label: str, taken: Sequence[str]) -> str:
+    """A free name made of a label: what exports and results call it."""
+    base = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+    base = base if _NAME.match(base) else f"d_{base}".strip("_")
+    name, number = base[:MAX_NAME], 2
+    while name in taken:
+        name, number = f"{base[: MAX_NAME - 4]}_{number}", number + 1
+    return name
+
+
+def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -> str:
+    """A text of a row of settings, without what cannot be stored; Invalid names the row."""
+    value = str(raw.get(field) or "").replace("\r\n", "\n").replace("\x00", "").strip()
+    if len(value) > most:
+        raise Invalid(
+            f"{where}: {field} is too long.", fields={where: f"{most} characters at most."}
+        )
+    return value
+
+
+def rows(raw: Any, what: str) -> list[Mapping[str, Any]]:
+    """A list of objects; Invalid says what it should have been."""
+    if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
+        raise Invalid(f"{what} is not a list.", fields={what: "A list of objects."})
+    if len(raw) > MAX_ASKED:
+        raise Invalid(f"Too many {what}.", fields={what: f"{MAX_ASKED} at most."})
+    return raw
+
+
+def labelled(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, str]:
+    """Name, label and question of one row; the name is kept, or made of the label."""
+    label = text(raw, "label", where, MAX_LABEL)
+    if not label:
+        raise Invalid(f"{where} has no name.", fields={where: "Write a name."})
+    name = str(raw.get("name") or "") or name_of(label, taken)
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"{where}: {name!r} cannot be a short name.",
+            fields={where: "Small letters, digits and _, beginning with a letter."},
+        )
+    if name in taken:
+        raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
+    taken.append(name)
+    return {"name": name, "label": label, "question": text(raw, "question", where)}

@@ -1,0 +1,248 @@
+"""The road from collected judgments to methods: frozen rows, a content hash, index arrays.
+
+The same as ``snapshots`` does for texts, for pairs and ratings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.selectors import judgments as collected
+from annotation.selectors.judgments import Asked, ItemRow, Judgment, TextRow
+from crowdqc.errors import Conflict
+from evaluation.methods.base import IntArray
+from evaluation.methods.judgments import MISSING, SIDES, Judgments
+from evaluation.methods.order_data import ShownVotes
+from evaluation.models import Snapshot
+
+Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
+
+
+def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
+    """People before systems, then author, then the time at which they saw it."""
+    author = row.system_id if row.worker_id is None else row.worker_id
+    return (
+        row.worker_id is None, author, row.answered_at, row.position or 0, keys[row.item_id],
+        row.replicate, row.answer_id,
+    )  # fmt: skip
+
+
+def _votes(task: Task, answer_ids: Iterable[int]) -> Votes:
+    found: Votes = {pk: {} for pk in answer_ids}
+    for answer, field, ordinal in collected.values(task):
+        if answer in found and ordinal is not None:
+            found[answer][field] = ordinal
+    return found
+
+
+def _content_hash(
+    rows: Sequence[Judgment], votes: Votes, keys: Mapping[int, str], names: Sequence[str]
+) -> str:
+    """SHA-256 over item, author, how it was shown and every value of each row, in order."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps(list(names)).encode())
+    for row in rows:
+        line = [
+            keys[row.item_id], row.worker_id, row.system_id, row.replicate, int(row.flipped),
+            row.position, [votes[row.answer_id].get(name) for name in names],
+        ]  # fmt: skip
+        digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """Everything that a snapshot is made of."""
+
+    rows: list[Judgment]
+    votes: Votes
+    items: dict[int, ItemRow]
+    keys: dict[int, str]
+    asked: list[Asked]
+
+    @property
+    def hash(self) -> str:
+        return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
+
+
+def _read(task: Task, headers: list[Judgment]) -> _Read:
+    if task.current is None:
+        raise Conflict("The task was never published.")
+    items = {row.item_id: row for row in collected.items(task)}
+    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
+    votes = _votes(task, [row.answer_id for row in rows])
+    return _Read(rows, votes, items, keys, collected.asked(task.current))
+
+
+def take(task: Task) -> Snapshot:
+    """Freeze the counting judgments of a task; the same content gives the same row again.
+
+    Raises Conflict when no judgment of a person counts.
+    """
+    read = _read(task, collected.counting(task))
+    people = [row for row in read.rows if row.worker_id is not None]
+    if not people:
+        raise Conflict("No judgment counts yet, so there is nothing to rank.")
+    ids = [row.answer_id for row in read.rows]
+    counts = {
+        "answers": len(people),
+        "workers": len({row.worker_id for row in people}),
+        "questions": len({_pair(read.items[row.item_id]) for row in people}),
+        "system_answers": len(read.rows) - len(people),
+        "systems": len({row.system_id for row in read.rows if row.worker_id is None}),
+        "counting": len(read.rows),
+        "max_id": max(ids),
+        "left_out": collected.left_out(task),
+    }
+    snapshot, made = Snapshot.objects.get_or_create(
+        task=task, content_hash=read.hash,
+        defaults={"project_id": task.project_id, "answer_ids": ids, "counts": counts},
+    )  # fmt: skip
+    if not made and (snapshot.answer_ids != ids or snapshot.counts != counts):
+        snapshot.answer_ids, snapshot.counts = ids, counts
+        snapshot.save(update_fields=["answer_ids", "counts"])
+    return snapshot
+
+
+def _pair(row: ItemRow) -> tuple[int, int | None]:
+    return row.first_id, row.second_id
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenPairs:
+    """A snapshot of a pairwise task as arrays, and what its indices stand for.
+
+    ``workers``, ``machines`` (systems that judge), ``sources`` (systems that wrote), ``candidates``
+    and ``pair_items`` (the item that stands for a pair: the first one that named it) are ids;
+    ``answer_ids`` and ``machine_answer_ids`` are aligned with the rows of the two vote arrays.
+    """
+
+    data: Judgments
+    answer_ids: tuple[int, ...]
+    machine_answer_ids: tuple[int, ...]
+    workers: tuple[int, ...]
+    machines: tuple[int, ...]
+    sources: tuple[int, ...]
+    candidates: tuple[int, ...]
+    texts: tuple[TextRow, ...]
+    pair_items: tuple[int, ...]
+    asked: tuple[Asked, ...]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.asked)
+
+
+def load(snapshot: Snapshot) -> FrozenPairs:
+    """The frozen judgments as arrays.
+
+    Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
+    """
+    task = snapshot.task
+    read = _read(task, collected.of_answers(task, snapshot.answer_ids))
+    if read.hash != snapshot.content_hash:
+        raise Conflict(
+            f"The judgments of snapshot {snapshot.content_hash[:8]} are no longer what they were "
+            "when it was taken; start a new run."
+        )
+    return _frozen(task, read)
+
+
+def now(task: Task) -> FrozenPairs:
+    """The judgments that would be frozen now, nothing stored (previews)."""
+    return _frozen(task, _read(task, collected.counting(task)))
+
+
+def _frozen(task: Task, read: _Read) -> FrozenPairs:
+    pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
+    for item in sorted(read.items.values()):
+        pairs.setdefault(_pair(item), item.item_id)
+    used = {_pair(read.items[row.item_id]) for row in read.rows}
+    order = sorted(used, key=lambda pair: pairs[pair])
+    place = {pair: at for at, pair in enumerate(order)}
+    texts = {row.candidate_id: row for row in collected.texts(task)}
+    shown = [texts[pk] for pk in sorted({pk for pair in order for pk in pair if pk is not None})]
+    topics = sorted({row.topic for row in shown})
+    sources = sorted({row.system_id for row in shown})
+    names = collected.system_names(sources)
+    people = [row for row in read.rows if row.worker_id is not None]
+    machine = [row for row in read.rows if row.worker_id is None]
+    workers = sorted({row.worker_id for row in people if row.worker_id is not None})
+    machines = sorted({row.system_id for row in machine if row.system_id is not None})
+    at = {row.candidate_id: k for k, row in enumerate(shown)}
+    labels = [str(pairs[pair]) for pair in order]
+
+    def votes(rows: Sequence[Judgment], authors: Sequence[int]) -> ShownVotes:
+        return _shown(read, rows, authors, place, labels)
+
+    data = Judgments.build(
+        votes(people, workers),
+        [at[first] for first, _ in order], [at[second] for _, second in order if second],
+        topic=[topics.index(row.topic) for row in shown],
+        system=[sources.index(row.system_id) for row in shown],
+        candidates=[row.key for row in shown], topics=topics,
+        systems=[names[pk] for pk in sources],
+        forced=np.array([not one.neutral for one in read.asked]),
+        machine=votes(machine, machines) if machine else None,
+    )  # fmt: skip
+    return FrozenPairs(
+        data=data,
+        answer_ids=tuple(row.answer_id for row in people),
+        machine_answer_ids=tuple(row.answer_id for row in machine),
+        workers=tuple(workers),
+        machines=tuple(machines),
+        sources=tuple(sources),
+        candidates=tuple(row.candidate_id for row in shown),
+        texts=tuple(shown),
+        pair_items=tuple(pairs[pair] for pair in order),
+        asked=tuple(read.asked),
+    )
+
+
+def _shown(
+    read: _Read,
+    rows: Sequence[Judgment],
+    authors: Sequence[int],
+    place: Mapping[tuple[int, int | None], int],
+    pairs: Sequence[str],
+) -> ShownVotes:
+    """Votes as displayed, in the order in which each author gave them."""
+    number = {author: k for k, author in enumerate(authors)}
+    who = np.array([number[r.worker_id if r.worker_id is not None else r.system_id] for r in rows])  # type: ignore[index]
+    flipped = np.array([row.flipped for row in rows], dtype=bool)
+    vote = np.full((len(rows), len(read.asked)), MISSING, dtype=np.int64)
+    for at, row in enumerate(rows):
+        given = read.votes[row.answer_id]
+        for k, one in enumerate(read.asked):
+            if one.name in given:
+                vote[at, k] = given[one.name] + 1  # -1, 0, 1 -> first, neutral, second
+    stored = ShownVotes.build(
+        who,
+        np.array([place[_pair(read.items[row.item_id])] for row in rows]),
+        flipped, _positions(who), vote,
+        workers=[str(author) for author in authors], pairs=pairs,
+        dimensions=[one.name for one in read.asked], labels=SIDES,
+    )  # fmt: skip
+    # Turning what is stored gives what was displayed: the same mirror, in the one place for it.
+    return ShownVotes.build(
+        stored.worker, stored.pair, flipped, stored.position, stored.canonical(),
+        workers=stored.workers, pairs=pairs, dimensions=stored.dimensions, labels=SIDES,
+    )  # fmt: skip
+
+
+def _positions(author: IntArray) -> IntArray:
+    """Each row's number among its author's, from 1; rows of an author stand in their order."""
+    order = np.argsort(author, kind="stable")
+    first = np.r_[0, np.flatnonzero(np.diff(author[order])) + 1]
+    starts = np.repeat(first, np.diff(np.r_[first, len(order)]))
+    out = np.empty(len(order), dtype=np.int64)
+    out[order] = np.arange(len(order)) - starts + 1
+    return out

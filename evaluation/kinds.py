@@ -1,0 +1,61 @@
+"""What a run does for each method: its steps, its options, its computing and its writing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evaluation import text_runs
+from evaluation.methods.base import Method, Result
+from evaluation.models import Run
+from evaluation.progress import Recorder
+
+
+class Computed(Protocol):
+    """What a run has found before anything is written."""
+
+    @property
+    def result(self) -> Result: ...
+
+
+class Module(Protocol):
+    """The module of a kind of runs."""
+
+    def clean_params(self, method: Method, raw: Mapping[str, Any]) -> dict[str, Any]: ...
+    def compute(self, run: Run, steps: Recorder) -> Any: ...
+    def write(self, run: Run, done: Any, progress: list[dict[str, Any]]) -> None: ...
+    def fail(self, run: Run, done: Any) -> str: ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of runs: which tasks it is for, in words too, and the module that does it."""
+
+    shape: str
+    what: str
+    module: Any
+    names: Mapping[str, Sequence[str]]
+
+    def steps(self, method: str) -> Sequence[str]:
+        return self.names[method]
+
+    def clean_params(self, method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self.module.clean_params(method, raw)
+        return found
+
+    def compute(self, run: Run, steps: Recorder) -> Any:
+        return self.module.compute(run, steps)
+
+    def write(self, run: Run, done: Any, progress: list[dict[str, Any]]) -> None:
+        self.module.write(run, done, progress)
+
+    def fail(self, run: Run, done: Any) -> str:
+        return str(self.module.fail(run, done))
+
+
+_TEXTS = Kind("texts", "free text", text_runs, {"aqer": text_runs.STEPS})
+KINDS: dict[str, Kind] = {"aqer": _TEXTS}
+# The method that runs by itself on tasks of a shape, and what follows a finished run.
+MAIN = {"texts": "aqer"}
+FOLLOWS: dict[str, str] = {}

@@ -1,0 +1,148 @@
+"""Does similarity to the best text of a topic rank its other texts as people do?
+
+Reference-based measures against judgments (Gienapp et al. 2025, section 5.3, Table 8): BLEU and
+ROUGE-L as the reference packages read texts, BERTScore with the tokens of the bundled encoder.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from annotation.selectors import judgments
+from evaluation.judged import FrozenPairs
+from evaluation.methods.base import FloatArray, IntArray
+from evaluation.methods.rank_correlation import spearman
+from evaluation.methods.text_metrics import bert_score, bleu, rouge_l, token_ids
+from evaluation.methods.text_stem import stem
+from evaluation.models import CandidateScore, Run
+from evaluation.token_vectors import token_vectors
+
+OVERLAP = "Similarity to the best text"
+SCORES = {
+    "BERTScore": "BERTScore F1, MiniLM (last layer, 256 tokens)",
+    "BLEU": "sentence BLEU-4, 13a tokens, exponential smoothing",
+    "ROUGE-L": "ROUGE-L F1, stemmed",
+}
+# sacrebleu's 13a (mteval-v13a): signs apart, but full stops and commas only away from digits.
+_13A = (
+    (re.compile(r"([\{-\~\[-\` -\&\(-\+\:-\@\/])"), r" \1 "),
+    (re.compile(r"([^0-9])([\.,])"), r"\1 \2 "),
+    (re.compile(r"([\.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
+)
+
+
+def tokens_13a(text: str) -> list[str]:
+    """Words and signs, cased, as sacrebleu's default tokenizer has them."""
+    line = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    line = f" {html.unescape(line)} " if "&" in line else f" {line} "
+    for pattern, put in _13A:
+        line = pattern.sub(put, line)
+    return line.split()
+
+
+def tokens_rouge(text: str) -> list[str]:
+    """Runs of a-z and 0-9 in lower case, stemmed from four letters on, as rouge-score has them."""
+    found = re.findall(r"[a-z0-9]+", text.lower())
+    return [stem(word) if len(word) > 3 else word for word in found]
+
+
+def pairs_of(topic: IntArray) -> tuple[IntArray, IntArray]:
+    """All ordered pairs (p,), (p,) of texts of one topic; ``topic`` is (n,)."""
+    first, second = np.nonzero(topic[:, None] == topic[None, :])
+    return first[first != second], second[first != second]
+
+
+def scores(
+    scorer: str, written: list[str], topic: IntArray, first: IntArray, second: IntArray
+) -> FloatArray:
+    """Similarity (p,) of text ``first`` (the reference of the ranking) to ``second``."""
+    if scorer == "BERTScore":
+        return bert_score(token_vectors(written), topic)(first, second)
+    if scorer == "ROUGE-L":
+        return rouge_l(token_ids([tokens_rouge(text) for text in written]))(first, second)
+    found = token_ids([tokens_13a(text) for text in written])
+    # A question a pair: the first response is scored with the second as its one reference.
+    both = found.take(np.stack([first, second], axis=1).ravel())
+    question = np.repeat(np.arange(len(first)), 2)
+    return bleu(both, question, np.ones(len(both), dtype=bool), smoothing="nist")[::2]
+
+
+def correlations(
+    grade: IntArray, topic: IntArray, first: IntArray, second: IntArray, score: FloatArray
+) -> tuple[list[float], list[float]]:
+    """Mean over topics of Spearman's rho between grade and similarity to the best text.
+
+    ``grade`` (n, d) is 1 for the worst text of its topic, without ties, 0 for a text without a
+    grade; ``topic`` (n,); ``score`` (p,) the similarity of ``second`` to ``first``. Returns a
+    value a dimension over all other texts, and over the worst and the second best alone.
+    """
+    size, topics = len(topic), int(topic.max()) + 1
+    matrix = np.full((size, size), np.nan)
+    matrix[first, second] = score
+    full: list[float] = []
+    best_worst: list[float] = []
+    for one in grade.T:
+        top = np.zeros(topics, dtype=np.int64)
+        np.maximum.at(top, topic, one)
+        best = np.full(topics, -1)
+        is_best = (one == top[topic]) & (one > 0)
+        best[topic[is_best]] = np.flatnonzero(is_best)
+        others = np.flatnonzero((one > 0) & ~is_best)
+        similar = matrix[best[topic[others]], others]
+        ends = np.isin(one[others], (1,)) | (one[others] == top[topic[others]] - 1)
+        for out, rows in ((full, np.ones(len(others), dtype=bool)), (best_worst, ends)):
+            rho = spearman(one[others[rows]], similar[rows], topic[others[rows]], groups=topics)
+            out.append(float(np.nanmean(rho.value)) if np.isfinite(rho.value).any() else np.nan)
+    return full, best_worst
+
+
+def overlap(
+    core: Run, frozen: FrozenPairs, *, advance: Callable[[int, int], None]
+) -> list[dict[str, Any]]:
+    """Every measure against the grades of the core run, a row a measure and dimension."""
+    grade = _grades(core, frozen)
+    topic = frozen.data.topic
+    if not grade.any():
+        return []
+    written = judgments.contents(frozen.candidates)
+    texts = [written.get(pk, "") for pk in frozen.candidates]
+    first, second = pairs_of(topic)
+    rows: list[dict[str, Any]] = []
+    for done, (scorer, protocol) in enumerate(SCORES.items()):
+        advance(done, len(SCORES))
+        full, ends = correlations(
+            grade, topic, first, second, scores(scorer, texts, topic, first, second)
+        )
+        for name, rho, apart in zip(frozen.dimensions, full, ends, strict=True):
+            rows.append(
+                {"scorer": scorer, "protocol": protocol, "dimension": name,
+                 "full": None if np.isnan(rho) else rho, "ends": None if np.isnan(apart) else apart}
+            )  # fmt: skip
+    advance(len(SCORES), len(SCORES))
+    return rows
+
+
+def _grades(core: Run, frozen: FrozenPairs) -> IntArray:
+    """Ranks (n, d) by merit within a topic, 1 the worst; equal merits in the order of ids."""
+    at = {pk: k for k, pk in enumerate(frozen.candidates)}
+    column = {name: k for k, name in enumerate(frozen.dimensions)}
+    merit = np.full((len(at), len(column)), np.nan)
+    rows = CandidateScore.objects.filter(run=core).values_list(
+        "candidate_id", "dimension", "estimate"
+    )
+    for candidate, dimension, estimate in rows:
+        if candidate in at and dimension in column and estimate is not None:
+            merit[at[candidate], column[dimension]] = estimate
+    grade = np.zeros(merit.shape, dtype=np.int64)
+    for k in range(merit.shape[1]):
+        for topic in range(len(frozen.data.topics)):
+            rows_in = np.flatnonzero((frozen.data.topic == topic) & np.isfinite(merit[:, k]))
+            order = rows_in[np.argsort(merit[rows_in, k], kind="stable")]
+            grade[order, k] = np.arange(1, len(order) + 1)
+    return grade

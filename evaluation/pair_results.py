@@ -1,0 +1,161 @@
+"""From the results of pairwise methods to rows and figures, with ids in place of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import models, transaction
+from django.utils import timezone
+
+from annotation.sides import STORED
+from evaluation.judged import FrozenPairs
+from evaluation.methods.base import Result, Table
+from evaluation.models import (
+    CandidateScore,
+    ItemLabel,
+    Run,
+    RunFigure,
+    RunState,
+    SystemScore,
+    WorkerScore,
+)
+from evaluation.results import BATCH, hold, result_hash
+
+Row = dict[str, Any]
+POOLED = ""  # the dimension of rows over all dimensions together
+# Tables that become rows of their own; all others become figures.
+ROWS = ("worker", "system", "candidate", "label")
+SCORE = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group")
+
+
+def ids_of(frozen: FrozenPairs) -> dict[str, Sequence[Any]]:
+    """What the index columns of a table stand for."""
+    return {
+        "worker": frozen.workers,
+        "machine": frozen.machines,
+        "system": frozen.sources,
+        "system_a": frozen.sources,
+        "system_b": frozen.sources,
+        "candidate": frozen.candidates,
+        "pair": frozen.pair_items,
+        "topic": frozen.data.topics,
+    }
+
+
+def named(frozen: FrozenPairs, table: Table) -> list[Row]:
+    """Rows of a table: dimensions by name ("" for all together), everything else by id."""
+    ids = ids_of(frozen)
+    rows = table.rows()
+    for row in rows:
+        for column, value in row.items():
+            if column == "dimension" and isinstance(value, int):
+                row[column] = frozen.dimensions[value] if value >= 0 else POOLED
+            elif column in ids and value is not None:
+                row[column] = ids[column][value] if value >= 0 else None
+    return rows
+
+
+def _scored(row: Row, key: str, estimate: str = "estimate") -> Row:
+    """A row of scores; what has no column of its own goes to ``extra``."""
+    taken = {*SCORE, "dimension", key, estimate}
+    made = {name: row.get(name) for name in SCORE if name in row}
+    made |= {"estimate": row[estimate], "dimension": row["dimension"], f"{key}_id": row[key]}
+    made["component"] = row.get("component", 1)
+    for name in ("rank_low", "rank_high", "group"):
+        made[name] = row.get(name) or None
+    made["extra"] = {name: value for name, value in row.items() if name not in taken}
+    return made
+
+
+def worker_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+    """A row a worker and dimension: competence, with its interval where there is one."""
+    return [_scored(row, "worker", "competence") for row in named(frozen, table)]
+
+
+def system_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+    """A row a source of texts, dimension and component."""
+    return [_scored(row, "system") for row in named(frozen, table)]
+
+
+def candidate_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+    """A row a text and dimension: its merit among those of its topic, its grade beside it."""
+    return [_scored(row, "candidate", "merit") for row in named(frozen, table)]
+
+
+def label_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+    """A row a pair and dimension: the label found, and how probable each is."""
+    return [
+        {
+            "item_id": row["pair"],
+            "dimension": row["dimension"],
+            "component": row["component"],
+            "label": STORED[row["label"]],
+            "posterior": {code: row[f"p_{code}"] for code in STORED},
+            "entropy": row["entropy"],
+            "n": row["n"],
+        }
+        for row in named(frozen, table)
+    ]
+
+
+def figures(frozen: FrozenPairs, result: Result) -> dict[str, Any]:
+    """Every table that has no rows of its own, and the diagnostics, by name."""
+    told: dict[str, Any] = {
+        name: named(frozen, table) for name, table in result.estimates.items() if name not in ROWS
+    }
+    told["diagnostics"] = dict(result.diagnostics)
+    return told
+
+
+def recipe(run: Run, result: Result) -> Row:
+    """Everything that gives the same numbers again."""
+    snapshot = run.snapshot
+    return {
+        "method": result.name,
+        "version": result.version,
+        "params": dict(result.recipe.get("params", run.params)),
+        "seed": run.seed,
+        "snapshot": snapshot.content_hash if snapshot else "",
+        "counts": dict(snapshot.counts) if snapshot else {},
+        "source": run.source.result_hash if run.source else "",
+    }
+
+
+def write(
+    run: Run,
+    frozen: FrozenPairs,
+    result: Result,
+    progress: list[Row],
+    more: Mapping[str, Any] | None = None,
+) -> str:
+    """Store every row of a finished run and close it, in one transaction; returns the hash.
+
+    ``more`` are figures made beside the method. Raises Superseded when the run was cancelled or
+    taken over meanwhile: nothing is written then.
+    """
+    tables = result.estimates
+    rows: dict[type[models.Model], list[Row]] = {}
+    for model, name, make in (
+        (WorkerScore, "worker", worker_rows),
+        (SystemScore, "system", system_rows),
+        (CandidateScore, "candidate", candidate_rows),
+        (ItemLabel, "label", label_rows),
+    ):
+        if name in tables:
+            rows[model] = make(frozen, tables[name])
+    told = {**figures(frozen, result), **(more or {}), "recipe": recipe(run, result)}
+    digest = result_hash(rows, told)
+    with transaction.atomic():
+        hold(run)
+        for model, content in rows.items():
+            made: list[models.Model] = [model(run=run, **row) for row in content]
+            model._default_manager.bulk_create(made, batch_size=BATCH)
+        RunFigure.objects.bulk_create(
+            RunFigure(run=run, name=name, data=data) for name, data in told.items()
+        )
+        Run.objects.filter(pk=run.pk).update(
+            state=RunState.DONE, progress=progress, finished_at=timezone.now(),
+            result_hash=digest, error="",
+        )  # fmt: skip
+    return digest

@@ -1,0 +1,86 @@
+"""Runs on pairwise judgments: the core first, then what takes longer (nulls, intervals)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import plural
+from evaluation import judged, pair_results
+from evaluation.judged import FrozenPairs
+from evaluation.methods import pairwise, pairwise_checks
+from evaluation.methods.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.registry import get_method
+from evaluation.models import Run
+from evaluation.overlap import OVERLAP, overlap
+from evaluation.progress import SNAPSHOT, Recorder
+
+# Steps are the stages that the methods name.
+STEPS = {
+    "pairwise": (SNAPSHOT, *pairwise.STAGES),
+    "pairwise_checks": (SNAPSHOT, *pairwise_checks.STAGES, OVERLAP),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: FrozenPairs
+    result: Result
+    more: Mapping[str, Any]
+
+
+def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a run stores them, all of them; Invalid names a bad field."""
+    unknown = sorted(set(raw) - set(method.params))
+    if unknown:
+        raise Invalid(
+            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
+        )
+    for name, value in raw.items():
+        try:
+            method.check(**{name: value})
+        except BadParameter as error:
+            raise Invalid(str(error), fields={name: str(error)}) from error
+    return {**method.params, **raw}
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Freeze the judgments (or take those of the source), and fit."""
+    steps.begin(SNAPSHOT)
+    snapshot = run.snapshot
+    if snapshot is None:
+        if run.source_id is not None:
+            raise Conflict("The run that this one belongs to has no snapshot.")
+        snapshot = judged.take(run.task)
+        run.snapshot = snapshot
+        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
+    frozen = judged.load(snapshot)
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True,
+        count=plural(snapshot.counts["answers"], "judgment"),
+    )  # fmt: skip
+    result = get_method(run.method).fit(
+        frozen.data, rng=np.random.default_rng(run.seed), hooks=Hooks(progress=steps.named),
+        **run.params,
+    )  # fmt: skip
+    more: dict[str, Any] = {}
+    if run.method == "pairwise_checks" and run.source is not None:
+        steps.begin(OVERLAP)
+        more["overlap"] = overlap(run.source, frozen, advance=steps.advance)
+    return Computed(frozen, result, more)
+
+
+def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
+    """Store the rows and close the run."""
+    pair_results.write(run, done.frozen, done.result, progress, done.more)
+
+
+def fail(run: Run, done: Computed) -> str:
+    """The reason of a run that did not converge, in words."""
+    return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))

@@ -1,0 +1,146 @@
+"""Runs on free text: their options, and all that happens before rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+from evaluation import embeddings, results, snapshots, vectors
+from evaluation.methods.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.registry import get_method
+from evaluation.models import Run
+from evaluation.progress import (
+    BOOTSTRAP,
+    CHECKS,
+    EMBEDDINGS,
+    ITERATING,
+    SNAPSHOT,
+    TEXT_STEPS,
+    UNITERATED,
+    Recorder,
+)
+
+SHAPE = "texts"
+STEPS = TEXT_STEPS
+DEFAULT_ENCODER = "minilm"
+# What a requester may choose; the method's other parameters keep their defaults.
+CHOICES = ("leave_one_out", "similarity", "start", "resamples")
+
+
+def clean_encoder(slug: str) -> str:
+    """A known encoder, or ``path:<folder>`` within CROWDQC_ENCODER_DIRS; else Invalid."""
+    if slug.startswith("path:"):
+        folder = Path(slug.removeprefix("path:")).resolve()
+        allowed = [Path(root).resolve() for root in settings.CROWDQC_ENCODER_DIRS]
+        if not any(folder.is_relative_to(root) for root in allowed):
+            raise Invalid(
+                "Encoders may only be taken from the folders named in CROWDQC_ENCODER_DIRS.",
+                fields={"encoder": "This folder is not among those allowed."},
+            )
+        slug = f"path:{folder}"
+    embeddings.get_encoder(slug)  # raises Invalid where there is none; loads nothing
+    return slug
+
+
+@lru_cache(maxsize=1)
+def _kept_encoder(slug: str) -> embeddings.Encoder:
+    return embeddings.get_encoder(slug)
+
+
+def _encoder(slug: str) -> embeddings.Encoder:
+    """The encoder; a bundled one stays loaded in the worker, a folder's model may change."""
+    return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
+
+
+def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a run stores them, the encoder among them; Invalid names a bad field."""
+    unknown = sorted(set(raw) - {"encoder", *method.params})
+    if unknown:
+        raise Invalid(
+            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
+        )
+    encoder = clean_encoder(str(raw.get("encoder") or DEFAULT_ENCODER))
+    chosen = {name: raw.get(name, method.params[name]) for name in CHOICES}
+    chosen.update({name: value for name, value in raw.items() if name not in (*CHOICES, "encoder")})
+    for name, value in chosen.items():
+        try:
+            method.check(**{name: value})
+        except BadParameter as error:
+            raise Invalid(str(error), fields={name: str(error)}) from error
+    return {"encoder": encoder, **chosen}
+
+
+def compute(run: Run, steps: Recorder) -> results.Computed:
+    """Freeze, embed, fit."""
+    steps.begin(SNAPSHOT)
+    snapshot = run.snapshot or snapshots.take(run.task)
+    if run.snapshot_id is None:
+        run.snapshot = snapshot
+        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
+    frozen = snapshots.load(snapshot)
+    counts = snapshot.counts
+    of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
+    )
+    steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
+    encoder = _encoder(run.params["encoder"])
+    steps.write()
+
+    def advance(done: int, cached: int) -> None:
+        sub = f"{cached:,} from the cache, {len(frozen.texts) - cached:,} new"
+        if not encoder.cacheable:
+            sub = "fitted to the texts of this run"
+        steps.say(sub=sub, count=f"{done:,} of {len(frozen.texts):,}")
+        steps.advance(done)
+
+    embedded = vectors.vectors_of(frozen.texts, encoder, advance=advance)
+    people = f"{counts['workers']:,} workers"
+    if counts["systems"]:
+        people += f", {counts['systems']:,} systems"
+    steps.begin(UNITERATED)
+    steps.say(count=people)
+    data = frozen.with_vectors(embedded.matrix)
+    options = {name: value for name, value in run.params.items() if name != "encoder"}
+    result = get_method(run.method).fit(
+        data,
+        rng=np.random.default_rng(run.seed),
+        hooks=Hooks(progress=steps.stage, change=steps.change),
+        **options,
+    )
+    if steps.current is not steps.steps[CHECKS]:
+        steps.begin(CHECKS)
+    _say_counts(steps, result, options.get("resamples", 0))
+    return results.Computed(snapshot, frozen, encoder.identity, result)
+
+
+def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:
+    """The words beside finished steps."""
+    parts = result.diagnostics["components"]
+    rounds = max(part["rounds"] for part in parts)
+    ended = "converged" if result.converged else "not converged"
+    boards = f" on {len(parts)} boards" if len(parts) > 1 else ""
+    steps.steps[ITERATING]["count"] = f"{ended}, {rounds} rounds{boards}"
+    steps.steps[BOOTSTRAP]["count"] = (
+        f"{resamples:,} of {resamples:,}" if resamples else "none asked for"
+    )
+    tried = steps.steps[CHECKS]["total"]
+    steps.steps[CHECKS]["count"] = f"{plural(tried, 'question')} left out in turn" if tried else ""
+
+
+def write(run: Run, done: results.Computed, progress: list[dict[str, Any]]) -> None:
+    """Store the rows and close the run."""
+    results.write(run, done, progress)
+
+
+def fail(run: Run, done: results.Computed) -> str:
+    """Keep what shows why it did not converge; returns the reason in words."""
+    results.write_failure(run, done.result)
+    return results.why_not_converged(done.result)
