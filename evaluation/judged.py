@@ -135,6 +135,8 @@ class FrozenPairs:
     texts: tuple[TextRow, ...]
     pair_items: tuple[int, ...]
     asked: tuple[Asked, ...]
+    # The names of the groups of sources, by grouping.
+    groups: dict[str, tuple[str, ...]]
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -183,6 +185,10 @@ def _frozen(task: Task, read: _Read) -> FrozenPairs:
     def votes(rows: Sequence[Judgment], authors: Sequence[int]) -> ShownVotes:
         return _shown(read, rows, authors, place, labels)
 
+    grouped = {
+        "origin": _grouped(shown, sources, [row.origin for row in shown]),
+        "style": _grouped(shown, sources, [row.style for row in shown]),
+    }
     data = Judgments.build(
         votes(people, workers),
         [at[first] for first, _ in order], [at[second] for _, second in order if second],
@@ -192,6 +198,7 @@ def _frozen(task: Task, read: _Read) -> FrozenPairs:
         systems=[names[pk] for pk in sources],
         forced=np.array([not one.neutral for one in read.asked]),
         machine=votes(machine, machines) if machine else None,
+        groups={name: found for name, (_, found) in grouped.items()},
     )  # fmt: skip
     return FrozenPairs(
         data=data,
@@ -204,7 +211,20 @@ def _frozen(task: Task, read: _Read) -> FrozenPairs:
         texts=tuple(shown),
         pair_items=tuple(pairs[pair] for pair in order),
         asked=tuple(read.asked),
+        groups={name: found for name, (found, _) in grouped.items()},
     )
+
+
+def _grouped(
+    texts: Sequence[TextRow], sources: Sequence[int], names: Sequence[str]
+) -> tuple[tuple[str, ...], IntArray]:
+    """The groups by name, and which one each source belongs to (-1: none, or several)."""
+    found: dict[int, set[str]] = {}
+    for row, name in zip(texts, names, strict=True):
+        found.setdefault(row.system_id, set()).add(name)
+    known = tuple(sorted({name for own in found.values() for name in own if len(own) == 1} - {""}))
+    of = {pk: next(iter(own)) for pk, own in found.items() if len(own) == 1}
+    return known, np.array([known.index(of[pk]) if of.get(pk) else -1 for pk in sources])
 
 
 def _shown(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaluation import text_runs
+from evaluation import pair_runs, text_runs
 from evaluation.methods.base import Method, Result
 from evaluation.models import Run
 from evaluation.progress import Recorder
@@ -55,7 +55,8 @@ class Kind:
 
 
 _TEXTS = Kind("texts", "free text", text_runs, {"aqer": text_runs.STEPS})
-KINDS: dict[str, Kind] = {"aqer": _TEXTS}
+_PAIRS = Kind("pairs", "pairwise judgments", pair_runs, pair_runs.STEPS)
+KINDS: dict[str, Kind] = {"aqer": _TEXTS, **dict.fromkeys(pair_runs.STEPS, _PAIRS)}
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
-MAIN = {"texts": "aqer"}
+MAIN = {"texts": "aqer", "pairs": "pairwise"}
 FOLLOWS: dict[str, str] = {}

@@ -23,9 +23,11 @@ from evaluation.models import (
 from evaluation.results import BATCH, hold, result_hash
 
 Row = dict[str, Any]
+GROUPS = ("group", "group_a", "group_b")
 POOLED = ""  # the dimension of rows over all dimensions together
 # Tables that become rows of their own; all others become figures.
 ROWS = ("worker", "system", "candidate", "label")
+OF_MACHINES = ("judge", "judge_pair")  # say nothing where no model judged
 SCORE = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group")
 
 
@@ -34,6 +36,8 @@ def ids_of(frozen: FrozenPairs) -> dict[str, Sequence[Any]]:
     return {
         "worker": frozen.workers,
         "machine": frozen.machines,
+        "machine_a": frozen.machines,
+        "machine_b": frozen.machines,
         "system": frozen.sources,
         "system_a": frozen.sources,
         "system_b": frozen.sources,
@@ -53,6 +57,8 @@ def named(frozen: FrozenPairs, table: Table) -> list[Row]:
                 row[column] = frozen.dimensions[value] if value >= 0 else POOLED
             elif column in ids and value is not None:
                 row[column] = ids[column][value] if value >= 0 else None
+            elif column in GROUPS and "grouping" in row:
+                row[column] = frozen.groups[row["grouping"]][value] if value >= 0 else None
     return rows
 
 
@@ -69,8 +75,8 @@ def _scored(row: Row, key: str, estimate: str = "estimate") -> Row:
 
 
 def worker_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
-    """A row a worker and dimension: competence, with its interval where there is one."""
-    return [_scored(row, "worker", "competence") for row in named(frozen, table)]
+    """A row a worker and dimension: competence with its interval; nobody without votes there."""
+    return [_scored(row, "worker", "competence") for row in named(frozen, table) if row["n"]]
 
 
 def system_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
@@ -96,13 +102,16 @@ def label_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
             "n": row["n"],
         }
         for row in named(frozen, table)
+        if row["label"] >= 0  # without votes there is none
     ]
 
 
 def figures(frozen: FrozenPairs, result: Result) -> dict[str, Any]:
     """Every table that has no rows of its own, and the diagnostics, by name."""
     told: dict[str, Any] = {
-        name: named(frozen, table) for name, table in result.estimates.items() if name not in ROWS
+        name: named(frozen, table)
+        for name, table in result.estimates.items()
+        if name not in ROWS and (frozen.machines or name not in OF_MACHINES)
     }
     told["diagnostics"] = dict(result.diagnostics)
     return told

@@ -12,17 +12,16 @@ from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
 from evaluation import judged, pair_results
 from evaluation.judged import FrozenPairs
-from evaluation.methods import pairwise, pairwise_checks
+from evaluation.methods import pairwise
 from evaluation.methods.base import BadParameter, Hooks, Method, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run
 from evaluation.overlap import OVERLAP, overlap
-from evaluation.progress import SNAPSHOT, Recorder
+from evaluation.progress import SNAPSHOT, Recorder, step_of
 
 # Steps are the stages that the methods name.
 STEPS = {
-    "pairwise": (SNAPSHOT, *pairwise.STAGES),
-    "pairwise_checks": (SNAPSHOT, *pairwise_checks.STAGES, OVERLAP),
+    "pairwise": (SNAPSHOT, *map(step_of, pairwise.STAGES)),
 }
 
 

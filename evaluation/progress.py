@@ -30,6 +30,11 @@ class Superseded(Exception):
     """The run was taken over, cancelled or ended while this process worked on it."""
 
 
+def step_of(stage: str) -> str:
+    """The step's name on the page for a stage that a method names."""
+    return stage[:1].upper() + stage[1:]
+
+
 def fresh_steps(names: Sequence[str] = TEXT_STEPS) -> list[dict[str, Any]]:
     """All steps of a run, none begun."""
     return [
@@ -90,10 +95,14 @@ class Recorder:
         self.steps[ITERATING]["trace"] = self.trace
 
     def named(self, stage: str, done: int, total: int) -> None:
-        """A method's report whose stages are the names of the steps; others only show life."""
-        if stage in self.steps and self.current is not self.steps[stage]:
-            self.begin(stage, total=total)
-        self.advance(done, total if stage in self.steps else None)
+        """A report of a method whose stages are steps; other stages only show life."""
+        name = step_of(stage)
+        if name not in self.steps:
+            self.advance(self.current["done"] if self.current else 0)
+            return
+        if self.current is not self.steps[name]:
+            self.begin(name, total=total)
+        self.advance(done, total)
 
     def stage(self, stage: str, done: int, total: int) -> None:
         """A method's own report (see Hooks.progress), turned into steps."""

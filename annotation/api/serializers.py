@@ -56,12 +56,14 @@ class ItemOut(serializers.ModelSerializer[Item]):
     )
     redundancy = serializers.IntegerField(help_text="Answers wanted")
     held = serializers.IntegerField(help_text="Answers that count, and those in work")
+    first = serializers.CharField(source="first.key", default=None, allow_null=True)
+    second = serializers.CharField(source="second.key", default=None, allow_null=True)
 
     class Meta:
         model = Item
         fields = (
             "id", "item_id", "question", "context", "topic", "look_back", "settings", "since",
-            "until", "redundancy", "held",
+            "until", "redundancy", "held", "first", "second",
         )  # fmt: skip
 
 
@@ -82,12 +84,17 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
     )
     answer = serializers.SerializerMethodField()
     declined = serializers.SerializerMethodField(help_text="“I don’t know”")
+    choices = serializers.SerializerMethodField(
+        help_text="Judgments by dimension, for the pair as it is stored: first, neutral, second"
+    )
+    flipped = serializers.BooleanField(help_text="The second text was shown on the left")
 
     class Meta:
         model = Answer
         fields = (
             "id", "item", "item_id", "version", "worker", "system", "prompt_strategy", "replicate",
-            "answer", "declined", "counts", "uncounted_reason", "answered_at", "assignment",
+            "answer", "declined", "choices", "flipped", "order_shown", "counts",
+            "uncounted_reason", "answered_at", "assignment",
         )  # fmt: skip
 
     def get_answer(self, answer: Answer) -> str:
@@ -95,6 +102,10 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
 
     def get_declined(self, answer: Answer) -> bool:
         return any(v.field == "declined" for v in answer.choices.all())
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    def get_choices(self, answer: Answer) -> dict[str, str]:
+        return {v.field: v.code for v in answer.choices.all() if v.field != "declined"}
 
 
 class AssignmentOut(serializers.ModelSerializer[Assignment]):
@@ -164,6 +175,10 @@ class EntryOut(serializers.Serializer[Any]):
     question = serializers.CharField(allow_null=True)
     passage = serializers.ChoiceField(["none", "open", "first", "closed"])
     context = serializers.CharField(allow_null=True)
+    texts = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What is to be judged, from left to right; empty where a question is asked",
+    )
     settings = serializers.DictField()
     draft = serializers.DictField()
     draft_seq = serializers.IntegerField()

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from annotation.access import get_access, get_own_assignment, get_task_by_id
 from annotation.actions import answers, assignments, events, people
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, AssignmentItem, Membership, Role
 from annotation.selectors import api as selectors
 from annotation.selectors import work
 from crowdqc.api import Listing, read
@@ -45,8 +45,10 @@ def shown(assignment: Assignment) -> dict[str, Any]:
         entries.append(
             {
                 "item": item.pk,
-                "item_id": item.key,
+                # The key of a pair may name whose texts they are.
+                "item_id": item.key if item.first_id is None else str(item.pk),
                 "position": entry.position,
+                "texts": texts_shown(entry),
                 "question": None if state == "first" else item.question,
                 "passage": state,
                 "context": item.group.passage if state in ("open", "first") else None,
@@ -70,6 +72,13 @@ def shown(assignment: Assignment) -> dict[str, Any]:
         "seconds_to_wait": work.seconds_to_wait(assignment),
         "entries": entries,
     }
+
+
+def texts_shown(entry: AssignmentItem) -> list[str]:
+    """The texts under judgment from left to right, as this worker sees them."""
+    item = entry.item
+    texts = [text.text for text in (item.first, item.second) if text is not None]
+    return texts[::-1] if entry.flipped else texts
 
 
 def respond(assignment: Assignment) -> Response:

@@ -27,7 +27,7 @@ def tasks_of(project: Project) -> QuerySet[Task]:
 
 def items_of(task: Task) -> QuerySet[Item]:
     """All items of a task, of every version."""
-    return task.items.select_related("group")
+    return task.items.select_related("group", "first", "second")
 
 
 def answers_of(task: Task, *, author: str = "") -> QuerySet[Answer]:

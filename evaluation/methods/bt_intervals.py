@@ -12,7 +12,7 @@ from evaluation.methods import bootstrap
 from evaluation.methods.base import FloatArray, Hooks, IntArray
 from evaluation.methods.bt_cells import Cells, Layout
 from evaluation.methods.bt_fit import Model, Solution, maximise
-from evaluation.methods.bt_sandwich import sandwich
+from evaluation.methods.bt_sandwich import Covariance, sandwich
 from evaluation.methods.bt_units import Units
 
 
@@ -50,13 +50,31 @@ def from_sandwich(
     t has one degree of freedom less than there are units touching the candidate, and standard
     errors are widened by n / (n - 1): both as for a mean of n.
     """
-    layout, level, resamples = cells.layout, settings["level"], settings["resamples"]
-    cov = sandwich(cells, model, found.point, units)
-    merit, n = layout.centred(found.point.merit), units.touching
+    cov, total = sandwich(cells, model, found.point, units), round(units.size.sum())
+    return from_covariance(
+        cells.layout, found, cov, n=units.touching, units=total, settings=settings, rng=rng,
+        hooks=hooks,
+    )  # fmt: skip
+
+
+def from_covariance(
+    layout: Layout,
+    found: Solution,
+    cov: Covariance,
+    *,
+    n: IntArray,
+    units: int,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Spread:
+    """The same from any covariance; ``n`` (k,) units touch each node, ``units`` there are."""
+    level, resamples = settings["level"], settings["resamples"]
+    merit = layout.centred(found.point.merit)
     wide = bootstrap.widening(n, complete=True)
     se = np.sqrt(cov.variances(layout)) * wide
     reach = -stdtrit(np.maximum(n, 2) - 1, (1 - level) / 2) * se
-    total = np.array([round(units.size.sum())])
+    total = np.array([units])
     error = np.sqrt(np.diag(cov.shared)) * bootstrap.widening(total, complete=True)
     far = -stdtrit(np.maximum(total, 2) - 1, (1 - level) / 2) * error
     draws = _normal(layout, cov.blocks, merit, resamples, rng) if resamples else None
