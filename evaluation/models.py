@@ -95,6 +95,41 @@ class RunSchedule(models.Model):
     )
 
 
+class AdaptivePlan(models.Model):
+    """How votes of a pairwise task are spent as they come in: off unless somebody switched it on.
+
+    ``floor`` votes go to every pair; a pair whose label on ``dimension`` has a posterior of
+    ``certainty`` gets no more; what that saves goes to the others, ``ceiling`` at most.
+    """
+
+    task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="adaptive_plan")
+    enabled = models.BooleanField(default=False)
+    dimension = models.CharField(max_length=40)
+    floor = models.PositiveSmallIntegerField(default=3)
+    ceiling = models.PositiveSmallIntegerField(default=9)
+    certainty = models.FloatField(default=0.95)
+    target = models.CharField(max_length=10, default="label")  # or "ranking"
+    # All votes of the study; empty: as many as the task asked for without a plan.
+    budget = models.PositiveIntegerField(null=True, blank=True)
+    # What the simulation said, and of which settings: switching on needs it to be of these.
+    simulated = models.JSONField(default=dict, blank=True)
+    # The last planning: votes so far, pairs certain, wanted, saved.
+    planned = models.JSONField(default=dict, blank=True)
+    planned_at = models.DateTimeField(null=True, blank=True)
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(floor__gte=1) & Q(ceiling__gte=models.F("floor"))
+                & Q(certainty__gt=0.5) & Q(certainty__lt=1),
+                name="plan_sane",
+            )
+        ]  # fmt: skip
+
+
 class ScoreRow(models.Model):
     """What every score has: where it is comparable, the estimate, how sure, from how many."""
 

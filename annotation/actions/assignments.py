@@ -114,8 +114,9 @@ def _claim(
         version = TaskVersion.objects.get(pk=found.version)
     if task.panel_id and not on_panel(task, worker):
         raise NotAllowed("This task is for a panel that you are not on.")
+    stretch = None
     if get_type(task.type).shape != "texts":
-        start = slots.ring_start(task, version)
+        stretch, start = slots.next_stretch(task, version)
     else:
         start = found.position if found.position is not None else _start(task, worker)
     items = slots.pick(task, version, worker, start, wait=wait)
@@ -123,7 +124,10 @@ def _claim(
         raise _TooFew
     if not items:
         raise Conflict("There is nothing left for you in this task.")
-    return _lease(task=task, version=version, worker=worker, items=items, by=by, source=source)
+    return _lease(
+        task=task, version=version, worker=worker, items=items, by=by, source=source,
+        stretch=stretch,
+    )  # fmt: skip
 
 
 def _lease(
@@ -134,6 +138,7 @@ def _lease(
     items: Sequence[Picked],
     by: User,
     source: str,
+    stretch: int | None,
 ) -> Assignment:
     now = timezone.now()
     assignment = Assignment.objects.create(
@@ -141,6 +146,7 @@ def _lease(
         version=version,
         worker=worker,
         source=source,
+        stretch=stretch,
         pay=version.pay,
         leased_at=now,
         expires_at=now + dt.timedelta(minutes=version.lease_minutes),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from annotation.design.ring import window_start
+from annotation.design.ring import next_claim, window_start
 from annotation.models import Membership, Task, TaskVersion
 
 
@@ -116,7 +116,10 @@ LEFT JOIN annotation_assignment a ON a.id = e.assignment_id
 WHERE i.id = ANY(%(items)s) AND i.second_id IS NOT NULL GROUP BY i.id, i.side
 """
 ITEMS = """
-SELECT count(*), (SELECT count(*) FROM annotation_assignment a WHERE a.task_id = %(task)s)
+SELECT count(*), (
+    SELECT array_agg(a.stretch) FROM annotation_assignment a
+    WHERE a.version_id = %(version)s AND a.stretch IS NOT NULL
+      AND a.state IN ('leased', 'submitted'))
 FROM annotation_item i WHERE i.task_id = %(task)s AND i.expected IS NULL
   AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
 """
@@ -208,14 +211,18 @@ def turned(items: Sequence[int], worker: Membership, policy: str, seed: str) -> 
     return found
 
 
-def ring_start(task: Task, version: TaskVersion) -> int:
-    """The position where the next bundle begins, so that bundles of different rounds overlap."""
-    items, claims = _rows(ITEMS, task=task.pk, number=version.number)[0]
+def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
+    """The number of the next stretch of the version's pairs, and the position where it begins.
+
+    Stretches of different rounds overlap, so that workers and pairs are connected (design.ring).
+    """
+    items, live = _rows(ITEMS, task=task.pk, version=version.pk, number=version.number)[0]
     if not items:
-        return 0
-    index = window_start(claims, items, version.items_per_assignment, version.redundancy)
+        return 0, 0
+    stretch = next_claim(live or ())
+    index = window_start(stretch, items, version.items_per_assignment, version.redundancy)
     rows = _rows(NTH, task=task.pk, number=version.number, index=index)
-    return rows[0][0] if rows else 0
+    return stretch, rows[0][0] if rows else 0
 
 
 def _rows(sql: str, **values: Any) -> list[Any]:

@@ -9,7 +9,8 @@ import numpy as np
 
 Edge = tuple[int, int]
 
-SWEEPS, TRIES = 3, 40
+# Rounds over all topics, and how many pairs may be counted anew in all of them.
+SWEEPS, BUDGET = 3, 1_200_000
 
 
 def nearly_regular(texts: int, pairs: int) -> list[Edge]:
@@ -73,9 +74,11 @@ def balanced_blocks(
         topic = _Roles(row, nearly_regular(len(row), count), rng.permutation(len(row)).tolist())
         topic.count(meetings, +1)
         topics.append(topic)
+    # A swap counts the pairs of two roles, twice each, and is often taken back.
+    tries = BUDGET / SWEEPS / (8 * max(1, sum(len(topic.edges) for topic in topics)))
     for _ in range(SWEEPS):
-        improved = [topics[t].improve(meetings, rng) for t in rng.permutation(len(topics))]
-        if not any(improved):
+        turns = [topics[t] for t in rng.permutation(len(topics))]
+        if not any([topic.improve(meetings, int(tries * len(topic.text)), rng) for topic in turns]):
             break
     return [topic.pairs() for topic in topics]
 
@@ -100,14 +103,13 @@ class _Roles:
             if x != y:
                 meetings[y][x] += sign
 
-    def improve(self, meetings: list[list[int]], rng: np.random.Generator) -> bool:
-        """Swap roles wherever it helps; whether anything did."""
+    def improve(self, meetings: list[list[int]], tries: int, rng: np.random.Generator) -> bool:
+        """Try every swap of roles, or so many, and keep what helps; whether anything did."""
         size = len(self.text)
-        some = TRIES * size
-        if size * (size - 1) // 2 <= some:
+        if size * (size - 1) // 2 <= tries:
             swaps = [(a, b) for a in range(size) for b in range(a)]
         else:
-            swaps = rng.integers(size, size=(some, 2)).tolist()
+            swaps = rng.integers(size, size=(tries, 2)).tolist()
         helped = False
         for a, b in swaps:
             if self.source[self.text[a]] == self.source[self.text[b]]:

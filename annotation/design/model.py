@@ -55,7 +55,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two texts of a topic, the earlier of the input first; ``repeat``: here for the second time."""
+    """Two texts of a topic, the earlier of the input first; ``repeat``: it comes again here."""
 
     first_key: str
     second_key: str

@@ -1,9 +1,10 @@
 """Which stretch of the list each claim takes, so that workers and items are connected.
 
 The list of N items is a ring; every item is wanted k times, an assignment holds b (all N where
-N < b). Claims are numbered 0, 1, 2 ... in the order in which they are made, whoever makes them.
-Claim n takes the next b items from ``window_start(n)`` on, around the ring, passing over those
-that already have their k.
+N < b). Claims are numbered 0, 1, 2 ... in the order in which they are made, whoever makes them; a
+number whose assignment was given back or ran out is the next to be handed out (``next_claim``), so
+that its window is filled as a whole. Claim n takes the next b items from ``window_start(n)`` on,
+around the ring, passing over those that already have their k.
 
 **Which windows.** Where b divides N, each of the k layers cuts the ring into N/b windows, layer r
 shifted by ceil(r b / k). Otherwise claim n begins where claim n - 1 ended, for as many claims as
@@ -39,16 +40,20 @@ Its cuts at or behind s + o lie at places = s + o (mod b), which is b // 2 and s
 them is a cut of layer 0. The places before s + o are those from s + 1 to s + o - 1, fewer than 2b
 as s < b and o < b, so b itself is the only cut of layer 0 among them: one link at most. QED
 
+The links are thick but at one place: neighbouring windows of a layer are tied by windows that hold
+about half of either. Where the chain of claims closes, windows overlap; with k = 2 and a small
+N mod b the two workers there share 2 (N mod b) judgments with all others.
+
 With k = 1 no item has two judges, and with b = 1 nobody judges two items: neither can be connected
-by any arrangement, unless a worker takes more than one assignment (k >= 2, b = 1) or one worker
-takes them all (k = 1).
+by any arrangement, unless workers take several assignments (b = 1), or a single worker all (k = 1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil
+from itertools import count
 
 import numpy as np
 
@@ -83,11 +88,21 @@ def claims(items: int, bundle: int, redundancy: int) -> int:
     return _plan(items, bundle, redundancy).claims
 
 
+def next_claim(live: Iterable[int]) -> int:
+    """The lowest number that no assignment in work or submitted has.
+
+    Counting on instead would fill what was given back in other stretches; with k = 2 that can cut
+    the ring in two.
+    """
+    taken = set(live)
+    return next(n for n in count() if n not in taken)
+
+
 def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int:
     """Where on the ring of ``items`` the claim starts that has ``n_claims`` claims before it.
 
-    Claims beyond ``claims()``, made because others were given back, go through the same places
-    again. Raises Invalid, naming the field, for a negative count or an empty ring or bundle.
+    Numbers beyond ``claims()`` go through the same places again. Raises Invalid, naming the field,
+    for a negative number or an empty ring or bundle.
     """
     if n_claims < 0:
         raise Invalid("The count of claims is negative.", fields={"n_claims": "From 0."})
@@ -128,7 +143,7 @@ def _plan(items: int, bundle: int, redundancy: int) -> _Plan:
         raise Invalid("There is nothing to hand out.", fields={"items": "At least 1."})
     b = min(bundle, items)
     layers = redundancy - 1
-    chain = ceil(layers * items / b)
+    chain = -(-layers * items // b)
     spill = chain * b - layers * items
     turn = 0
     if layers and items % b:

@@ -26,6 +26,8 @@ class Assignment(models.Model):
         max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED
     )
     source = models.CharField(max_length=10, default="browser")  # browser, api, import
+    # Which of the version's stretches of pairs it took; of one given back, the next one takes it.
+    stretch = models.PositiveIntegerField(null=True, blank=True)
     pay = models.DecimalField(max_digits=8, decimal_places=2)
     leased_at = models.DateTimeField()
     expires_at = models.DateTimeField()
