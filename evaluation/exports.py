@@ -8,24 +8,61 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.models import Answer
 from crowdqc.errors import Invalid
-from evaluation.models import AnswerScore, ItemScore, Run, RunFigure, SystemScore, WorkerScore
+from evaluation.figure_names import figures_text
+from evaluation.models import (
+    AnswerScore,
+    CandidateScore,
+    ItemLabel,
+    ItemScore,
+    Run,
+    RunFigure,
+    SystemScore,
+    WorkerScore,
+)
 
 BASE = ("dimension", "component", "estimate", "low", "high", "n")
 RANKED = (*BASE, "rank_low", "rank_high", "group")
-# Table: its first columns as (name in the file, path in the database), and the score's columns.
-TABLES: dict[str, tuple[Any, tuple[tuple[str, str], ...], tuple[str, ...]]] = {
-    "workers": (WorkerScore, (("worker", "worker__pseudonym"),), RANKED),
-    "systems": (
-        SystemScore,
-        (("system", "system__name"), ("prompt_strategy", "system__prompt_strategy")),
+SYSTEM = (("system", "system__name"), ("prompt_strategy", "system__prompt_strategy"))
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of a run as a file.
+
+    ``names`` are its first columns as (name in the file, path in the database), ``columns`` the
+    model's own, ``extra`` keys of its JSON column ``source`` (in the file behind ``prefix``).
+    """
+
+    model: Any
+    names: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+    extra: tuple[str, ...]
+    source: str = "extra"
+    prefix: str = ""
+
+    @property
+    def header(self) -> list[str]:
+        """The columns of the file."""
+        own = [name for name, _ in self.names]
+        return [*own, *self.columns, *(f"{self.prefix}{key}" for key in self.extra)]
+
+
+TABLES: dict[str, Sheet] = {
+    "workers": Sheet(
+        WorkerScore,
+        (("worker", "worker__pseudonym"),),
         RANKED,
+        ("raw", "adjusted", "uniterated", "normalised", "weight", "no_interval"),
     ),
-    "answers": (
+    "systems": Sheet(SystemScore, SYSTEM, RANKED, ("raw", "adjusted", "uniterated", "no_interval")),
+    "answers": Sheet(
         AnswerScore,
         (
             ("item_id", "answer__item__key"),
@@ -35,54 +72,87 @@ TABLES: dict[str, tuple[Any, tuple[tuple[str, str], ...], tuple[str, ...]]] = {
             ("replicate", "answer__replicate"),
         ),
         BASE,
+        ("uniterated", "best", "best_trusted"),
     ),
-    "questions": (
+    "questions": Sheet(
         ItemScore,
         (("item_id", "item__key"), ("best_worker", "best_answer__worker__pseudonym")),
         BASE,
+        ("spread", "agreement", "effect", "declined"),
     ),
 }
-EXTRA = {
-    "workers": ("raw", "adjusted", "uniterated", "normalised", "weight", "no_interval"),
-    "systems": ("raw", "adjusted", "uniterated", "no_interval"),
-    "answers": ("uniterated", "best", "best_trusted"),
-    "questions": ("spread", "agreement", "effect", "declined"),
+# Of runs on pairwise tasks; dimension "" is all of them together.
+PAIR_TABLES: dict[str, Sheet] = {
+    "workers": Sheet(
+        WorkerScore,
+        (("worker", "worker__pseudonym"),),
+        BASE,
+        ("spam", "guess_left", "guess_neutral", "guess_right", "with_others", "n_others"),
+    ),
+    "systems": Sheet(SystemScore, SYSTEM, RANKED, ("se", "rank")),
+    "texts": Sheet(
+        CandidateScore,
+        (
+            ("candidate", "candidate__key"),
+            ("topic", "candidate__topic"),
+            *((name, f"candidate__{path}") for name, path in SYSTEM),
+            ("style", "candidate__style"),
+            ("origin", "candidate__origin"),
+        ),
+        BASE,
+        ("rank", "grade", "grade_low", "grade_high", "of", "pairs"),
+    ),
+    "labels": Sheet(
+        ItemLabel,
+        (
+            ("item_id", "item__key"),
+            ("first_candidate", "item__first__key"),
+            ("second_candidate", "item__second__key"),
+        ),
+        ("dimension", "component", "label", "entropy", "n"),
+        ("first", "neutral", "second"),
+        "posterior",
+        "p_",
+    ),
 }
+OF_PAIRS = ("pairwise", "pairwise_checks", "published")
 FORMATS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 
 
-def check(table: str, form: str) -> None:
+def tables_of(run: Run) -> dict[str, Sheet]:
+    """What a run of this method can be exported as."""
+    return PAIR_TABLES if run.method in OF_PAIRS else TABLES
+
+
+def check(run: Run, table: str, form: str) -> None:
     """Raise Invalid, naming the field, where there is no such table or format."""
-    if table not in TABLES:
-        raise Invalid(f"There is no table {table!r}.", fields={"table": ", ".join(TABLES)})
+    known = tables_of(run)
+    if table not in known:
+        raise Invalid(f"There is no table {table!r}.", fields={"table": ", ".join(known)})
     if form not in FORMATS:
         raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
 
 
-def header(table: str) -> list[str]:
-    """The columns of a table's file."""
-    return [name for name, _ in TABLES[table][1]] + [*TABLES[table][2], *EXTRA[table]]
-
-
 def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
     """Rows of a table in a fixed order, by column name; a missing figure is None."""
-    model, names, columns = TABLES[table]
-    paths = [path for _, path in names]
-    found: QuerySet[Any] = model.objects.filter(run=run).order_by(*paths, "component", "pk")
-    head = header(table)
-    for values in found.values_list(*paths, *columns, "extra").iterator(chunk_size=2000):
+    sheet = tables_of(run)[table]
+    paths = [path for _, path in sheet.names]
+    found: QuerySet[Any] = sheet.model.objects.filter(run=run)
+    found = found.order_by(*paths, "component", "pk")
+    head = sheet.header
+    for values in found.values_list(*paths, *sheet.columns, sheet.source).iterator(chunk_size=2000):
         *plain, extra = values
-        yield dict(zip(head, [*plain, *(extra.get(key) for key in EXTRA[table])], strict=True))
+        yield dict(zip(head, [*plain, *(extra.get(key) for key in sheet.extra)], strict=True))
 
 
 def lines(run: Run, table: str, form: str) -> Iterator[str]:
     """The file, line by line. Text that a spreadsheet would take for a formula is quoted."""
-    check(table, form)
+    check(run, table, form)
     if form == "jsonl":
         yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run, table))
         return
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, header(table))
+    writer = csv.DictWriter(buffer, tables_of(run)[table].header)
     writer.writeheader()
     yield _drain(buffer)
     for row in rows(run, table):
@@ -106,15 +176,10 @@ def _drain(buffer: io.StringIO) -> str:
 def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
     """What the files hold and how to get them again; ``files`` maps names to SHA-256."""
     told = RunFigure.objects.filter(run=run, name="recipe").values_list("data", flat=True).first()
-    versions = sorted(
-        AnswerScore.objects.filter(run=run)
-        .values_list("answer__version__number", flat=True)
-        .distinct()
-    )
     return {
         "project": run.project_id,
         "task": run.task_id,
-        "task_versions": versions,
+        "task_versions": _versions(run),
         "run": run.number,
         "finished_at": run.finished_at.isoformat() if run.finished_at else None,
         "method": run.method,
@@ -130,18 +195,31 @@ def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _versions(run: Run) -> list[int]:
+    """Numbers of the task's versions whose answers the run saw."""
+    seen = Answer.objects.filter(scores__run=run)
+    if run.method in OF_PAIRS:
+        ids = run.snapshot.answer_ids if run.snapshot else []
+        seen = Answer.objects.filter(pk__in=ids)
+    return sorted(seen.order_by().values_list("version__number", flat=True).distinct())
+
+
 def archive(run: Run, form: str) -> bytes:
-    """All tables and the manifest in one ZIP file."""
-    check("workers", form)
+    """All tables and the manifest in one ZIP file, and the figures of a pairwise run."""
+    check(run, "workers", form)
     buffer, hashes = io.BytesIO(), {}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for table in TABLES:
+        for table in tables_of(run):
             name, digest = f"{table}.{form}", hashlib.sha256()
             with bundle.open(_entry(name), "w", force_zip64=True) as handle:
                 for line in lines(run, table, form):
                     digest.update(line.encode())
                     handle.write(line.encode())
             hashes[name] = digest.hexdigest()
+        if run.method in OF_PAIRS:
+            text = figures_text(run)
+            bundle.writestr(_entry("figures.json"), text)
+            hashes["figures.json"] = hashlib.sha256(text.encode()).hexdigest()
         told = json.dumps(manifest(run, hashes), ensure_ascii=False, indent=2, sort_keys=True)
         bundle.writestr(_entry("manifest.json"), told + "\n")
     return buffer.getvalue()

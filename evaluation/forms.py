@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from evaluation import runs, text_runs
+from evaluation.methods import pairwise
 
 ENCODERS = [
     ("minilm", "MiniLM, a sentence model"),
@@ -57,6 +58,66 @@ class RunForm(forms.Form):
         if asked and asked not in dict(choices):
             choices.append((asked, asked))  # a model's folder, as the last run used it
         self.fields["encoder"].widget = forms.Select(choices=choices)
+
+
+def _number(name: str, *, low: int, high: int, label: str, help_text: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        min_value=low, max_value=high, initial=pairwise.DEFAULTS[name], label=label,
+        help_text=help_text, widget=forms.NumberInput(attrs={"class": "short num"}),
+    )  # fmt: skip
+
+
+class PairRunForm(forms.Form):
+    """Options of a run on pairwise judgments; the method says what it takes."""
+
+    pooled = forms.BooleanField(
+        required=False,
+        label="One competence for all dimensions",
+        help_text="Steadier where people judged few pairs. Else each dimension has its own fit.",
+    )
+    rank_by = forms.ChoiceField(
+        choices=[("votes", "Every vote alike"), ("competence", "By the competence of its worker")],
+        label="Votes count in the ranking",
+        help_text="By competence, what workers share weighs more; so does what they share wrongly.",
+    )
+    algorithm = forms.ChoiceField(
+        choices=[("vb", "Variational Bayes, as in the paper"), ("em", "Expectation maximisation")],
+        label="Fit of competence (MACE)",
+    )
+    restarts = _number(
+        "restarts", low=1, high=200, label="Random starts", help_text="The best of so many fits."
+    )
+    draws = _number(
+        "draws", low=0, high=20_000, label="Draws for the intervals of competence",
+        help_text="0 leaves them out; else 100 or more.",
+    )  # fmt: skip
+    resamples = _number(
+        "resamples", low=100, high=20_000, label="Resamples for ranks and agreement",
+        help_text="How often the judgments are drawn anew.",
+    )  # fmt: skip
+    regularisation = forms.FloatField(
+        min_value=0.01,
+        max_value=100,
+        initial=pairwise.DEFAULTS["regularisation"],
+        help_text="So many wins and losses against an average system are added to each one, so "
+        "that one that never lost has a merit.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+    )
+    early = _number(
+        "early", low=1, high=500, label="Pairs that count as early",
+        help_text="The drift of neutral votes is measured before and after so many pairs.",
+    )  # fmt: skip
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**53,
+        initial=runs.DEFAULT_SEED,
+        help_text="The same seed on the same judgments gives the same numbers.",
+        widget=forms.NumberInput(attrs={"class": "mid num"}),
+    )
+
+
+# The form of the method that runs on tasks of a shape.
+RUN_FORMS: dict[str, type[forms.Form]] = {"texts": RunForm, "pairs": PairRunForm}
 
 
 class ScheduleForm(forms.Form):

@@ -20,6 +20,7 @@ from crowdqc.errors import Conflict
 from evaluation.methods.base import IntArray
 from evaluation.methods.judgments import MISSING, SIDES, Judgments
 from evaluation.methods.order_data import ShownVotes
+from evaluation.methods.ratings import Ratings
 from evaluation.models import Snapshot
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
@@ -143,11 +144,61 @@ class FrozenPairs:
         return tuple(one.name for one in self.asked)
 
 
+@dataclass(frozen=True, eq=False)
+class FrozenRatings:
+    """A snapshot of a rating task as arrays, and what its indices stand for, as FrozenPairs."""
+
+    data: Ratings
+    answer_ids: tuple[int, ...]
+    workers: tuple[int, ...]
+    sources: tuple[int, ...]
+    candidates: tuple[int, ...]
+    asked: tuple[Asked, ...]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.asked)
+
+
 def load(snapshot: Snapshot) -> FrozenPairs:
     """The frozen judgments as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """
+    return _frozen(snapshot.task, _again(snapshot))
+
+
+def load_rated(snapshot: Snapshot) -> FrozenRatings:
+    """The frozen ratings of people as arrays; raises Conflict as ``load`` does."""
+    task, read = snapshot.task, _again(snapshot)
+    people = [row for row in read.rows if row.worker_id is not None]
+    texts = {row.candidate_id: row for row in collected.texts(task)}
+    used = sorted({read.items[row.item_id].first_id for row in people})
+    workers = sorted({row.worker_id for row in people if row.worker_id is not None})
+    sources = sorted({texts[pk].system_id for pk in used})
+    topics = sorted({texts[pk].topic for pk in used})
+    place = {pk: k for k, pk in enumerate(used)}
+    value = np.full((len(people), len(read.asked)), np.nan)
+    for at, row in enumerate(people):
+        for k, one in enumerate(read.asked):
+            value[at, k] = read.votes[row.answer_id].get(one.name, np.nan)
+    names = collected.system_names(sources)
+    data = Ratings.build(
+        [workers.index(row.worker_id) for row in people if row.worker_id is not None],
+        [place[read.items[row.item_id].first_id] for row in people], value,
+        system=[sources.index(texts[pk].system_id) for pk in used],
+        topic=[topics.index(texts[pk].topic) for pk in used],
+        workers=[str(pk) for pk in workers], texts=[texts[pk].key for pk in used],
+        systems=[names[pk] for pk in sources], scales=[one.name for one in read.asked],
+    )  # fmt: skip
+    return FrozenRatings(
+        data, tuple(row.answer_id for row in people), tuple(workers), tuple(sources), tuple(used),
+        tuple(read.asked),
+    )  # fmt: skip
+
+
+def _again(snapshot: Snapshot) -> _Read:
+    """What was frozen, read again and found to be the same."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
@@ -155,7 +206,7 @@ def load(snapshot: Snapshot) -> FrozenPairs:
             f"The judgments of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
-    return _frozen(task, read)
+    return read
 
 
 def now(task: Task) -> FrozenPairs:

@@ -56,7 +56,10 @@ class Kind:
 
 _TEXTS = Kind("texts", "free text", text_runs, {"aqer": text_runs.STEPS})
 _PAIRS = Kind("pairs", "pairwise judgments", pair_runs, pair_runs.STEPS)
-KINDS: dict[str, Kind] = {"aqer": _TEXTS, **dict.fromkeys(pair_runs.STEPS, _PAIRS)}
+_RATINGS = Kind("ratings", "ratings", pair_runs, pair_runs.STEPS)
+KINDS: dict[str, Kind] = {
+    "aqer": _TEXTS, "pairwise": _PAIRS, "pairwise_checks": _PAIRS, "ratings": _RATINGS,
+}  # fmt: skip
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
-MAIN = {"texts": "aqer", "pairs": "pairwise"}
-FOLLOWS: dict[str, str] = {}
+MAIN = {"texts": "aqer", "pairs": "pairwise", "ratings": "ratings"}
+FOLLOWS = {"pairwise": "pairwise_checks"}

@@ -59,11 +59,20 @@ def pairs_of(topic: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def scores(
-    scorer: str, written: list[str], topic: IntArray, first: IntArray, second: IntArray
+    scorer: str,
+    written: list[str],
+    topic: IntArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> FloatArray:
-    """Similarity (p,) of text ``first`` (the reference of the ranking) to ``second``."""
+    """Similarity (p,) of text ``first`` (the reference of the ranking) to ``second``.
+
+    ``progress`` is told how many texts have token vectors, where the scorer needs them.
+    """
     if scorer == "BERTScore":
-        return bert_score(token_vectors(written), topic)(first, second)
+        return bert_score(token_vectors(written, progress=progress), topic)(first, second)
     if scorer == "ROUGE-L":
         return rouge_l(token_ids([tokens_rouge(text) for text in written]))(first, second)
     found = token_ids([tokens_13a(text) for text in written])

@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from annotation.sides import STORED
-from evaluation.judged import FrozenPairs
+from evaluation.judged import FrozenPairs, FrozenRatings
 from evaluation.methods.base import Result, Table
 from evaluation.models import (
     CandidateScore,
@@ -23,6 +23,7 @@ from evaluation.models import (
 from evaluation.results import BATCH, hold, result_hash
 
 Row = dict[str, Any]
+Frozen = FrozenPairs | FrozenRatings
 GROUPS = ("group", "group_a", "group_b")
 POOLED = ""  # the dimension of rows over all dimensions together
 # Tables that become rows of their own; all others become figures.
@@ -31,8 +32,12 @@ OF_MACHINES = ("judge", "judge_pair")  # say nothing where no model judged
 SCORE = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group")
 
 
-def ids_of(frozen: FrozenPairs) -> dict[str, Sequence[Any]]:
+def ids_of(frozen: Frozen) -> dict[str, Sequence[Any]]:
     """What the index columns of a table stand for."""
+    if isinstance(frozen, FrozenRatings):
+        return {
+            "worker": frozen.workers, "system": frozen.sources, "candidate": frozen.candidates,
+        }  # fmt: skip
     return {
         "worker": frozen.workers,
         "machine": frozen.machines,
@@ -47,7 +52,7 @@ def ids_of(frozen: FrozenPairs) -> dict[str, Sequence[Any]]:
     }
 
 
-def named(frozen: FrozenPairs, table: Table) -> list[Row]:
+def named(frozen: Frozen, table: Table) -> list[Row]:
     """Rows of a table: dimensions by name ("" for all together), everything else by id."""
     ids = ids_of(frozen)
     rows = table.rows()
@@ -57,7 +62,7 @@ def named(frozen: FrozenPairs, table: Table) -> list[Row]:
                 row[column] = frozen.dimensions[value] if value >= 0 else POOLED
             elif column in ids and value is not None:
                 row[column] = ids[column][value] if value >= 0 else None
-            elif column in GROUPS and "grouping" in row:
+            elif column in GROUPS and "grouping" in row and isinstance(frozen, FrozenPairs):
                 row[column] = frozen.groups[row["grouping"]][value] if value >= 0 else None
     return rows
 
@@ -74,22 +79,22 @@ def _scored(row: Row, key: str, estimate: str = "estimate") -> Row:
     return made
 
 
-def worker_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+def worker_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a worker and dimension: competence with its interval; nobody without votes there."""
     return [_scored(row, "worker", "competence") for row in named(frozen, table) if row["n"]]
 
 
-def system_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+def system_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a source of texts, dimension and component."""
     return [_scored(row, "system") for row in named(frozen, table)]
 
 
-def candidate_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+def candidate_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a text and dimension: its merit among those of its topic, its grade beside it."""
     return [_scored(row, "candidate", "merit") for row in named(frozen, table)]
 
 
-def label_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
+def label_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a pair and dimension: the label found, and how probable each is."""
     return [
         {
@@ -106,12 +111,12 @@ def label_rows(frozen: FrozenPairs, table: Table) -> list[Row]:
     ]
 
 
-def figures(frozen: FrozenPairs, result: Result) -> dict[str, Any]:
+def figures(frozen: Frozen, result: Result) -> dict[str, Any]:
     """Every table that has no rows of its own, and the diagnostics, by name."""
     told: dict[str, Any] = {
         name: named(frozen, table)
         for name, table in result.estimates.items()
-        if name not in ROWS and (frozen.machines or name not in OF_MACHINES)
+        if name not in ROWS and (name not in OF_MACHINES or getattr(frozen, "machines", ()))
     }
     told["diagnostics"] = dict(result.diagnostics)
     return told
@@ -133,7 +138,7 @@ def recipe(run: Run, result: Result) -> Row:
 
 def write(
     run: Run,
-    frozen: FrozenPairs,
+    frozen: Frozen,
     result: Result,
     progress: list[Row],
     more: Mapping[str, Any] | None = None,

@@ -11,8 +11,8 @@ import numpy as np
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
 from evaluation import judged, pair_results
-from evaluation.judged import FrozenPairs
-from evaluation.methods import pairwise
+from evaluation.judged import FrozenPairs, FrozenRatings
+from evaluation.methods import pairwise, pairwise_checks, ratings
 from evaluation.methods.base import BadParameter, Hooks, Method, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run
@@ -22,14 +22,17 @@ from evaluation.progress import SNAPSHOT, Recorder, step_of
 # Steps are the stages that the methods name.
 STEPS = {
     "pairwise": (SNAPSHOT, *map(step_of, pairwise.STAGES)),
+    "pairwise_checks": (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
+    "ratings": (SNAPSHOT, *map(step_of, ratings.STAGES)),
 }
+RATED = "ratings"
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
     """What a run has found before anything is written."""
 
-    frozen: FrozenPairs
+    frozen: FrozenPairs | FrozenRatings
     result: Result
     more: Mapping[str, Any]
 
@@ -59,7 +62,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
         snapshot = judged.take(run.task)
         run.snapshot = snapshot
         Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
-    frozen = judged.load(snapshot)
+    frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
     steps.say(
         sub=snapshot.content_hash[:8], mono=True,
         count=plural(snapshot.counts["answers"], "judgment"),
@@ -69,7 +72,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
         **run.params,
     )  # fmt: skip
     more: dict[str, Any] = {}
-    if run.method == "pairwise_checks" and run.source is not None:
+    if run.source is not None and isinstance(frozen, FrozenPairs):
         steps.begin(OVERLAP)
         more["overlap"] = overlap(run.source, frozen, advance=steps.advance)
     return Computed(frozen, result, more)

@@ -154,7 +154,7 @@ def execute(run_id: int) -> str:
     run = _claim(run_id)
     if run is None or run.started_at is None:
         return "not mine"
-    kind = kinds.KINDS[run.method]
+    kind = kinds.KINDS.get(run.method) or kinds.IMPORTED[run.method]
     steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
     try:
         done = kind.compute(run, steps)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from crowdqc.errors import Invalid
-from evaluation.embeddings import BATCH, STEP, Progress, SentenceModel, get_encoder, normal
+from evaluation.embeddings import BATCH, Progress, SentenceModel, get_encoder, normal
 from evaluation.methods.text_corpus import TokenVectors
+
+STEP = 4 * BATCH  # texts between two calls of progress: some seconds on a slow machine
 
 
 def token_vectors(

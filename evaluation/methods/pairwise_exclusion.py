@@ -27,6 +27,7 @@ SYSTEM = (
     "low_before", "high_before", "low_after", "high_after", "rank_before", "rank_after",
 )  # fmt: skip
 GOLD = ("dimension", "changed", "lost", "n")
+LABEL = ("dimension", "pair", "before", "after")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +36,16 @@ class Exclusion:
 
     ``alpha``: dimension (-1: mean), before, after. ``system``: dimension, system, and before and
     after its component (0: never compared), estimate, bounds and rank. ``gold``: dimension (-1:
-    all), ``changed`` labels of the ``n`` before, of which ``lost`` have none after. ``judgments``
-    are removed, ``workers`` named; ``thin`` pairs have fewer than 3 votes before and after, and
+    all), ``changed`` labels of the ``n`` before, of which ``lost`` have none after. ``labels``: a
+    row each of these, with dimension, pair, label before and after (-1: none). ``judgments`` are
+    removed, ``workers`` named; ``thin`` pairs have fewer than 3 votes before and after, and
     ``parts`` of the worker-pair graph are there before and after.
     """
 
     alpha: Table
     system: Table
     gold: Table
+    labels: Table
     judgments: int
     workers: tuple[str, ...]
     thin: tuple[int, int]
@@ -89,6 +92,7 @@ def exclusion_effect(
         ], ALPHA),
         system=_systems(before.system, after.system),
         gold=_changed(before.gold, after.gold),
+        labels=_labels(before.gold, after.gold),
         judgments=len(data) - len(rest),
         workers=tuple(data.votes.workers[k] for k in sorted({int(k) for k in workers})),
         thin=(before.thin, after.thin),
@@ -139,3 +143,12 @@ def _changed(before: IntArray, after: IntArray) -> Table:
     ]  # fmt: skip
     every = {name: sum(row[name] for row in rows) for name in GOLD[1:]}
     return of_rows([{"dimension": EVERY, **every}, *rows], GOLD)
+
+
+def _labels(before: IntArray, after: IntArray) -> Table:
+    pair, dimension = np.nonzero((before != MISSING) & (before != after))
+    columns = {
+        "dimension": dimension, "pair": pair, "before": before[pair, dimension],
+        "after": after[pair, dimension],
+    }  # fmt: skip
+    return Table({name: columns[name] for name in LABEL})

@@ -61,7 +61,7 @@ def make_texts(project: object, topics: int = 4, sources: int = 6) -> list[Candi
                     origin=origin,
                     system=system,
                     words=len(text.split()),
-                )  # fmt: skip
+                )
             )
     return made
 
@@ -161,3 +161,37 @@ def _judge(
             ChoiceValue.objects.create(
                 answer=answer, field=row["name"], code=code, ordinal=ORDINALS[code]
             )
+
+
+def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
+    """The same texts rated one by one from 1 to 5 by five people, the better sources higher."""
+    project = factories.make_project(also_manager=True)
+    task = tasks.create_task(by=project.owner, project=project, type="rating", title="How good?")
+    tasks.edit_draft(by=project.owner, task=task, fields={"redundancy": raters})
+    group = tasks.save_group(by=project.owner, task=task, key="all", title="Tea")
+    texts = make_texts(project, topics)
+    Item.objects.bulk_create(
+        Item(task=task, group=group, key=text.key, position=k, question=text.query, since=1,
+             first=text)
+        for k, text in enumerate(texts)
+    )  # fmt: skip
+    tasks.publish(by=project.owner, task=task)
+    task.refresh_from_db()
+    rng, now = np.random.default_rng(seed), timezone.now()
+    for _ in range(raters):
+        worker = factories.make_worker(project=project)
+        assignment = Assignment.objects.create(
+            task=task, version=task.current, worker=worker, state=AssignmentState.SUBMITTED,
+            pay="1.00", leased_at=now, expires_at=now, submitted_at=now,
+        )  # fmt: skip
+        for position, item in enumerate(task.items.select_related("first")):
+            assert item.first is not None
+            answer = Answer.objects.create(
+                version=task.current, item=item, assignment=assignment, worker=worker,
+                order_shown=position, answered_at=now,
+            )  # fmt: skip
+            value = int(np.clip(round(3 + 1.2 * _merit(item.first) + rng.normal(0, 0.8)), 1, 5))
+            ChoiceValue.objects.create(
+                answer=answer, field="quality_overall", code=str(value), ordinal=value
+            )
+    return task

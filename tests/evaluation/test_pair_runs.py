@@ -11,7 +11,15 @@ from annotation.models import Answer, ChoiceValue, Item, Task
 from annotation.sides import ORDINALS, STORED
 from crowdqc.errors import Conflict, Invalid
 from evaluation import judged, runs
-from evaluation.models import CandidateScore, ItemLabel, Run, RunState, SystemScore, WorkerScore
+from evaluation.models import (
+    CandidateScore,
+    ItemLabel,
+    Run,
+    RunFigure,
+    RunState,
+    SystemScore,
+    WorkerScore,
+)
 from tests.evaluation import pair_corpus
 
 pytestmark = pytest.mark.django_db
@@ -95,3 +103,34 @@ def test_answers_to_attention_pairs_and_to_other_dimensions_are_not_pooled() -> 
     Item.objects.filter(pk=item.pk).update(expected={"overall": "first"})
     after = judged.take(task)
     assert after.counts["answers"] < before.counts["answers"]
+
+
+def test_nulls_and_intervals_follow_the_core_by_themselves_and_name_it() -> None:
+    task = pair_corpus.make_judged()
+    core = run_core(task)
+    following = Run.objects.get(source=core)
+    assert following.method == "pairwise_checks" and following.state == RunState.QUEUED
+    Run.objects.filter(pk=following.pk).update(
+        params={**following.params, "shuffles": 1, "resamples": 100}
+    )
+    assert runs.execute(following.pk) == RunState.DONE, Run.objects.get(pk=following.pk).error
+    following.refresh_from_db()
+    assert following.snapshot_id == core.snapshot_id
+    told = dict(RunFigure.objects.filter(run=following).values_list("name", "data"))
+    [mean] = [row for row in told["corrected"] if row["dimension"] == ""]
+    assert {"uncorrected", "corrected", "shuffled_null", "cross_fitted", "thin_share"} <= set(mean)
+    assert {row["scorer"] for row in told["overlap"]} == {"BLEU", "ROUGE-L", "BERTScore"}
+    assert told["recipe"]["source"] == core.result_hash
+    assert all(step["state"] == "done" for step in following.progress)
+
+
+def test_texts_rated_one_by_one_get_means_and_an_agreement() -> None:
+    task = pair_corpus.make_rated()
+    run = run_core(task)
+    found = {
+        (row.system.name, row.system.prompt_strategy): row.estimate
+        for row in SystemScore.objects.filter(run=run).select_related("system")
+    }
+    assert found[pair_corpus.SOURCES[0]] > found[pair_corpus.SOURCES[-1]]
+    [agreement] = RunFigure.objects.get(run=run, name="agreement").data
+    assert 0 < agreement["low"] < agreement["alpha"] < agreement["high"] < 1

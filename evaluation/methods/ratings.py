@@ -1,0 +1,223 @@
+"""Texts rated one by one on ordinal scales: agreement, means by source, how workers use the scale.
+
+The point-wise pilot beside a pairwise study (Gienapp et al. 2025, section 3.3.1). A mean treats the
+points of a scale as equally far apart; alpha does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.agreement import alpha_interval, krippendorff_alpha
+from evaluation.methods.base import (
+    BadParameter,
+    BadShape,
+    DataError,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Table,
+    index_array,
+)
+from evaluation.methods.mace_checks import between, whole_from
+from evaluation.methods.order_clustered import ratio
+from evaluation.methods.pairwise_tables import of_rows
+from evaluation.methods.votes import Labels
+
+NAME, VERSION = "ratings", "1.0"
+DEFAULTS: dict[str, Any] = {"resamples": 1000, "level": 0.95}
+AGREEMENT, MEANS = "agreement", "means"
+STAGES = (AGREEMENT, MEANS)
+AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "reason")
+SYSTEM = ("dimension", "component", "system", "estimate", "se", "low", "high", "n")
+TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
+WORKER = ("dimension", "component", "worker", "competence", "mean", "spread", "n")
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings (n,) of texts on s scales, as they came.
+
+    ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
+    and ``topic`` (texts,) say whose text it is and on what.
+    """
+
+    worker: IntArray
+    text: IntArray
+    value: FloatArray
+    system: IntArray
+    topic: IntArray
+    workers: tuple[str, ...]
+    texts: tuple[str, ...]
+    systems: tuple[str, ...]
+    scales: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+    @classmethod
+    def build(
+        cls,
+        worker: Sequence[int] | IntArray,
+        text: Sequence[int] | IntArray,
+        value: Any,
+        *,
+        system: Sequence[int] | IntArray,
+        topic: Sequence[int] | IntArray,
+        workers: Sequence[str],
+        texts: Sequence[str],
+        systems: Sequence[str],
+        scales: Sequence[str],
+    ) -> Ratings:
+        """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
+        w, t = index_array("worker", worker, len(workers)), index_array("text", text, len(texts))
+        points = np.asarray(value, dtype=np.float64)
+        if points.shape != (len(w), len(scales)) or len(t) != len(w):
+            raise BadShape(f"value is {points.shape}; it must be ({len(w)}, {len(scales)})")
+        if not np.isfinite(points).any():
+            raise EmptyData("there is no rating")
+        s, about = index_array("system", system, len(systems)), np.asarray(topic, dtype=np.int64)
+        if len(s) != len(texts) or len(about) != len(texts):
+            raise BadShape(f"system and topic must have an entry for each of {len(texts)} texts")
+        return cls(
+            w, t, points, s, about, tuple(workers), tuple(texts), tuple(systems), tuple(scales)
+        )
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = {**DEFAULTS, **params}
+    unknown = sorted(set(settings) - set(DEFAULTS))
+    if unknown:
+        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    whole_from(settings, resamples=100)
+    between(settings, DEFAULTS, 0.5, 0.9999, "level")
+
+
+def fit(
+    data: Ratings, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Describe a rating study.
+
+    Tables (``dimension`` is the scale's number): ``agreement`` (ordinal alpha, bootstrap over
+    texts), ``system`` (mean; interval clustered by worker and by topic), ``candidate`` (mean of a
+    text), ``worker`` (``competence``: correlation with the mean of the others on the same texts,
+    NaN below 3 texts; own ``mean`` and ``spread``). Raises BadParameter, Cancelled.
+    """
+    check(**params)
+    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    rows: dict[str, list[dict[str, Any]]] = {
+        "agreement": [], "system": [], "candidate": [], "worker": []
+    }  # fmt: skip
+    for k in range(len(data.scales)):
+        hooks.step(AGREEMENT, k, len(data.scales))
+        rows["agreement"].append(_agreement(data, k, rng, settings))
+    for k in range(len(data.scales)):
+        hooks.step(MEANS, k, len(data.scales))
+        rows["system"] += _systems(data, k, settings["level"])
+        rows["candidate"] += _texts(data, k)
+        rows["worker"] += _workers(data, k)
+    hooks.step(MEANS, len(data.scales), len(data.scales))
+    columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
+    tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
+    return Result(
+        name=NAME, version=VERSION, estimates=tables, intervals={},
+        diagnostics={"warnings": [], "counts": {"ratings": len(data)}}, converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def labels(data: Ratings, scale: int) -> Labels:
+    """One scale as labels that read as numbers. Raises EmptyData."""
+    given = np.isfinite(data.value[:, scale])
+    points = data.value[given, scale].astype(np.int64)
+    known = sorted(set(points.tolist()))
+    return Labels.build(
+        data.worker[given], data.text[given], np.searchsorted(known, points),
+        workers=data.workers, items=data.texts, labels=[str(point) for point in known],
+    )  # fmt: skip
+
+
+def _agreement(
+    data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "dimension": scale, "alpha": np.nan, "low": np.nan, "high": np.nan,
+        "n": int(np.isfinite(data.value[:, scale]).sum()), "reason": "",
+        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())),
+    }  # fmt: skip
+    try:
+        votes = labels(data, scale)
+        row["alpha"] = krippendorff_alpha(votes, "ordinal")
+        found = alpha_interval(
+            votes, "ordinal", rng=rng, resamples=settings["resamples"],
+            confidence=settings["level"],
+        )  # fmt: skip
+        row["low"], row["high"] = found.low, found.high
+    except DataError as problem:
+        row["reason"] = str(problem)
+    return row
+
+
+def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
+    value, found = data.value[:, scale], []
+    known, of = np.isfinite(value), data.system[data.text]
+    for system in np.unique(of[known]).tolist():
+        mine = (known & (of == system)).astype(np.float64)
+        mean = ratio(
+            np.where(mine > 0, value, 0.0), mine, data.worker, level,
+            crossed=data.topic[data.text],
+        )  # fmt: skip
+        found.append({
+            "dimension": scale, "component": 1, "system": system, "estimate": mean.estimate,
+            "se": mean.se, "low": mean.low, "high": mean.high, "n": int(mine.sum()),
+        })  # fmt: skip
+    return found
+
+
+def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
+    value = data.value[:, scale]
+    known = np.isfinite(value)
+    size = len(data.texts)
+    n = np.bincount(data.text[known], minlength=size)
+    total = np.bincount(data.text[known], weights=value[known], minlength=size)
+    return [
+        {"dimension": scale, "component": 1, "candidate": k, "merit": total[k] / n[k],
+         "low": np.nan, "high": np.nan, "n": int(n[k])}
+        for k in np.flatnonzero(n).tolist()
+    ]  # fmt: skip
+
+
+def _workers(data: Ratings, scale: int) -> list[dict[str, Any]]:
+    value = data.value[:, scale]
+    known = np.isfinite(value)
+    size = len(data.texts)
+    n = np.bincount(data.text[known], minlength=size)
+    total = np.bincount(data.text[known], weights=value[known], minlength=size)
+    found = []
+    for worker in np.unique(data.worker[known]).tolist():
+        rows = np.flatnonzero(known & (data.worker == worker))
+        text, own = data.text[rows], value[rows]
+        shared = n[text] > 1
+        others = (total[text] - own)[shared] / (n[text] - 1)[shared]
+        agree = np.nan
+        if shared.sum() >= 3 and own[shared].std() > 0 and others.std() > 0:
+            agree = float(np.corrcoef(own[shared], others)[0, 1])
+        found.append({
+            "dimension": scale, "component": 1, "worker": worker, "competence": agree,
+            "mean": float(own.mean()), "spread": float(own.std()), "n": len(rows),
+        })  # fmt: skip
+    return found
+
+
+METHOD = Method(
+    slug=NAME, version=VERSION, title="Ratings", data=Ratings, fit=fit, params=DEFAULTS,
+    check=check,
+)  # fmt: skip

@@ -1,0 +1,107 @@
+"""What takes longer of a published study: MACE fitted again, nulls and cross-fit, similarities.
+
+A run whose source is the published one; its rows are those of ``reproduce crowdrag`` that need a
+fit or the texts, from the same functions and the rows of the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+from crowdqc.errors import Conflict, Invalid
+from evaluation.methods.base import Method
+from evaluation.models import Run, RunFigure, RunState
+from evaluation.progress import Recorder
+from evaluation.published_data import as_crowdrag
+from evaluation.reproduce.crowdrag_data import DIMENSIONS
+from evaluation.reproduce.crowdrag_mace import SHUFFLES, corrected_rows, refit_rows
+from evaluation.reproduce.crowdrag_overlap import similarity_rows
+from evaluation.reproduce.rows import Row
+from evaluation.results import hold, result_hash
+
+METHOD = "published_checks"
+TABLES, TEXTS = "tables", "cleaned_texts"  # figures
+REFIT, CORRECTED, SIMILAR = "MACE fitted again", "Nulls and cross-fit", "Similarity of texts"
+STEPS = {METHOD: (REFIT, CORRECTED, SIMILAR)}
+# Two ways of fitting, and for each dimension: all votes, both halves of the pairs, shuffled votes.
+FITS = 2 * len(DIMENSIONS) * (1 + 2 + SHUFFLES)
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """Rows of tables; there is nothing in them that could fail to converge."""
+
+    rows: list[dict[str, Any]]
+    result: Any
+
+
+def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Rows of tables as ``reproduce --json`` prints them, in the order of the tables."""
+    return [row.as_json() for row in sorted(rows, key=lambda row: row.table)]
+
+
+def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Nobody starts these by hand: they follow an import."""
+    raise Invalid("These checks follow the import of what was published.")
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """The rows, in the order and from the random numbers of ``reproduce crowdrag``."""
+    if run.source is None:
+        raise Conflict("The published run that these checks belong to is gone.")
+    data = as_crowdrag(run.task, run.source)
+    rng = np.random.default_rng([run.seed, 1])
+    restarts = run.params["restarts"]
+    steps.begin(REFIT, total=len(DIMENSIONS))
+    rows = refit_rows(data, rng, restarts=restarts, tick=_ticking(steps))
+    steps.begin(CORRECTED, total=FITS)
+    rows += corrected_rows(data, rng, restarts=restarts, tick=_ticking(steps))
+    written = RunFigure.objects.get(run=run.source, name=TEXTS).data
+    steps.begin(SIMILAR, total=len(data.graded.responses))
+    rows += similarity_rows(
+        data, [written[key] for key in data.graded.responses],
+        say=lambda line: steps.say(sub=line), progress=steps.advance,
+    )  # fmt: skip
+    return Computed(as_json(rows), SimpleNamespace(converged=True))
+
+
+def _ticking(steps: Recorder) -> Callable[[], None]:
+    """A function that counts its calls as the step's progress."""
+    done = -1
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        steps.advance(done)
+
+    return tick
+
+
+def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
+    """Store the rows and close the run. Raises Superseded where it was taken over meanwhile."""
+    told = {
+        TABLES: done.rows,
+        "recipe": {"method": run.method, "version": run.version, "params": run.params,
+                   "seed": run.seed, "source": run.source.result_hash if run.source else ""},
+    }  # fmt: skip
+    with transaction.atomic():
+        hold(run)
+        RunFigure.objects.bulk_create(
+            RunFigure(run=run, name=name, data=data) for name, data in told.items()
+        )
+        Run.objects.filter(pk=run.pk).update(
+            state=RunState.DONE, progress=progress, finished_at=timezone.now(),
+            result_hash=result_hash({}, told), error="",
+        )  # fmt: skip
+
+
+def fail(run: Run, done: Computed) -> str:
+    """There is nothing here that could fail to converge."""
+    raise NotImplementedError("the checks of a published run do not fail to converge")
