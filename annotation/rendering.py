@@ -15,15 +15,18 @@ TAGS = frozenset(
 
 
 @functools.cache
-def _parser() -> MarkdownIt:
+def _parser(breaks: bool) -> MarkdownIt:
     # "js-default" leaves raw HTML out; tables and strikethrough are on.
-    return MarkdownIt("js-default", {"html": False, "linkify": False})
+    return MarkdownIt("js-default", {"html": False, "linkify": False, "breaks": breaks})
 
 
 @functools.lru_cache(maxsize=512)
-def render_markdown(text: str) -> SafeString:
-    """Safe HTML of a Markdown text; headings start at level 2, links open beside."""
-    html = _parser().render(text).replace("<h1>", "<h2>").replace("</h1>", "</h2>")
+def render_markdown(text: str, breaks: bool = False) -> SafeString:
+    """Safe HTML of a Markdown text; headings start at level 2, links open beside.
+
+    ``breaks``: a line of the text stays a line, as people see it in what they wrote.
+    """
+    html = _parser(breaks).render(text).replace("<h1>", "<h2>").replace("</h1>", "</h2>")
     clean = nh3.clean(
         html,
         tags=set(TAGS),

@@ -51,7 +51,7 @@ def _checked(assignment: Assignment, entries: Sequence[AssignmentItem]) -> dict[
             wrong[str(entry.position + 1)] = error.message
     if wrong:
         first, why = next(iter(wrong.items()))
-        raise Invalid(f"Question {first}: {why}", fields=wrong)
+        raise Invalid(f"{task_type.item_noun.capitalize()} {first}: {why}", fields=wrong)
     return values
 
 

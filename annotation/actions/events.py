@@ -24,7 +24,17 @@ from .people import current_consent
 # "open" begins a page, "show" a question on it (its delta is the text found there).
 PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
 TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
-METHODS = frozenset((*PAGE_METHODS, *TEXT_METHODS, "offline", "online"))
+# Judging: a choice made (the line's field, the side as shown or the point), milliseconds that the
+# page or one response was before the worker, sources and marks of differences shown or not.
+JUDGING_METHODS = ("change", "dwell", "sources", "differences")
+METHODS = frozenset((*PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, "offline", "online"))
+_MS = r"[0-9]{1,7}"
+JUDGING_WORDS = {  # method: what its name and its comment may be
+    "change": (r"[dr]-[a-z][a-z0-9_]{0,39}", r"left|neutral|right|-?[0-9]{1,3}"),
+    "dwell": (r"page|left|right", _MS),
+    "sources": (r"open|close", r"([0-9]{1,3})?"),
+    "differences": (r"on|off", r""),
+}
 KEY_CLASSES = frozenset(
     ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
 )
@@ -87,9 +97,21 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
             f"Event {number} names a key; only its class is taken.",
             fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
         )
+    if event["method"] in JUDGING_WORDS:
+        _check_judging(event, number)
     if "delta" in raw:
         event["delta"] = _delta(raw["delta"], number)
     return event
+
+
+def _check_judging(event: dict[str, Any], number: int) -> None:
+    """What is summed up later has to be of the vocabulary to the letter."""
+    for field, pattern in zip(("name", "comment"), JUDGING_WORDS[event["method"]], strict=True):
+        if not re.fullmatch(pattern, event.get(field, "")):
+            raise Invalid(
+                f"Event {number} is no {event['method']} of a judgment.",
+                fields={f"events.{number}.{field}": f"Must match {pattern or 'nothing'}."},
+            )
 
 
 def _delta(raw: Any, number: int) -> list[Any]:

@@ -24,7 +24,8 @@ and of language models are.
 
 **What is recorded while you work:** your answers as you type them; when you type, delete, paste,
 copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
-kind and time.
+kind and time. Where you compare texts: each choice as you make it, and how long each text is on
+screen or under the pointer.
 
 **What is not recorded:** other tabs, your screen, camera or microphone.
 

@@ -6,7 +6,7 @@ UTF-16 code units, as browsers count them. A figure here is evidence for a reade
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -20,7 +20,10 @@ from annotation.models import EventBatch, EventStream
 Event = Mapping[str, Any]
 PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
 # What a person does only while the page is before them.
-PRESENT = frozenset({"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open"})
+PRESENT = frozenset(
+    {"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open", "change",
+     "sources", "differences"}
+)  # fmt: skip
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
 SUMMARY_VERSION = 2  # part of the cache's key
 
@@ -157,6 +160,15 @@ SOURCES = {
 }
 
 
+PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
+JUDGING: dict[str, Callable[[Event], str]] = {
+    "change": lambda event: f"chose {event['comment']} for {event['name'][2:].replace('_', ' ')}",
+    "dwell": lambda event: f"{PLACES[event['name']]}, {int(event['comment']) / 1000:.1f} s",
+    "sources": lambda event: f"{event['name']} the sources",
+    "differences": lambda event: f"marks of differences {event['name']}",
+}
+
+
 @dataclass(frozen=True)
 class Line:
     """One event as its own worker reads it."""
@@ -178,6 +190,8 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
         what = f"pressed a key: {event.get('name')}"
     elif method == "input":
         what = "changed the text"
+    elif method in JUDGING:
+        what = JUDGING[method](event)
     if event.get("length"):
         what += f" {event['length']} characters"
     if event.get("comment") in SOURCES:

@@ -22,13 +22,38 @@ from annotation.models import (
     ItemGroup,
     LedgerEntry,
     Membership,
+    PanelMember,
     Task,
     User,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.task_types import TaskType, get_type
-from crowdqc.errors import DomainError
+from annotation.task_types import get_type
+
+from .steps import Step, steps, texts_of, with_texts
+
+__all__ = [
+    "Home",
+    "InWork",
+    "Offer",
+    "Step",
+    "consents_of",
+    "home",
+    "in_work",
+    "is_open",
+    "memberships_with_consent",
+    "offers",
+    "opened_ms",
+    "passage_state",
+    "ran_out",
+    "recorded_assignments",
+    "seconds_left",
+    "seconds_to_wait",
+    "stands_rejected",
+    "steps",
+    "texts_of",
+    "with_texts",
+]
 
 MIN_OTHERS = 5  # submits of others before their usual time is told
 SHOWN = 50  # assignments listed of each kind
@@ -47,6 +72,11 @@ class Offer:
     minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
     others: int
     needs_consent: bool
+
+    @property
+    def noun(self) -> str:
+        """What one of its items is called."""
+        return get_type(self.task.type).item_noun
 
     @property
     def hourly(self) -> Decimal | None:
@@ -204,9 +234,13 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
         task=OuterRef("pk"), worker__in=members, state=AssignmentState.LEASED,
         expires_at__gt=timezone.now(),
     )  # fmt: skip
+    on_panel = PanelMember.objects.filter(
+        panel=OuterRef("panel"), worker__in=members, until__isnull=True
+    )
     rows = list(
         Task.objects.filter(project__in=by_project, state=TaskState.OPEN)
         .filter(~Exists(held))
+        .filter(Q(panel__isnull=True) | Exists(on_panel))
         .select_related("current", "project")
         .order_by("project", "pk")
     )
@@ -252,67 +286,9 @@ def _left_and_times(
 # One assignment ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Step:
-    """One question of an assignment as the page's segments and the review list show it."""
-
-    entry: AssignmentItem
-    state: str  # done, skipped, current, open
-    declined: bool
-    problem: str  # what a submit would say about it as it is saved; empty when nothing
-
-    @property
-    def number(self) -> int:
-        return self.entry.position + 1
-
-    @property
-    def label(self) -> str:
-        return f"Question {self.number}, {STEP_WORDS[self.state]}"
-
-
-STEP_WORDS = {
-    "done": "answered",
-    "skipped": "skipped",
-    "current": "this one",
-    "open": "not answered yet",
-}
-
-
-def steps(assignment: Assignment, current: int | None = None) -> list[Step]:
-    """All questions of the assignment in their order (one query)."""
-    task_type = get_type(assignment.task.type)
-    found = []
-    for entry in assignment.entries.select_related("item__group").order_by("position"):
-        state = "open"
-        if task_type.is_answered(entry.draft):
-            state = "done"
-        elif entry.draft.get("skipped"):
-            state = "skipped"
-        if entry.position == current:
-            state = "current"
-        declined = bool(entry.draft.get("declined"))
-        found.append(Step(entry, state, declined, _problem(task_type, assignment, entry)))
-    return found
-
-
-def _problem(task_type: TaskType, assignment: Assignment, entry: AssignmentItem) -> str:
-    settings = {**assignment.version.settings, **entry.item.settings}
-    try:
-        task_type.check(entry.draft, settings, flipped=entry.flipped)
-    except DomainError as error:
-        return error.message
-    return ""
-
-
 def is_open(assignment: Assignment) -> bool:
     """Whether its page still takes answers (also after its time ran out)."""
     return assignment.state in (AssignmentState.LEASED, AssignmentState.EXPIRED)
-
-
-def texts_of(rows: Sequence[Step]) -> list[ItemGroup]:
-    """The texts of an assignment in the order in which they are met."""
-    groups = {row.entry.item.group_id: row.entry.item.group for row in rows}
-    return [group for group in groups.values() if group.passage.strip()]
 
 
 def passage_state(assignment: Assignment, group: ItemGroup) -> str:

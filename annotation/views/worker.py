@@ -11,9 +11,11 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation import judging
 from annotation.access import get_access, get_own_assignment, worker_memberships
 from annotation.actions import assignments, people
 from annotation.actions.assignments import MAX_EXTENSIONS
@@ -144,6 +146,13 @@ def _elsewhere(assignment: Assignment) -> HttpResponse | None:
     return redirect("work_done", assignment_id=assignment.pk)
 
 
+def _words(assignment: Assignment) -> dict[str, Any]:
+    """The task's type, and what its pages call an item and the answer to one."""
+    task_type = get_type(assignment.task.type)
+    answer = {"texts": "answer", "ratings": "rating"}.get(task_type.shape, task_type.item_noun)
+    return {"type": task_type, "noun": task_type.item_noun, "answer_noun": answer}
+
+
 def _frame(
     assignment: Assignment, agreed: Consent | None, steps: list[work.Step]
 ) -> dict[str, Any]:
@@ -152,6 +161,7 @@ def _frame(
         "assignment": assignment,
         "version": assignment.version,
         "currency": assignment.task.project.currency,
+        **_words(assignment),
         "agreed": agreed,
         "steps": steps,
         "segments": [
@@ -180,7 +190,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if elsewhere:
         return elsewhere
     agreed = people.current_consent(found.worker)
-    steps = work.steps(found)
+    steps = work.steps(found, whole=False)
     begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
     if not begun:
         if agreed is None:
@@ -220,28 +230,54 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         return _ask(found)
     if found.opened_at is None:
         assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
-    steps = work.steps(found, current=position - 1)
+    task_type = get_type(found.task.type)
+    reads = task_type.shape == "texts"
+    steps = work.steps(found, current=position - 1, whole=reads)
     if not 1 <= position <= len(steps):
-        raise Missing("There is no such question in this assignment.")
+        raise Missing(f"There is no such {task_type.item_noun} in this assignment.")
     entry = steps[position - 1].entry
-    passage = work.passage_state(found, entry.item.group)
+    if not reads:
+        entry.item = work.with_texts(entry)
+    settings = {**found.version.settings, **entry.item.settings}
+    passage = "none"
+    if settings.get("show_sources", True):
+        passage = work.passage_state(found, entry.item.group)
     if request.method == "POST":
         return _answered(request, found, entry, passage, len(steps))
     context = _frame(found, agreed, steps)
-    context |= _text_line(steps, entry)
+    context |= _text_line(steps if reads else [], entry)
     if passage == "first":
         return render(request, "annotation/worker/read.html", context)
     if entry.shown_at is None:
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
-    task_type = get_type(found.task.type)
     context |= {
         "passage": passage,
-        "type": task_type,
-        "settings": {**found.version.settings, **entry.item.settings},
+        "settings": settings,
         "target": f"item-{entry.item_id}",
         "total": len(steps),
     }
-    return render(request, "annotation/worker/item.html", context)
+    if not reads:
+        context |= _judged(entry, settings, passage, len(steps))
+    return render(request, task_type.item_template, context)
+
+
+def _judged(
+    entry: AssignmentItem, settings: dict[str, Any], passage: str, total: int
+) -> dict[str, Any]:
+    """The texts and lines of a judgment, and how long it has been before the worker."""
+    seen = (timezone.now() - entry.shown_at).total_seconds() if entry.shown_at else 0
+    return {
+        **judging.page(
+            entry.item,
+            settings,
+            entry.draft,
+            flipped=entry.flipped,
+            sources=passage == "open",
+        ),
+        "brief": entry.position > 0,  # explanations stand open on the first page
+        "break_due": judging.break_is_due(settings, entry.position, total),
+        "seen_seconds": int(seen),
+    }
 
 
 def _text_line(steps: list[work.Step], entry: AssignmentItem) -> dict[str, Any]:
@@ -251,8 +287,8 @@ def _text_line(steps: list[work.Step], entry: AssignmentItem) -> dict[str, Any]:
     return {
         "entry": entry,
         "group": group,
-        "texts": len(texts),
-        "text_number": ids.index(group.pk) + 1 if group.pk in ids else 0,
+        "texts": max(1, len(texts)),
+        "text_number": ids.index(group.pk) + 1 if group.pk in ids else 1,
     }
 
 
@@ -313,6 +349,7 @@ def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "assignment": found,
         "version": found.version,
         "currency": found.task.project.currency,
+        **_words(found),
         "answers": len(counts),
         "uncounted": counts.count(False),
         "another": another[0] if another else None,

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.actions import rejections
 from annotation.models import Rejection
 from annotation.selectors import log, work
+from annotation.task_types import get_type
 from crowdqc.errors import Invalid, Missing
 
 PAGE = 20
@@ -47,12 +48,13 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if found is None:
         raise Missing("There is no such assignment among yours.")
     events = log.assignment_events(found.pk)
-    entries = list(found.entries.select_related("item").order_by("position"))
-    names = {log.target_of(entry.item_id): f"question {entry.position + 1}" for entry in entries}
+    steps = work.steps(found, whole=False)
+    names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     context = {
         "assignment": found,
-        "entries": entries,
+        "type": get_type(found.task.type),
+        "steps": steps,
         "answers": {
             answer.item_id: answer for answer in found.answers.prefetch_related("texts", "choices")
         },

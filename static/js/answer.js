@@ -1,11 +1,12 @@
-// The answering page: keys, words, clock, going on without loading a page anew, submit.
+// The answering page: keys, words, clock, going on without loading a page anew, submit. What is
+// filled in is a text in a field, or choices on lines, which judge.js looks after.
 "use strict";
 
 (() => {
   const { drafts, log, post, store, uuid } = crowdqc;
   const work = () => document.getElementById("work");
   const form = () => work()?.querySelector("form[data-answering]");
-  const field = () => work()?.querySelector("[data-target]");
+  const field = () => work()?.querySelector("textarea[data-target]");
   const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "seq", "key"]);
   let ends = 0; // when the lease is over, on this page's own clock
   let moving = false;
@@ -29,10 +30,14 @@
 
   function fill(draft) {
     for (const [name, value] of Object.entries(draft)) {
-      const input = form().elements[name];
+      const input = form().elements[name]; // of radio buttons a list, whose value checks one
       if (input) input.value = value === true ? "true" : value === false ? "" : value;
     }
     describe();
+  }
+
+  function unset(...names) {
+    for (const name of names) if (form().elements[name]) form().elements[name].value = "";
   }
 
   function keep() {
@@ -41,6 +46,7 @@
   }
 
   function describe() {
+    crowdqc.judge?.describe();
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
@@ -59,8 +65,10 @@
     if (savedAt) drafts.savedAt(Date.parse(savedAt));
     if (held && held.seq > Number(seq)) fill(held.draft);
     describe();
-    log.show(field());
+    if (field()) log.show(field());
+    crowdqc.judge?.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
+    if (!field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
       field().focus({ preventScroll: true });
       field().setSelectionRange(field().value.length, field().value.length);
@@ -68,10 +76,10 @@
   }
 
   document.addEventListener("input", (event) => {
-    if (event.target !== field()) return;
+    if (!event.target.name || event.target.form !== form()) return;
     touched = true;
     typedAt = performance.now();
-    form().elements.declined.value = form().elements.skipped.value = "";
+    unset("declined", "skipped");
     describe();
     keep();
   });
@@ -89,7 +97,7 @@
     }
     work().dataset.seq = seq;
     fill(draft);
-    log.sync(field());
+    if (field()) log.sync(field());
   }
   drafts.onNewer((item, { draft, seq }) => adopt(item, draft, seq));
   addEventListener("storage", ({ key, newValue }) => {
@@ -102,8 +110,9 @@
   // Going on ----------------------------------------------------------------------------------
 
   async function go(action) {
-    if (moving || !form()) return;
+    if (moving || !form() || crowdqc.judge?.holds(action)) return;
     moving = true;
+    crowdqc.judge?.tell();
     const { assignment, item } = work().dataset;
     let seq = 0;
     if (item) {
@@ -190,7 +199,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
     const { altKey, ctrlKey, metaKey, code, key } = event;
-    const typing = event.target.closest?.("textarea, input, select, [contenteditable]");
+    const typing = event.target.closest?.("textarea, input:not([type=radio]), select");
     let done = false;
     if ((ctrlKey || metaKey) && key === "Enter") done = press("next") || press("read");
     else if (altKey && key === "ArrowLeft") done = press("back");

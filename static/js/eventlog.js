@@ -19,6 +19,8 @@ crowdqc.log = (() => {
   let busy = false;
   let pasted = "";
 
+  const leaving = []; // what others still have to say when the page goes away
+  const FIELD = "textarea[data-target]"; // what a text is written in
   const targetOf = (element) =>
     element?.closest?.("[data-target]")?.dataset.target ??
     (element?.closest?.("[data-passage]") ? "passage" : "page");
@@ -94,7 +96,8 @@ crowdqc.log = (() => {
     drop(id);
     if (id !== stream) return;
     [stream, next, chunk] = [uuid(), 0, []];
-    document.querySelectorAll("[data-target]").forEach(show);
+    document.querySelectorAll(FIELD).forEach(show);
+    document.querySelectorAll("[data-judged]").forEach(showJudged);
   }
 
   async function flush() {
@@ -150,6 +153,11 @@ crowdqc.log = (() => {
     add("show", { target: targetOf(field), delta: [0, 0, 0, field.value] });
   }
 
+  // Lines to choose on: their page begins, and a choice names the line and the side as shown.
+  function showJudged(page) {
+    add("show", { target: targetOf(page) });
+  }
+
   const plain = (text) => text.replace(/\s+/g, " ").trim();
 
   function source(text) {
@@ -184,7 +192,7 @@ crowdqc.log = (() => {
     listen("keydown", (e) => add("keydown", { target: targetOf(e.target), name: keyClass(e) }));
     for (const name of ["copy", "cut"]) {
       listen(name, (e) => {
-        const field = e.target.closest?.("[data-target]");
+        const field = e.target.closest?.(FIELD);
         const { selectionStart: from, selectionEnd: to } = field ?? {};
         const text = field ? field.value.slice(from, to) : String(getSelection());
         copied.set(plain(text), field ? "own" : "passage");
@@ -200,7 +208,7 @@ crowdqc.log = (() => {
     }
     listen("input", (e) => {
       const from = /From(Paste|Drop)/.test(e.inputType) ? { comment: pasted } : {};
-      if (e.target.dataset?.target) changed(e.target, { name: e.inputType, ...from });
+      if (e.target.matches?.(FIELD)) changed(e.target, { name: e.inputType, ...from });
     });
     listen("click", (e) => {
       const name = e.target.closest?.("button, a, summary")?.value;
@@ -209,16 +217,18 @@ crowdqc.log = (() => {
     for (const name of ["focus", "blur"]) {
       listen(name, (e) => e.target === window && add(name, { target: "window" }), window);
       const inner = name === "focus" ? "focusin" : "focusout";
-      listen(inner, (e) => e.target.dataset?.target && add(name, { target: targetOf(e.target) }));
+      listen(inner, (e) => e.target.matches?.(FIELD) && add(name, { target: targetOf(e.target) }));
     }
     listen("scroll", seldom(500, () => add("scroll", { target: "window", x: scrollX, y: scrollY })));
     listen("resize", seldom(500, () => add("resize", { target: "window", ...screen() })), window);
     for (const name of ["offline", "online"]) listen(name, () => add(name), window);
     listen("visibilitychange", () => {
+      leaving.forEach((tell) => tell());
       add("visibilitychange", { target: "window", name: document.visibilityState });
       if (document.hidden) leave();
     });
     listen("pagehide", () => {
+      leaving.forEach((tell) => tell());
       add("visibilitychange", { target: "window", name: "hidden" });
       leave();
     }, window);
@@ -228,5 +238,12 @@ crowdqc.log = (() => {
   if (on) begin();
   setInterval(flush, 3000);
   if (streams().size) flush();
-  return { show, sync: (field) => changed(field, { comment: "sync" }), flush };
+  return {
+    add,
+    show,
+    showJudged,
+    sync: (field) => changed(field, { comment: "sync" }),
+    onLeave: (tell) => leaving.push(tell),
+    flush,
+  };
 })();
