@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
+from django.utils.html import format_html
 
 from annotation.models import Role
 from crowdqc.errors import DomainError
@@ -112,11 +113,16 @@ class ConsentForm(forms.Form):
 
 
 class TaskForm(forms.Form):
-    title = forms.CharField(max_length=160)
-    type = forms.ChoiceField()
+    """A new task: its title, and its type with a sentence on each."""
 
-    def __init__(self, *args: Any, types: Mapping[str, str], **kwargs: Any) -> None:
+    title = forms.CharField(max_length=160)
+    type = forms.ChoiceField(widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, types: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["type"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101
-        field.choices = list(types.items())
+        field.choices = [
+            (slug, format_html("<span>{} <small>{}</small></span>", label, sentence))
+            for slug, (label, sentence) in types.items()
+        ]

@@ -122,6 +122,7 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
 
 
 _GROUP_CONTENT = ("title", "passage", "look_back")
+_JUDGED = ("first_id", "second_id", "side", "repeat", "expected")
 _ITEM_CONTENT = ("question", "settings", "group_id")
 
 
@@ -132,6 +133,7 @@ def _copy(item: Item, draft: TaskVersion, **changes: Any) -> Item:
         "position": item.position,
         "question": item.question,
         "settings": item.settings,
+        **{name: getattr(item, name) for name in _JUDGED},
         **changes,
     }
     return Item(task_id=item.task_id, since=draft.number, **fields)

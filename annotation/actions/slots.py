@@ -100,6 +100,9 @@ WITH {DONE} SELECT i.id FROM annotation_item i
 WHERE i.task_id = %(task)s AND i.expected IS NOT NULL
   AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
   AND i.id NOT IN (SELECT item_id FROM done)
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
 ORDER BY md5(i.id || ':' || %(seed)s), i.id LIMIT %(wanted)s
 """  # noqa: S608 (constants alone)
 # How each pair was shown so far, and how this worker met it before.

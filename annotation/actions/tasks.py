@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
+from annotation.selectors.missing import missing_in
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
@@ -65,16 +66,17 @@ def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
 
 def problems(task: Task, draft: TaskVersion) -> list[str]:
     """What stands in the way of publishing, as sentences; empty when nothing does."""
-    found = []
-    noun = get_type(task.type).item_noun
-    asked = task.items.in_version(draft.number).filter(expected__isnull=True)
-    items = list(asked.values_list("key", "question", "first_id"))
-    if not items:
-        found.append(f"The task has no {noun}.")
-    empty = [key for key, question, first in items if not question.strip() and first is None]
-    if empty:
-        shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
-        found.append(f"Question {shown} has no text.")
+    found, shape = [], get_type(task.type).shape
+    if shape == "texts":
+        items = list(task.items.in_version(draft.number).values_list("key", "question"))
+        if not items:
+            found.append("The task has no question.")
+        empty = [key for key, question in items if not question.strip()]
+        if empty:
+            shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
+            found.append(f"Question {shown} has no text.")
+    else:
+        found += [f"{lack.sentence}." for lack in missing_in(task, draft, shape)]
     if not draft.title.strip():
         found.append("The task has no title.")
     return found

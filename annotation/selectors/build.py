@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
 import re
-import statistics
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Avg, Count, Q
-from django.db.models.functions import Length
+from django.db.models import Count, Q
 
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
-from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
 
+from .cost import Cost, cost_of
+from .missing import Missing, missing_in
+from .pair_texts import signature
 from .tasks import QuestionChanges, question_changes
 
 PER_PAGE = 100
 TEXTS_PER_PAGE = 20
-# Silent reading of plain prose, about 210 words a minute; composing on a keyboard.
-CHARACTERS_A_MINUTE = 1200
-WORDS_A_MINUTE = 25
-MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 _TWO_IN_ONE = re.compile(
     r"\b(?:and|or)\s+(?:when|what|how|why|who|where|which|whether|is|are|does|do|did|can)\b", re.I
 )
@@ -35,46 +30,6 @@ _TWO_IN_ONE = re.compile(
 def asks_twice(question: str) -> bool:
     """A gentle guess: two question marks, or "... and when ...?"."""
     return question.count("?") > 1 or bool(_TWO_IN_ONE.search(question))
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What filling every slot takes, in assignments, money and minutes."""
-
-    questions: int
-    assignments: int
-    per_assignment: int
-    pay: Decimal
-    minutes: float
-    measured: int  # assignments behind the minutes; 0: an estimate from lengths
-    floor: Decimal | None
-
-    @property
-    def hourly(self) -> Decimal | None:
-        if not self.minutes:
-            return None
-        return (self.pay * 60 / Decimal(str(self.minutes))).quantize(Decimal("0.01"))
-
-    @property
-    def whole_minutes(self) -> int:
-        return max(1, round(self.minutes))
-
-    @property
-    def at_most(self) -> Decimal:
-        return self.pay * self.assignments
-
-    @property
-    def under_floor(self) -> bool:
-        return self.floor is not None and self.hourly is not None and self.hourly < self.floor
-
-
-@dataclass(frozen=True)
-class Missing:
-    """What stands in the way of publishing, and where it is mended."""
-
-    sentence: str
-    part: str
-    question: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +65,20 @@ class Build:
     def type(self) -> TaskType:
         return get_type(self.task.type)
 
+    @property
+    def shape(self) -> str:
+        """What the task's snapshot is made of: "texts", "pairs" or "ratings"."""
+        return self.type.shape
+
+    @property
+    def noun(self) -> str:
+        return self.type.item_noun
+
+    @property
+    def nouns(self) -> str:
+        """One and many of them, as the filter ``plural`` wants it."""
+        return f"{self.noun},{self.noun}s"
+
     @cached_property
     def groups(self) -> Any:
         return self.task.groups.in_version(self.version.number).order_by("position", "pk")
@@ -123,8 +92,13 @@ class Build:
         )
 
     @cached_property
+    def asked(self) -> Any:
+        """The items without attention items: what is counted and paid for."""
+        return self.items.filter(expected__isnull=True)
+
+    @cached_property
     def questions(self) -> int:
-        return self.items.count()
+        return self.asked.count()
 
     @cached_property
     def texts(self) -> int:
@@ -132,6 +106,13 @@ class Build:
 
     def item(self, key: str) -> Item | None:
         return self.items.filter(key=key).first() if key else None
+
+    def nth(self, number: int) -> Item | None:
+        """An item by its place (from 1): questions by text, pairs as they are handed out."""
+        rows = self.items
+        if self.shape != "texts":
+            rows = self.asked.select_related("group", "first", "second").order_by("position", "pk")
+        return rows[number - 1 : number].first() if self.questions else None
 
     def group(self, key: str) -> ItemGroup | None:
         return self.groups.filter(key=key).first() if key else None
@@ -171,6 +152,17 @@ class Build:
         found = []
         if not self.version.title.strip():
             found.append(Missing("The task has no title", "text"))
+        if self.shape == "texts":
+            return found + self._missing_questions()
+        return found + missing_in(self.task, self.version, self.shape, self.signature)
+
+    @cached_property
+    def signature(self) -> str:
+        """What pairs made now would depend on; empty where none are made."""
+        return signature(self.task, self.version) if self.shape == "pairs" else ""
+
+    def _missing_questions(self) -> list[Missing]:
+        found = []
         if not self.questions:
             found.append(Missing("The task has no question", "questions"))
         empty = list(self.items.filter(question="").values_list("key", flat=True)[:4])
@@ -188,6 +180,16 @@ class Build:
         """Answers of workers to any version."""
         return Answer.objects.filter(item__task=self.task, worker__isnull=False).count()
 
+    @property
+    def design_hash(self) -> str:
+        """What the simulated precision depends on; an id of the page, so letters and digits."""
+        version = self.version
+        what = (
+            self.task.pk, self.questions, version.redundancy, version.items_per_assignment,
+            version.settings.get("made"),
+        )  # fmt: skip
+        return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
+
     def changes(self) -> QuestionChanges:
         return question_changes(self.task, self.version.number)
 
@@ -197,49 +199,10 @@ class Build:
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
 
     def cost(self) -> Cost:
-        version = self.version
-        per = min(version.items_per_assignment, self.questions) or version.items_per_assignment
-        seconds = _measured(self.task)
-        return Cost(
-            questions=self.questions,
-            assignments=math.ceil(self.questions * version.redundancy / per),
-            per_assignment=per,
-            pay=version.pay,
-            minutes=statistics.median(seconds) / 60
-            if len(seconds) >= MEASURED_FROM
-            else self._estimated_minutes(per),
-            measured=len(seconds) if len(seconds) >= MEASURED_FROM else 0,
-            floor=self.task.project.hourly_floor,
-        )
-
-    def _estimated_minutes(self, per: int) -> float:
-        """Reading the instructions, texts and questions, and writing the answers, in minutes."""
-        if not self.questions:
-            return 0.0
-        length = self.items.aggregate(mean=Avg(Length("question")))["mean"] or 0
-        texts = self.groups.aggregate(mean=Avg(Length("passage")), n=Count("pk"))
-        read_texts = min(texts["n"], math.ceil(per * texts["n"] / self.questions))
-        low = self.version.settings.get("min_words", 1)
-        high = self.version.settings.get("max_words", 120)
-        words = low + min(40, (high - low) / 4)
-        characters = (
-            len(self.version.instructions) + per * length + read_texts * (texts["mean"] or 0)
-        )
-        return characters / CHARACTERS_A_MINUTE + per * words / WORDS_A_MINUTE
+        """What filling every slot takes."""
+        return cost_of(self.task, self.version, self.asked, self.groups, self.shape)
 
 
 def _items_in(number: int) -> Count:
     seen = Q(items__until__isnull=True) | Q(items__until__gt=number)
     return Count("items", filter=seen & Q(items__since__lte=number))
-
-
-def _measured(task: Task) -> list[float]:
-    """Seconds from opening to submitting of the newest browser assignments."""
-    spent = (
-        task.assignments.filter(
-            state=AssignmentState.SUBMITTED, source="browser", opened_at__isnull=False
-        )
-        .order_by("-submitted_at")
-        .values_list("submitted_at", "opened_at")[:200]
-    )
-    return [(done - opened).total_seconds() for done, opened in spent if done and opened]

@@ -9,7 +9,18 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 
-from annotation.models import Answer, Candidate, ChoiceValue, Item, System, Task, TaskVersion
+from annotation.models import (
+    Answer,
+    AssignmentItem,
+    Candidate,
+    ChoiceValue,
+    Item,
+    System,
+    Task,
+    TaskVersion,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.selectors.snapshot import Tally
 
 CHUNK = 20_000
 HEADER = (
@@ -118,6 +129,14 @@ def _headers(condition: Q) -> list[Judgment]:
     return [Judgment(*row) for row in rows.iterator(chunk_size=CHUNK)]
 
 
+def tally(task: Task, *, max_id: int = 0) -> Tally:
+    """What a snapshot would hold around a mark: up to this id of an answer, and above it."""
+    found = Answer.objects.filter(_counting(task)).aggregate(
+        before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
+    )
+    return Tally(**found)
+
+
 def left_out(task: Task) -> dict[str, int]:
     """How many answers of people a snapshot does not hold, by reason."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
@@ -169,3 +188,11 @@ def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
         answer__in=Answer.objects.filter(_counting(task), worker__isnull=False), field=dimension
     )
     return list(rows.values_list("answer__item_id", "code").annotate(n=Count("pk")).order_by())
+
+
+def leased(task: Task) -> dict[int, int]:
+    """How many answers to each item are in work now."""
+    rows = AssignmentItem.objects.filter(
+        assignment__task=task, assignment__state=AssignmentState.LEASED, holds=True
+    )
+    return dict(rows.values_list("item_id").annotate(n=Count("pk")).order_by())

@@ -25,6 +25,7 @@ from annotation.models.tasks import TaskState
 from annotation.task_types import TYPES
 
 ZERO = Decimal("0.00")
+ANSWER_NOUNS = {"texts": "answer", "pairs": "judgment", "ratings": "rating"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,21 @@ class TaskRow:
         return TYPES[self.task.type].label
 
     @property
+    def noun(self) -> str:
+        """What one item is called: a question, a pair, a text."""
+        return TYPES[self.task.type].item_noun
+
+    @property
+    def nouns(self) -> str:
+        """One and many of them, as the filter ``plural`` wants it."""
+        return f"{self.noun},{self.noun}s"
+
+    @property
+    def answer_noun(self) -> str:
+        """What one answer to an item is called."""
+        return ANSWER_NOUNS[TYPES[self.task.type].shape]
+
+    @property
     def complete(self) -> bool:
         return self.slots > 0 and self.answers >= self.slots
 
@@ -74,7 +90,7 @@ class TaskRow:
         """The one next thing to do: its words and the name of its address."""
         if self.task.state == TaskState.DRAFT:
             return ("Preview and publish", "task_build") if self.questions else (
-                "Add questions", "task_build",
+                "Add texts" if self.noun != "question" else "Add questions", "task_build",
             )  # fmt: skip
         if self.waiting:
             noun = "assignment" if self.waiting == 1 else "assignments"
@@ -108,7 +124,7 @@ def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
         for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
     }
     items = _by_task(
-        _shown(Item.objects.filter(task__in=found)),
+        _shown(Item.objects.filter(task__in=found, expected__isnull=True)),
         "task_id",
         questions=Count("pk"),
         slots=Sum("redundancy"),
@@ -200,8 +216,8 @@ FIELDS = {
     "title": "title",
     "instructions": "instructions",
     "order": "order",
-    "redundancy": "answers a question",
-    "items_per_assignment": "questions an assignment",
+    "redundancy": "{answer}s a {noun}",
+    "items_per_assignment": "{noun}s an assignment",
     "lease_minutes": "time for an assignment",
     "min_seconds": "least time",
     "pay": "pay",
@@ -211,11 +227,23 @@ FIELDS = {
 SHORT = ("redundancy", "items_per_assignment", "lease_minutes", "min_seconds", "pay")
 
 
-def _said(old: TaskVersion, new: TaskVersion) -> list[str]:
+# Settings that say how pairs are drawn: what they changed is counted in pairs.
+DRAWN = {"design", "left_out", "made"}
+
+
+def _value(version: TaskVersion, name: str) -> Any:
+    value = getattr(version, name)
+    if name == "settings":
+        return {key: one for key, one in value.items() if key not in DRAWN}
+    return value
+
+
+def _said(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
     said = []
-    for name, words in FIELDS.items():
-        before, after = getattr(old, name), getattr(new, name)
+    for name, form in FIELDS.items():
+        before, after = _value(old, name), _value(new, name)
         if before != after:
+            words = form.format(noun=noun, answer=answer)
             said.append(f"{words} {before} to {after}" if name in SHORT else f"another {words}")
     return said
 
@@ -228,10 +256,11 @@ class QuestionChanges:
     removed: set[str]
     changed: set[str]
 
-    def words(self) -> list[str]:
+    def words(self, noun: str = "question") -> list[str]:
+        """What is new, changed and taken out, by the name of one item."""
         pairs = (("new", self.added), ("changed", self.changed), ("taken out", self.removed))
         return [
-            f"{len(keys):,} {'question' if len(keys) == 1 else 'questions'} {verb}"
+            f"{len(keys):,} {noun if len(keys) == 1 else noun + 's'} {verb}"
             for verb, keys in pairs
             if keys
         ]
@@ -259,12 +288,13 @@ def versions_of(task: Task) -> list[VersionRow]:
         began.setdefault(since, set()).add(key)
         if until:
             ended.setdefault(until, set()).add(key)
-    rows = []
+    rows, noun = [], TYPES[task.type].item_noun
+    answer = ANSWER_NOUNS[TYPES[task.type].shape]
     for old, version in zip([None, *versions], versions, strict=False):
-        changes = ["the first version"] if old is None else _said(old, version)
+        changes = ["the first version"] if old is None else _said(old, version, noun, answer)
         if old is not None:
             new, gone = began.get(version.number, set()), ended.get(version.number, set())
-            changes += QuestionChanges(new - gone, gone - new, new & gone).words()
+            changes += QuestionChanges(new - gone, gone - new, new & gone).words(noun)
         rows.append(
             VersionRow(
                 version,

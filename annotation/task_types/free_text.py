@@ -26,6 +26,10 @@ class FreeText:
 
     slug = "free_text"
     label = "Free text"
+    sentence = (
+        "Questions, perhaps about a text, answered in people’s own words. Workers and language "
+        "models are scored by AQER."
+    )
     shape = "texts"
     item_noun = "question"
     answer_template = "annotation/types/free_text_answer.html"

@@ -9,10 +9,13 @@ from annotation.sides import NEUTRAL, ORDINALS, SHOWN, stored
 from crowdqc.errors import Invalid
 
 from .base import Values, whole_number
-from .scales import labelled, rows, text, truth
+from .scales import ids, labelled, rows, text, truth
 
 PREFIX = "d-"
 SIDES = ("balanced", "random", "authored")
+KINDS = ("all", "per_topic", "balanced")  # which pairs of a topic are asked
+# Every assignment a like mixture of lengths and origins; by chance; one pair from each stratum.
+STRATA = ("mixed", "none", "one_each")
 # The seven dimensions of Gienapp et al. (SIGIR 2025), Table 2, in our own words; the last one
 # is a forced choice.
 TEMPLATE: tuple[dict[str, Any], ...] = (
@@ -50,6 +53,10 @@ class Pairwise:
 
     slug = "pairwise"
     label = "Pairwise judgments"
+    sentence = (
+        "Two texts side by side: which one is better, on each dimension? Sources are ranked, and "
+        "every worker gets a competence."
+    )
     shape = "pairs"
     item_noun = "pair"
     answer_template = "annotation/types/pairwise_answer.html"
@@ -68,6 +75,9 @@ class Pairwise:
             "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
+            "design": _design(raw.get("design")),
+            "left_out": ids(raw.get("left_out"), "left_out"),
+            "made": str(raw.get("made") or "")[:64],
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +111,7 @@ class Pairwise:
         if still:
             more = f" and {len(still) - 1} more" if len(still) > 1 else ""
             raise Invalid(f"“{still[0]}”{more} not judged yet.")
-        choices = []
+        choices: list[tuple[str, str, int | None]] = []
         for name, dimension in known.items():
             if given[name] == NEUTRAL and not dimension["neutral"]:
                 raise Invalid(f"“{dimension['label']}” asks for left or right.")
@@ -125,3 +135,23 @@ def _dimensions(raw: Any) -> list[dict[str, Any]]:
     if not found:
         raise Invalid("There is nothing to judge.", fields={"dimensions": "One at least."})
     return found
+
+
+def _design(raw: Any) -> dict[str, Any]:
+    """How the pairs are drawn from the texts (annotation.design.model), kept with the version.
+
+    ``pairs_per_topic``: where not all are asked; ``repeat_every``: one pair in so many is asked
+    once more, the other way round (0: none); ``strata``: how assignments mix lengths and origins.
+    """
+    row: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    chosen = {}
+    for name, values in (("kind", KINDS), ("strata", STRATA)):
+        chosen[name] = row.get(name) or values[0]
+        if chosen[name] not in values:
+            raise Invalid(f"There is no {name} like this.", fields={name: ", ".join(values)})
+    return {
+        **chosen,
+        "pairs_per_topic": whole_number(row, "pairs_per_topic", 6, 1, 500),
+        "repeat_every": whole_number(row, "repeat_every", 3, 0, 100),
+        "seed": whole_number(row, "seed", 1, 0, 10**6),
+    }

@@ -8,7 +8,7 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .base import Values, whole_number
-from .scales import MAX_LABEL, labelled, rows, text, truth
+from .scales import MAX_LABEL, ids, labelled, rows, text, truth
 
 PREFIX = "r-"
 TEMPLATE: tuple[dict[str, Any], ...] = (
@@ -24,6 +24,10 @@ class Rating:
 
     slug = "rating"
     label = "Ratings on scales"
+    sentence = (
+        "One text at a time, rated on scales whose points are described; also as a pilot beside "
+        "a pairwise study."
+    )
     shape = "ratings"
     item_noun = "text"
     answer_template = "annotation/types/rating_answer.html"
@@ -36,6 +40,7 @@ class Rating:
             "show_sources": truth(raw.get("show_sources", True)),
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
+            "left_out": ids(raw.get("left_out"), "left_out"),
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +85,7 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
     taken: list[str] = []
     for number, row in enumerate(rows(raw, "scales"), 1):
         where = f"scale {number}"
-        points = [
+        points: list[dict[str, Any]] = [
             {"value": whole_number(point, "value", at, -100, 100),
              "label": text(point, "label", where, MAX_LABEL)}
             for at, point in enumerate(rows(row.get("points", []), "points"), 1)
@@ -91,7 +96,8 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
                 fields={where: "Two points at least."},
             )
         points.sort(key=lambda point: point["value"])
-        found.append({**labelled(row, where, taken), "points": points})
+        described = text(row, "description", where)
+        found.append({**labelled(row, where, taken), "description": described, "points": points})
     if not found:
         raise Invalid("There is nothing to rate.", fields={"scales": "One at least."})
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
-MAX_ASKED = 20
+MAX_ASKED, MAX_IDS = 20, 20_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -62,3 +62,14 @@ def labelled(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, 
         raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
     taken.append(name)
     return {"name": name, "label": label, "question": text(raw, "question", where)}
+
+
+def ids(raw: Any, what: str) -> list[int]:
+    """Ids of rows, each once and in their order; Invalid says what it should have been."""
+    if raw is None:
+        return []
+    if not isinstance(raw, list) or not all(type(pk) is int for pk in raw):
+        raise Invalid(f"{what} is not a list of ids.", fields={what: "A list of numbers."})
+    if len(raw) > MAX_IDS:
+        raise Invalid(f"Too many in {what}.", fields={what: f"{MAX_IDS:,} at most."})
+    return sorted(set(raw))

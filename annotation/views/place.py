@@ -8,29 +8,50 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-PARTS = {
-    "text": "Text and instructions",
-    "questions": "Questions",
-    "order": "Order and redundancy",
-    "time": "Time and pay",
-    "consent": "Consent and log",
+LAST = {"time": "Time and pay", "consent": "Consent and log"}
+# What a task's snapshot is made of -> its parts in the builder.
+PARTS: dict[str, dict[str, str]] = {
+    "texts": {
+        "text": "Text and instructions",
+        "questions": "Questions",
+        "order": "Order and redundancy",
+        **LAST,
+    },
+    "pairs": {
+        "text": "Text and instructions",
+        "asked": "Dimensions",
+        "texts": "Texts",
+        "pairs": "Pairs",
+        **LAST,
+    },
+    "ratings": {
+        "text": "Text and instructions",
+        "asked": "Scales",
+        "texts": "Texts",
+        **LAST,
+    },
 }
+FIRST = {"texts": "questions", "pairs": "asked", "ratings": "asked"}  # where the builder opens
 
 
 @dataclass(frozen=True)
 class Place:
+    shape: str = "texts"
     part: str = "questions"
-    question: str = ""  # key of the open question
-    text: str = ""  # key of the text whose passage is shown
+    question: str = ""  # key of the open question or pair; name of the open dimension or scale
+    text: str = ""  # key of the text or topic that is shown
     page: str = "1"
     device: str = "phone"
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Place:
+    def of(cls, request: HttpRequest, shape: str = "texts") -> Place:
+        """The place that a request names, in the builder of a task of this shape."""
         get = request.GET.get
-        part, device = get("part", "questions"), get("as", "phone")
+        usual = FIRST[shape]
+        part, device = get("part", usual), get("as", "phone")
         return cls(
-            part=part if part in PARTS else "questions",
+            shape=shape,
+            part=part if part in PARTS[shape] else usual,
             question=get("question", "")[:80],
             text=get("text", "")[:80],
             page=get("page", "1")[:8],
@@ -55,10 +76,10 @@ class Place:
             {
                 "slug": slug,
                 "label": label,
-                "query": Place(part=slug, device=self.device).query,
+                "query": Place(shape=self.shape, part=slug, device=self.device).query,
                 "current": slug == self.part,
             }
-            for slug, label in PARTS.items()
+            for slug, label in PARTS[self.shape].items()
         ]
 
     @property

@@ -60,7 +60,7 @@ def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id, Role.REQUESTER)
-    types = {slug: task_type.label for slug, task_type in TYPES.items()}
+    types = {slug: (one.label, one.sentence) for slug, one in TYPES.items()}
     form = TaskForm(request.POST or None, types=types, initial={"type": next(iter(types))})
     if request.method == "POST" and form.is_valid():
         try:
@@ -78,8 +78,10 @@ def _sentence(row: TaskRow) -> str:
     """The state of a task in one line, with its numbers."""
     task = row.task
     if task.state == TaskState.DRAFT:
-        return f"{numbers.plural(row.questions, 'question')}, nothing published yet."
-    done = f"{numbers.count(row.answers)} of {numbers.plural(row.slots, 'answer')} are there."
+        return f"{numbers.plural(row.questions, row.noun)}, nothing published yet."
+    done = (
+        f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} are there."
+    )
     work = f" {numbers.plural(row.leased, 'assignment')} in work." if row.leased else ""
     more = {
         TaskState.OPEN: " Every slot is filled." if row.complete else work,
@@ -97,7 +99,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     row, currency = task_row(task), access.project.currency
     figures: list[dict[str, Any]] = [
         {
-            "label": "Answers", "value": numbers.count(row.answers),
+            "label": f"{row.answer_noun.capitalize()}s", "value": numbers.count(row.answers),
             "of": f"of {numbers.count(row.slots)}", "done": row.answers, "total": row.slots,
         },
         {

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from . import build, imports, members, projects, tasks
+from . import build, build_pairs, imports, members, projects, tasks
 
 TASK = "tasks/<int:task_id>/"
 urlpatterns = [
@@ -27,6 +27,13 @@ urlpatterns = [
     path(TASK + "build/move/", build.task_build_move, name="task_build_move"),
     path(TASK + "build/text/", build.task_build_text, name="task_build_text"),
     path(TASK + "build/text/step/", build.task_build_text_step, name="task_build_text_step"),
+    path(TASK + "build/asked/", build_pairs.task_build_asked, name="task_build_asked"),
+    path(
+        TASK + "build/asked/step/", build_pairs.task_build_asked_step, name="task_build_asked_step"
+    ),
+    path(TASK + "build/texts/", build_pairs.task_build_texts, name="task_build_texts"),
+    path(TASK + "build/pairs/", build_pairs.task_build_pairs, name="task_build_pairs"),
+    path(TASK + "build/attention/", build_pairs.task_build_attention, name="task_build_attention"),
     path(TASK + "preview/", build.task_preview, name="task_preview"),
     path(TASK + "publish/", build.task_publish, name="task_publish"),
     path(TASK + "import/<int:file_id>/", imports.task_import_file, name="task_import_file"),

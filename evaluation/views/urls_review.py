@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from . import overview, payouts, review, workers
+from . import overview, payouts, precision, review, workers
 
 urlpatterns = [
     path("", overview.project, name="project"),
+    path("tasks/<int:task_id>/precision/", precision.task_precision, name="task_precision"),
     path("tasks/<int:task_id>/review/", review.review, name="review"),
     path(
         "tasks/<int:task_id>/review/<int:assignment_id>/",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from annotation.imports import FORMATS
 from annotation.imports.answers import KnownAnswers
 from annotation.imports.base import MAX_BYTES, Checked, guess
+from annotation.imports.candidates import KnownCandidates
 from annotation.imports.items import KnownItems
 from annotation.imports.reading import read, sheet_of
 from annotation.imports.system_answers import KnownSystems
@@ -108,7 +109,9 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
     except Invalid:
         return
     for importer, known in zip(
-        FORMATS.values(), (KnownItems(), KnownAnswers(), KnownSystems()), strict=True
+        FORMATS.values(),
+        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates()),
+        strict=True,
     ):
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
 

@@ -1,0 +1,120 @@
+"""What a task takes to fill: assignments, money, and minutes, estimated or measured."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Avg, Count, F
+from django.db.models.functions import Coalesce, Length
+
+from annotation.models import Task, TaskVersion
+from annotation.models.assignments import AssignmentState
+
+# Silent reading of plain prose, about 210 words a minute; composing on a keyboard.
+READ_A_MINUTE = 210
+CHARACTERS_A_MINUTE = 1200
+WORDS_A_MINUTE = 25
+SECONDS_A_LINE = 5  # to decide on one dimension or scale, once the texts are read
+MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What filling every slot takes, in assignments, money and minutes."""
+
+    questions: int
+    answers: int  # slots in all
+    assignments: int
+    per_assignment: int
+    pay: Decimal
+    minutes: float
+    measured: int  # assignments behind the minutes; 0: an estimate from lengths
+    floor: Decimal | None
+
+    @property
+    def hourly(self) -> Decimal | None:
+        if not self.minutes:
+            return None
+        return (self.pay * 60 / Decimal(str(self.minutes))).quantize(Decimal("0.01"))
+
+    @property
+    def whole_minutes(self) -> int:
+        return max(1, round(self.minutes))
+
+    @property
+    def hours(self) -> float:
+        """Of work, over all assignments."""
+        return self.assignments * self.minutes / 60
+
+    @property
+    def at_most(self) -> Decimal:
+        return self.pay * self.assignments
+
+    @property
+    def under_floor(self) -> bool:
+        return self.floor is not None and self.hourly is not None and self.hourly < self.floor
+
+
+def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any, shape: str) -> Cost:
+    """The cost of a version that shows these items (a queryset without attention items)."""
+    questions = items.count()
+    per = min(version.items_per_assignment, questions) or version.items_per_assignment
+    seconds = _measured(task)
+    measured = len(seconds) if len(seconds) >= MEASURED_FROM else 0
+    if measured:
+        minutes = statistics.median(seconds) / 60
+    elif not questions:
+        minutes = 0.0
+    elif shape == "texts":
+        minutes = _writing(version, items, groups, per, questions)
+    else:
+        minutes = _judging(version, items, per)
+    answers = questions * version.redundancy
+    return Cost(
+        questions=questions,
+        answers=answers,
+        assignments=math.ceil(answers / per),
+        per_assignment=per,
+        pay=version.pay,
+        minutes=minutes,
+        measured=measured,
+        floor=task.project.hourly_floor,
+    )
+
+
+def _writing(version: TaskVersion, items: Any, groups: Any, per: int, questions: int) -> float:
+    """Reading the instructions, texts and questions, and writing the answers, in minutes."""
+    length = items.aggregate(mean=Avg(Length("question")))["mean"] or 0
+    texts = groups.aggregate(mean=Avg(Length("passage")), n=Count("pk"))
+    read_texts = min(texts["n"], math.ceil(per * texts["n"] / questions))
+    low = version.settings.get("min_words", 1)
+    high = version.settings.get("max_words", 120)
+    words = low + min(40, (high - low) / 4)
+    characters = len(version.instructions) + per * length + read_texts * (texts["mean"] or 0)
+    return characters / CHARACTERS_A_MINUTE + per * words / WORDS_A_MINUTE
+
+
+def _judging(version: TaskVersion, items: Any, per: int) -> float:
+    """Reading the instructions and every text shown, and deciding line by line, in minutes."""
+    both = F("first__words") + Coalesce(F("second__words"), 0)
+    words = items.order_by().aggregate(mean=Avg(both))["mean"] or 0
+    shown = per + version.settings.get("gold_per_assignment", 0)
+    lines = len(version.settings.get("dimensions") or version.settings.get("scales") or ())
+    reading = len(version.instructions.split()) + shown * words
+    return float(reading / READ_A_MINUTE + shown * lines * SECONDS_A_LINE / 60)
+
+
+def _measured(task: Task) -> list[float]:
+    """Seconds from opening to submitting of the newest browser assignments."""
+    spent = (
+        task.assignments.filter(
+            state=AssignmentState.SUBMITTED, source="browser", opened_at__isnull=False
+        )
+        .order_by("-submitted_at")
+        .values_list("submitted_at", "opened_at")[:200]
+    )
+    return [(done - opened).total_seconds() for done, opened in spent if done and opened]

@@ -1,0 +1,235 @@
+"""What every page and fragment of the builder shows, and how a save or a refusal is answered."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from annotation import judging
+from annotation.access import Access, get_task
+from annotation.actions.people import current_consent_text
+from annotation.models import Item, Role, Task
+from annotation.selectors.build import Build, asks_twice
+from annotation.selectors.build_pairs import PairBuild, shown_item, sources_of, unused_topics
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+
+from .place import Place
+
+# The template of each part of the builder, where a shape has its own.
+OWN_PARTS = {"text", "asked", "texts", "pairs"}
+
+
+def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
+    """The task of a requester."""
+    return get_task(request, project_id, task_id, Role.REQUESTER)
+
+
+def place_of(request: HttpRequest, task: Task) -> Place:
+    """Where in the task's builder the request is."""
+    return Place.of(request, get_type(task.type).shape)
+
+
+def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
+    """What every fragment of the builder may show."""
+    build = Build(task)
+    own = _questions(build, place) if build.shape == "texts" else _judged(build, place)
+    missing = build.missing()
+    folder = "annotation/requester"
+    if build.shape != "texts" and place.part in OWN_PARTS:
+        folder += "/pairs"
+    return {
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "build": build,
+        "version": build.version,
+        "place": place,
+        "part_template": f"{folder}/_part_{place.part}.html",
+        "missing": missing,
+        "cost": build.cost(),
+        "answers": build.answers() if task.current_id else 0,
+        "here": reverse("task_build", args=[task.project_id, task.pk]),
+        "save_to": _save_to(task, place),
+        "answer_template": build.type.answer_template,
+        "builder_template": build.type.builder_template,
+        "preview": True,
+        **own,
+        **_republishing(build, missing),
+        **({"consent": current_consent_text(task.project)} if place.part == "consent" else {}),
+    }
+
+
+def _save_to(task: Task, place: Place) -> str:
+    """Where the part's form goes without scripts."""
+    name = {"asked": "task_build_asked", "pairs": "task_build_pairs"}.get(place.part, "task_build")
+    return reverse(name, args=[task.project_id, task.pk])
+
+
+# A task of questions ---------------------------------------------------------------------------
+
+
+def _questions(build: Build, place: Place) -> dict[str, Any]:
+    """Questions and texts of a task that asks for answers, and the preview of one."""
+    item = build.item(place.question)
+    if item is not None and place.page == "1":
+        place = place.but(page=str(build.page_of(item)))
+    page, rows = build.question_page(place.page)
+    shown = item or next((row.item for row in rows), None)
+    group = build.group(place.text) or (shown.group if shown else build.groups.first())
+    if place.text and shown and group and shown.group_id != group.pk:
+        shown = build.items.filter(group=group).first() or shown
+    return {
+        "place": place,
+        "page": page,
+        "rows": rows,
+        "open_item": item,
+        "group": group,
+        "texts": build.text_page(place.page if place.part == "text" else 1),
+        **_preview(build, shown, rows),
+    }
+
+
+def _preview(build: Build, item: Item | None, rows: list[Any]) -> dict[str, Any]:
+    """One question as a worker sees it, with the ones before and after it."""
+    keys = [row.item.key for row in rows]
+    number = keys.index(item.key) if item and item.key in keys else 0
+    size = min(build.version.items_per_assignment, build.questions) or 1
+    first = number // size * size
+    return {
+        "shown": item,
+        "shown_settings": {**build.version.settings, **(item.settings if item else {})},
+        "segments": _segments(size, number - first, build.noun),
+        "shown_number": number - first + 1,
+        "shown_of": size,
+        "before": keys[number - 1] if number else "",
+        "after": keys[number + 1] if number + 1 < len(keys) else "",
+        "entry": entry_of(item, number - first),
+        "open_hint": item is not None and asks_twice(item.question),
+    }
+
+
+def _segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
+    return [
+        {"state": "done" if n < current else "current" if n == current else "open",
+         "label": f"{noun.capitalize()} {n + 1}"}
+        for n in range(min(size, 40))
+    ]  # fmt: skip
+
+
+def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
+    """An item as the worker's templates want it, with nothing answered."""
+    if item is None:
+        return None
+    return SimpleNamespace(item=item, item_id=item.pk, position=position, draft={})
+
+
+# A task that judges texts ----------------------------------------------------------------------
+
+
+def _judged(build: Build, place: Place) -> dict[str, Any]:
+    """The open part of a task that judges texts, and the preview of a pair or text."""
+    pairs, version = PairBuild(build), build.version
+    item = shown_item(build, place.question if place.part == "pairs" else "")
+    size = min(version.items_per_assignment, build.questions) or 1
+    found: dict[str, Any] = {
+        "pairs": pairs,
+        "asked": version.settings.get("dimensions") or version.settings.get("scales"),
+        "settings": version.settings,
+        "shown_item": item,
+        "shown_of": size,
+        "segments": _segments(size, 0, build.noun),
+        "entry": entry_of(item, 0),
+        "brief": True,
+        "answered": 0,
+        "lines": judging.lines(version.settings, {}),
+    }
+    if item is not None:
+        found |= judging.page(item, version.settings, {}, sources=version.settings["show_sources"])
+    if place.part == "texts":
+        page, topics = pairs.topics(place.page)
+        texts, others = unused_topics(build.task, version)
+        found |= {"page": page, "topics": topics, "answer_tasks": sources_of(build.task),
+                  "unused_texts": texts, "unused_topics": others}  # fmt: skip
+    if place.part == "pairs":
+        page, rows = pairs.pairs(place.page)
+        found |= {"page": page, "rows": rows, "attention_topic": pairs.topic(place.text)}
+    return found
+
+
+def summary_of(access: Access, task: Task) -> dict[str, Any]:
+    """What publishing asks of people and money."""
+    build = Build(task)
+    settings = build.version.settings
+    return {
+        "access": access, "project": task.project, "task": task, "build": build,
+        "version": build.version, "cost": build.cost(),
+        "pairs": None if build.shape == "texts" else PairBuild(build),
+        "asked": settings.get("dimensions") or settings.get("scales"),
+    }  # fmt: skip
+
+
+# Answers to a save -----------------------------------------------------------------------------
+
+
+def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
+    """In words, what publishing over an older version does to its answers."""
+    if not build.is_draft or not build.task.current_id or missing:
+        return {}
+    changes, noun = build.changes(), build.noun
+    words = changes.words(noun) or [f"no {noun} changed"]
+    sentences = [f"Version {build.version.number}: {', '.join(words)}."]
+    kept = build.touched_answers(changes)
+    if changes.changed:
+        sentences.append(
+            f"{kept:,} answers to the old wording stay with version {build.version.number - 1} "
+            "and are not pooled with new ones."
+        )
+    sentences.append(f"Answers to all other {noun}s count on.")
+    sentences.append("Whoever is working now keeps the version and the pay they began with.")
+    return {"republishing": " ".join(sentences)}
+
+
+def address_of(task: Task, place: Place) -> str:
+    """The builder's address at a place."""
+    return reverse("task_build", args=[task.project_id, task.pk]) + place.query
+
+
+def saved(request: HttpRequest, access: Access, task: Task, note: dict[str, Any]) -> HttpResponse:
+    """The note beside the field just saved, and everything that depends on it, out of band."""
+    place = place_of(request, task)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect(address_of(task, place))
+    context = {**context_of(access, task, place), **note}
+    return render(request, "annotation/requester/_saved.html", context)
+
+
+def refused(
+    request: HttpRequest, access: Access, task: Task, error: Invalid, *, into: str = ""
+) -> HttpResponse:
+    """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"error": error, "step": bool(into)}
+        found = render(request, "annotation/requester/_field_error.html", context, status=422)
+        if into:
+            found["HX-Retarget"], found["HX-Reswap"] = into, "innerHTML"
+        return found
+    context = {**context_of(access, task, place_of(request, task)), "refused": error}
+    return render(request, "annotation/requester/build.html", context, status=422)
+
+
+def moved(
+    request: HttpRequest, access: Access, task: Task, place: Place, *, focus: bool = False
+) -> HttpResponse:
+    """The whole builder after rows were added, moved or removed."""
+    url = address_of(task, place)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect(url)
+    context = {**context_of(access, task, place), "with_header": True, "focus": focus}
+    response = render(request, "annotation/requester/_builder.html", context)
+    response["HX-Replace-Url"] = url
+    return response
