@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 WORDS = (
@@ -18,3 +19,9 @@ WORDS = (
 def propose() -> str:
     """A pseudonym such as ``kestrel-07``; the caller sees to it that it is free."""
     return f"{secrets.choice(WORDS)}-{secrets.randbelow(100):02d}"
+
+
+def is_one(name: str) -> bool:
+    """Whether a name has the form of our pseudonyms."""
+    word, _, number = name.partition("-")
+    return word in WORDS and re.fullmatch(r"[0-9]{2}", number) is not None

@@ -16,7 +16,7 @@ TABS = (
     ("Overview", "project", "", ("project",)),
     ("Tasks", "task_list", "tasks", ("task", "import")),
     ("People", "people", "people", ("people", "worker_card", "invitation")),
-    ("Results", "results", "", ("results", "task_results")),
+    ("Results", "results", "", ("results", "task_results", "pair")),
     ("Runs", "run_list", "runs", ("run",)),
     ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection")),
     ("Settings", "project_settings", "", ("project_settings",)),

@@ -91,14 +91,16 @@ def drift(
 
     def y(value: float) -> float:
         share = (min(high, max(low, value)) - low) / ((high - low) or 1.0)
-        return 14 + (foot - 14) * (1 - share)
+        return 24 + (foot - 24) * (1 - share)
 
     body = ""
     for tick in nice_ticks(low, high, 4):
         body += line("0", y(tick), "100%", y(tick), "grid")
         body += text("-8", y(tick) + 4, percent(tick), "end")
-    spans = ((early, first, min(split, last)), (late, max(first, split + 1), last))
-    body += _means(spans, x, y)
+    before, after = (early, first, min(split, last)), (late, max(first, split + 1), last)
+    body += _means(((f"to {split}:", *before), ("later:", *after)), x, y)
+    if first <= split < last:
+        body += line(at(x(split + 0.5)), 0, at(x(split + 0.5)), foot, "grid")
     step = max(1, -(-(last - first + 1) // 16))
     for place in places:
         where = at(x(place.number))
@@ -118,18 +120,18 @@ def drift(
 
 
 def _means(
-    spans: Sequence[tuple[float | None, int, int]],
+    spans: Sequence[tuple[str, float | None, int, int]],
     x: Callable[[float], float],
     y: Callable[[float], float],
 ) -> str:
-    """Dashed levels from place to place, each with its number."""
+    """Dashed levels from place to place; their names and numbers stand on top, off the dots."""
     body = ""
-    for value, start, end in spans:
+    for name, value, start, end in spans:
         if value is None or start > end:
             continue
         left, right = at(x(start - 0.5)), at(x(end + 0.5))
         body += line(left, y(value), right, y(value), "reference")
-        body += text(right, y(value) - 5, percent(value, 1), "word halo end")
+        body += text(at(x(start - 0.25)), 10, f"{name} {percent(value, 1)}", "word")
     return body
 
 

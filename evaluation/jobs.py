@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from evaluation import runs, schedules
+from evaluation import adaptive, runs, schedules
 
 
 @shared_task(ignore_result=True)
@@ -23,3 +23,9 @@ def start_due_runs() -> int:
 def resume_abandoned() -> int:
     """Queue runs again whose worker died."""
     return runs.resume_abandoned()
+
+
+@shared_task(ignore_result=True)
+def adapt_all() -> int:
+    """Plan the votes of tasks anew whose collection is adaptive."""
+    return adaptive.adapt_all()

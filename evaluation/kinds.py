@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaluation import pair_runs, text_runs
+from evaluation import pair_runs, published_checks, text_runs
 from evaluation.methods.base import Method, Result
 from evaluation.models import Run
 from evaluation.progress import Recorder
@@ -60,6 +60,12 @@ _RATINGS = Kind("ratings", "ratings", pair_runs, pair_runs.STEPS)
 KINDS: dict[str, Kind] = {
     "aqer": _TEXTS, "pairwise": _PAIRS, "pairwise_checks": _PAIRS, "ratings": _RATINGS,
 }  # fmt: skip
+# What belongs to an imported result and is never started by hand.
+IMPORTED = {
+    published_checks.METHOD: Kind(
+        "pairs", "pairwise judgments", published_checks, published_checks.STEPS
+    )
+}
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
 MAIN = {"texts": "aqer", "pairs": "pairwise", "ratings": "ratings"}
 FOLLOWS = {"pairwise": "pairwise_checks"}

@@ -6,6 +6,7 @@ fit or the texts, from the same functions and the rows of the database.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -43,8 +44,17 @@ class Computed:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Rows of tables as ``reproduce --json`` prints them, in the order of the tables."""
-    return [row.as_json() for row in sorted(rows, key=lambda row: row.table)]
+    """Rows of tables as ``reproduce --json`` prints them, in the order of the tables.
+
+    A figure that is not defined on a study (NaN) is None.
+    """
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.as_json().items()
+        }
+        for row in sorted(rows, key=lambda row: row.table)
+    ]
 
 
 def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -201,8 +201,8 @@ def _graded(task: Task, run: Run) -> Graded:
     )  # fmt: skip
     about: dict[str, tuple[str, str, str]] = {}
     grades: dict[str, dict[str, int]] = {}
-    for key, dimension, extra, *more in rows:
-        about[key] = tuple(more)
+    for key, dimension, extra, topic, style, origin in rows:
+        about[key] = topic, style, origin
         grades.setdefault(key, {})[dimension] = extra["grade"]
     responses = sorted(about)
     topics = sorted({topic for topic, _, _ in about.values()})

@@ -13,8 +13,9 @@ from django.utils import timezone
 from annotation.actions.audit import record
 from annotation.models import Task, User
 from annotation.models.tasks import TaskState
+from annotation.selectors import judgments
 from annotation.selectors import snapshot as answers
-from annotation.task_types import TYPES
+from annotation.task_types import TYPES, get_type
 from crowdqc.errors import Conflict, Invalid
 from evaluation import kinds, runs
 from evaluation.methods.registry import get_method
@@ -47,7 +48,9 @@ def _seen(last: Run | None) -> dict[str, Any]:
 def fresh(task: Task, last: Run | None) -> Fresh:
     """Compare the task's counting answers with what the last run saw."""
     seen = _seen(last)
-    tally = answers.tally(task, max_id=seen.get("max_id", 0))
+    # Judgments of people who are left out do not count for a run.
+    reads: Any = answers if get_type(task.type).shape == "texts" else judgments
+    tally = reads.tally(task, max_id=seen.get("max_id", 0))
     return Fresh(tally.after, abs(tally.before - seen.get("counting", 0)))
 
 

@@ -15,12 +15,13 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from annotation.actions import payouts
+from annotation.actions import exclusions, payouts
 from annotation.actions.imports import keep_file
 from annotation.actions.people import invitation_token, invite
 from annotation.models import Item, Rejection, Role
 from evaluation import runs
 from tests import factories
+from tests.evaluation import pair_corpus
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db]
 
@@ -56,12 +57,18 @@ GET: dict[str, str] = {
     "task_move": POST_ONLY, "task_build": REQUESTER, "task_build_question": POST_ONLY,
     "task_build_add": POST_ONLY, "task_build_remove": POST_ONLY, "task_build_move": POST_ONLY,
     "task_build_text": POST_ONLY, "task_build_text_step": POST_ONLY, "task_preview": STAFF,
+    "task_build_asked": POST_ONLY, "task_build_asked_step": POST_ONLY,
+    "task_build_texts": POST_ONLY, "task_build_pairs": REQUESTER,
+    "task_build_attention": POST_ONLY, "task_precision": STAFF,
     "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
     "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
     "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
     "task_results": STAFF, "task_results_systems": STAFF, "task_results_questions": STAFF,
     "task_results_question": STAFF, "task_results_export": NOTHING_YET,
-    "task_results_convergence": STAFF, "run_list": STAFF, "run": STAFF, "run_progress": STAFF,
+    "task_results_convergence": STAFF, "pair_results": STAFF, "pair_live": STAFF,
+    "pair_wins": STAFF, "pair_list": STAFF, "pair": STAFF, "pair_workers": STAFF,
+    "pair_worker": STAFF, "pair_export": NOTHING_YET, "run_list": STAFF, "run": STAFF,
+    "run_progress": STAFF,
     "run_cancel": POST_ONLY, "run_start": STAFF, "run_schedule": STAFF, "project": STAFF,
     "review": STAFF, "review_answers": STAFF, "payout_new": STAFF, "payout_list": STAFF,
     "payout": STAFF, "payout_approve": POST_ONLY, "payout_send_back": POST_ONLY,
@@ -77,6 +84,9 @@ GET: dict[str, str] = {
     "api_run": API_STAFF, "api_run_cancel": "CMMMM",
     "api_scores_workers": API_STAFF, "api_scores_systems": API_STAFF,
     "api_scores_answers": API_STAFF, "api_scores_items": API_STAFF, "api_export": API_STAFF,
+    "pair_agreement": STAFF, "pair_panel": POST_ONLY, "pair_order": STAFF, "pair_grades": STAFF,
+    "pair_judges": STAFF, "pair_published": NOTHING_YET, "pair_exclude": REQUESTER,
+    "pair_include": POST_ONLY,
     "api_join": "CMMMM", "api_own_assignments": API_SIGNED_IN, "api_unknown": "NNNNN",
 }  # fmt: skip
 
@@ -91,10 +101,15 @@ POST: dict[str, str] = {
     "task_build_question": WRITE_REQUESTER, "task_build_add": WRITE_REQUESTER,
     "task_build_remove": WRITE_REQUESTER, "task_build_move": WRITE_REQUESTER,
     "task_build_text": WRITE_REQUESTER, "task_build_text_step": WRITE_REQUESTER,
+    "task_build_asked": WRITE_REQUESTER, "task_build_asked_step": WRITE_REQUESTER,
+    "task_build_texts": WRITE_REQUESTER, "task_build_pairs": WRITE_REQUESTER,
+    "task_build_attention": WRITE_REQUESTER,
     "task_publish": WRITE_REQUESTER, "task_import": WRITE_REQUESTER,
     "task_import_file": WRITE_REQUESTER, "rejection_decide": WRITE_MANAGER,
     "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
-    "run_schedule": WRITE_STAFF, "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
+    "run_schedule": WRITE_STAFF, "pair_panel": WRITE_REQUESTER,
+    "pair_exclude": WRITE_REQUESTER, "pair_include": WRITE_REQUESTER,
+    "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
     "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_STAFF,
     "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
     "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
@@ -143,6 +158,11 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         content=b"item_id,question\nx-1,Why?\n",
     )  # fmt: skip
     invitation = invite(by=world.requester, project=project, role=Role.WORKER)
+    study = pair_corpus.make_judged(
+        workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3, project=project)
+    )
+    judge, other = (one.worker for one in study.assignments.order_by("pk")[:2])
+    left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
     values = {
         "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
         "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
@@ -151,7 +171,9 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
         "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
         "submitted_id": submitted.pk, "token": invitation_token(invitation),
-        "uidb64": "x", "what": "answers", "form": "csv", "rest": "nothing/",
+        "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
+        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb64": "x", "what": "answers",
+        "form": "csv", "rest": "nothing/",
     }  # fmt: skip
     people = {
         "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
@@ -170,6 +192,8 @@ def address(name: str, values: dict[str, Any]) -> str:
     own = dict(values)
     if name.startswith("run"):
         own["number"] = values["run_number"]
+    if name == "pair" or name.startswith("pair_"):
+        own.update(task_id=values["study_id"], item_id=values["pair_id"])
     if name == "review_answers":
         own["assignment_id"] = values["submitted_id"]
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])

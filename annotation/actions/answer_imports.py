@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -38,7 +38,7 @@ BATCH = 2000
 Rows = Sequence[Mapping[str, Any]]
 
 
-def _lock_version(task: Task) -> TaskVersion:
+def lock_version(task: Task) -> TaskVersion:
     """The published version; imports of one task stand in line."""
     task = (
         Task.objects.select_for_update(of=("self",), no_key=True)
@@ -60,7 +60,7 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
 
     Rows that are there already with the same key are skipped: importing twice adds nothing.
     """
-    version, now = _lock_version(task), timezone.now()
+    version, now = lock_version(task), timezone.now()
     systems = systems_by_name(task.project, rows)
     items = {i.key: i for i in task.items.in_version(version.number)}
     there = set(
@@ -104,7 +104,7 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     Each worker's new rows become one submitted assignment without pay. They count, and the
     redundancy grows where they are more than it asked for.
     """
-    version, now = _lock_version(task), timezone.now()
+    version, now = lock_version(task), timezone.now()
     items = {i.key: i for i in task.items.in_version(version.number)}
     workers = workers_by_id(task.project, {row["worker_id"] for row in rows})
     there = set(
@@ -119,13 +119,13 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             by_worker.setdefault(worker.pk, []).append(row)
     total = sum(len(theirs) for theirs in by_worker.values())
     if total:
-        _take_slots(Counter(items[r["item_id"]].pk for rs in by_worker.values() for r in rs))
+        take_slots(Counter(items[r["item_id"]].pk for rs in by_worker.values() for r in rs))
         _write(version, by_worker, items, now)
     record(by=by, project=task.project, action="answers.import", on=task, file=name, new=total)
     return total
 
 
-def _take_slots(wanted: Mapping[int, int]) -> None:
+def take_slots(wanted: Mapping[int, int]) -> None:
     """Hold as many slots of each item as it gets answers, adding those it has not."""
     lock_items(sorted(wanted))
     by_count: dict[int, list[int]] = {}
@@ -191,17 +191,15 @@ def _write(
     write_values(zip(answers, (_text(row) for _, _, row in placed), strict=True))
 
 
-def workers_by_id(project: Project, external_ids: set[str]) -> dict[str, Membership]:
+def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, Membership]:
     """The project's workers known only by a file's id, made under free pseudonyms if new."""
     for _ in range(5):
         found = {
             worker.external_id: worker
             for worker in project.memberships.filter(role=Role.WORKER, external_id__in=external_ids)
         }
-        gone = sorted(key for key, worker in found.items() if worker.removed_at)
-        if gone:
-            raise NotAllowed(f"Worker {gone[0]} was removed from the project.")
-        new = sorted(external_ids - found.keys())
+        _refuse_removed(found)
+        new = sorted(set(external_ids) - found.keys())
         if not new:
             return found
         try:
@@ -212,17 +210,50 @@ def workers_by_id(project: Project, external_ids: set[str]) -> dict[str, Members
     raise Conflict("No free pseudonyms were found; try again.")
 
 
+def workers_named(project: Project, names: Collection[str]) -> dict[str, Membership]:
+    """The workers whom a file names by its own ids, or by their pseudonyms as our exports do.
+
+    An id comes before a pseudonym. Who is new and named as one of our pseudonyms keeps it, where
+    it is free.
+    """
+    if not names:
+        return {}
+    workers = project.memberships.filter(role=Role.WORKER)
+    known = set(workers.filter(external_id__in=names).values_list("external_id", flat=True))
+    found = {
+        worker.pseudonym: worker for worker in workers.filter(pseudonym__in=set(names) - known)
+    }
+    _refuse_removed(found)
+    return {**workers_by_id(project, set(names) - found.keys()), **found}
+
+
+def _refuse_removed(found: Mapping[str, Membership]) -> None:
+    gone = sorted(key for key, worker in found.items() if worker.removed_at)
+    if gone:
+        raise NotAllowed(f"Worker {gone[0]} was removed from the project.")
+
+
 def _unnamed(project: Project, external_ids: Sequence[str]) -> list[Membership]:
     taken = set(project.memberships.values_list("pseudonym", flat=True))
+    # Our own exports name people by pseudonym, which they keep; a foreign id must not become one.
+    kept = {name for name in external_ids if pseudonyms.is_one(name)} - taken
+    taken |= kept
     made = []
     for external_id in external_ids:
+        if external_id in kept:
+            made.append(_unknown(project, external_id, external_id))
+            continue
         name, tries = pseudonyms.propose(), 0
         while name in taken:
             # The plain names run out at some thousands: then a longer number.
             name, tries = pseudonyms.propose(), tries + 1
             name = name if tries < 20 else f"{name}{len(taken)}"
         taken.add(name)
-        made.append(
-            Membership(project=project, role=Role.WORKER, external_id=external_id, pseudonym=name)
-        )
+        made.append(_unknown(project, external_id, name))
     return made
+
+
+def _unknown(project: Project, external_id: str, pseudonym: str) -> Membership:
+    return Membership(
+        project=project, role=Role.WORKER, external_id=external_id, pseudonym=pseudonym
+    )

@@ -19,11 +19,13 @@ from crowdqc.errors import Invalid
 
 from .answer_imports import import_answers, import_system_answers
 from .items import import_items
+from .topics import add_texts
 
 WRITE = {
     "items": import_items,
     "answers": import_answers,
     "system_answers": import_system_answers,
+    "candidates": add_texts,
 }
 
 
@@ -101,7 +103,7 @@ def import_content(
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
 ) -> Report:
-    """Import a CSV or JSONL file of free text (kind: items, answers, system_answers).
+    """Import a CSV or JSONL file of free text or texts to judge (``kind``: see FORMATS).
 
     Everything is written or nothing. Raises Invalid whose ``rows`` list line, column, value,
     wrong and mend of each bad row, unless ``leave_out_bad``.

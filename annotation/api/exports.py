@@ -10,28 +10,36 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.access import get_task_by_id
-from annotation.exports import files, free_text
+from annotation.exports import files, free_text, pairwise
+from annotation.models import Task
 from crowdqc.errors import Invalid, Missing
 
 
 class TaskExport(APIView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("what", str, "path", enum=list(free_text.COLUMNS)),
-            OpenApiParameter("form", str, "path", enum=list(files.FORMATS)),
+            OpenApiParameter(
+                "what", str, "path", enum=[*free_text.COLUMNS, *pairwise.PAIR_EXPORTS]
+            ),
+            OpenApiParameter("form", str, "path", enum=list(pairwise.MEDIA)),
             OpenApiParameter("uncounted", bool, description="Also answers that do not count"),
+            OpenApiParameter("dimension", str, description="Of judgments: on which dimension"),
         ],
         responses={
             (200, "text/csv"): OpenApiTypes.STR,
             (200, "application/x-ndjson"): OpenApiTypes.STR,
         },
         summary="Download a table of a task",
-        description="CSV quotes what a spreadsheet would take for a formula; JSONL is exact.",
+        description="CSV quotes what a spreadsheet would take for a formula; JSONL is exact. "
+        "Judgments and ratings have exports of their own: arena battles, crowd-kit frames, "
+        "reliability matrices.",
     )
     def get(
         self, request: Request, task_id: int, what: str, form: str
     ) -> Response | StreamingHttpResponse:
         _, task = get_task_by_id(request, task_id)
+        if what in pairwise.exports_of(task):
+            return _judgments(task, what, form, request.query_params.get("dimension", ""))
         try:
             free_text.check(what)
             files.check_format(form)
@@ -44,3 +52,17 @@ class TaskExport(APIView):
         name = f"task-{task.pk}-{what}.{form}"
         response["Content-Disposition"] = f'attachment; filename="{name}"'
         return response
+
+
+def _judgments(task: Task, what: str, form: str, dimension: str) -> StreamingHttpResponse:
+    """An export of judgments; what there is not is Missing, a wrong dimension Invalid."""
+    try:
+        export = pairwise.get_export(task, what, form)
+    except Invalid as error:
+        raise Missing(error.message, fields=error.fields) from error
+    response = StreamingHttpResponse(
+        export.lines(task, form, dimension), content_type=pairwise.MEDIA[form]
+    )
+    name = f"task-{task.pk}-{what}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

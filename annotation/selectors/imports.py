@@ -9,9 +9,10 @@ from typing import Any
 from annotation.imports import get_format
 from annotation.imports.answers import KnownAnswers
 from annotation.imports.base import Checked, Field, Sheet, guess
+from annotation.imports.candidates import KnownCandidates
 from annotation.imports.items import KnownItems
 from annotation.imports.system_answers import KnownSystems
-from annotation.models import Membership, System, Task, TextValue
+from annotation.models import Candidate, Membership, Project, System, Task, TextValue
 from crowdqc.errors import Conflict
 
 
@@ -19,6 +20,8 @@ def known_for(task: Task, kind: str) -> Any:
     """What the rows of a file are compared with."""
     if kind == "items":
         return _known_items(task)
+    if kind == "candidates":
+        return known_candidates(task.project)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     return _known_answers(task) if kind == "answers" else _known_systems(task)
@@ -82,6 +85,19 @@ def _known_systems(task: Task) -> KnownSystems:
     )
 
 
+def known_candidates(project: Project) -> KnownCandidates:
+    """The texts under judgment of a project, their topics' queries, and the names of sources."""
+    rows = list(
+        Candidate.objects.filter(project=project).values_list("key", "topic", "query", "text")
+    )
+    names = System.objects.filter(project=project).values_list("name", flat=True)
+    return KnownCandidates(
+        texts={key: (topic, text) for key, topic, _, text in rows},
+        queries={topic: query for _, topic, query, _ in rows if query},
+        names=sorted(set(names)),
+    )
+
+
 @dataclass(frozen=True)
 class Examined:
     """A file, how its columns are read, and what became of its rows."""
@@ -108,8 +124,18 @@ def examine(
     ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
     the task takes no such file yet.
     """
+    return _examined(kind, known_for(task, kind), sheet, mapping)
+
+
+def examine_candidates(
+    project: Project, sheet: Sheet, mapping: Mapping[str, str] | None = None
+) -> Examined:
+    """The same for a file of texts, which belong to a project and to no task."""
+    return _examined("candidates", known_candidates(project), sheet, mapping)
+
+
+def _examined(kind: str, known: Any, sheet: Sheet, mapping: Mapping[str, str] | None) -> Examined:
     importer = get_format(kind)
-    known = known_for(task, kind)
     columns = set(sheet.columns)
     chosen = (
         {f: column for f, column in mapping.items() if column in columns}

@@ -28,6 +28,7 @@ WORDS = {
     "items": ("questions", "question"),
     "answers": ("answers of workers", "answer"),
     "system_answers": ("answers of systems", "answer"),
+    "candidates": ("texts to be judged", "text"),
 }
 
 
@@ -61,7 +62,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
         "words": WORDS[kind][0],
         "format": FORMATS[kind],
         "error": error,
-        "blocked": kind != "items" and task.current is None,
+        "blocked": kind in ("answers", "system_answers") and task.current is None,
         "most": MAX_BYTES // 2**20,
         "files": task.import_files.filter(kind=kind)
         .defer("content")

@@ -35,7 +35,21 @@ def overlap_rows(
     data: CrowdRag, folder: Path, *, say: Callable[[str], None], bert: bool = True
 ) -> list[Row]:
     """Table 8 by each scorer; ``bert`` False leaves out the one that needs a model."""
-    written = texts(folder, data.graded.responses)
+    return similarity_rows(data, texts(folder, data.graded.responses), say=say, bert=bert)
+
+
+def similarity_rows(
+    data: CrowdRag,
+    written: list[str],
+    *,
+    say: Callable[[str], None],
+    bert: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Row]:
+    """Table 8 from the cleaned texts of ``data.graded.responses``.
+
+    ``progress`` is told how many of them have token vectors, which takes longest.
+    """
     graded = data.graded
     first, second = pairs_of(graded.topic)
     rows = []
@@ -43,7 +57,7 @@ def overlap_rows(
         if scorer == "BERTScore" and not bert:
             continue
         say(f"Table 8, {scorer}")
-        score = scores(scorer, written, graded.topic, first, second)
+        score = scores(scorer, written, graded.topic, first, second, progress=progress)
         full, best_worst = correlations(graded.grade, graded.topic, first, second, score)
         for what, printed, values in zip(
             ("best against worst", "full ranking"), published.TABLE8[scorer], (best_worst, full),

@@ -10,6 +10,7 @@ from annotation.models import Assignment, Task
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
 from crowdqc.numbers import duration, percent
+from evaluation import kinds
 from evaluation.models import AnswerScore, Run, RunState, WorkerScore
 
 # From here on a figure is named beside a person's work; none of them decides anything.
@@ -65,9 +66,10 @@ class TaskEvidence:
 
 
 def latest_runs(task_ids: Iterable[int]) -> dict[int, Run]:
-    """The last finished run of each task, in one query."""
+    """The last finished run of each task by its own method, in one query."""
+    own = list(kinds.MAIN.values())
     rows = (
-        Run.objects.filter(task__in=list(task_ids), state=RunState.DONE)
+        Run.objects.filter(task__in=list(task_ids), state=RunState.DONE, method__in=own)
         .select_related("snapshot")
         .defer("snapshot__answer_ids")
         .order_by("task_id", "-id")

@@ -22,12 +22,18 @@ from annotation.selectors.progress import HourlyPay, TaskProgress
 from annotation.task_types import TYPES
 from crowdqc.numbers import count, money, plural, short_date
 from evaluation import charts
-from evaluation.models import Run, WorkerScore
+from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.selectors.pair_runs import CORE
 
 from .evidence import latest_runs
 
 ZERO = Decimal("0.00")
 SHOWS = (("", "All"), ("open", "Open"), ("waiting", "Waiting for me"), ("closed", "Closed"))
+
+
+def noun_of(task: Any) -> str:
+    """What one item of the task is called."""
+    return TYPES[task.type].item_noun if task.type in TYPES else "question"
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class TaskRow:
     def sub(self) -> str:
         """The second line: what it is, in numbers."""
         p = self.progress
-        parts = [self.kind, plural(p.items, "question")]
+        parts = [self.kind, plural(p.items, noun_of(p.task))]
         if p.task.current_id:
             pay = money(p.pay, p.task.project.currency)
             parts.append(f"{plural(p.needed, 'assignment')} at {pay}")
@@ -155,7 +161,7 @@ def _row(
     label, url = "", ""
     mine = next((b for b in proposals if b.task_id == one.task.pk and may_approve(access, b)), None)
     if one.task.state == TaskState.DRAFT and access.is_requester:
-        label = "Preview and publish" if one.items else "Add questions"
+        label = "Preview and publish" if one.items else f"Add {noun_of(one.task)}s"
         url = reverse("task_build", args=args)
     elif mine:
         label = f"Approve proposal {mine.number}"
@@ -280,7 +286,11 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     if not found.runs:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
     run = max(found.runs.values(), key=lambda one: one.pk)
-    told = WorkerScore.objects.filter(run=run, dimension="").aggregate(
+    scores: type[SystemScore | WorkerScore] = WorkerScore
+    nouns = ("person", "people")
+    if run.method == CORE:  # a pairwise study ranks systems
+        label, scores, nouns = "Systems told apart", SystemScore, ("system", "systems")
+    told = scores._default_manager.filter(run=run, dimension="").aggregate(
         people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
             "component", distinct=True, filter=Q(group__isnull=False)
         ),
@@ -293,7 +303,7 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     return {
         "label": label,
         "value": count(told["groups"]),
-        "of": f"{noun} of {plural(told['people'], 'person', 'people')}",
+        "of": f"{noun} of {plural(told['people'], *nouns)}",
         "note": note,
     }
 

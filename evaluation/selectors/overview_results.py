@@ -9,7 +9,9 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from annotation.models import Answer, Project, Task
 from annotation.task_types import TYPES
+from evaluation import kinds
 from evaluation.models import Run, RunState
+from evaluation.selectors.run_words import PAGES
 from evaluation.selectors.runs import with_titles
 
 
@@ -25,9 +27,12 @@ class TaskRow:
 
 
 def tasks(project: Project) -> list[TaskRow]:
-    """Every task that a method can score, in three queries."""
-    slugs = [slug for slug, kind in TYPES.items() if kind.shape == "texts"]
-    latest = Run.objects.filter(task=OuterRef("pk"), state=RunState.DONE).order_by("-id")
+    """Every task that has results, in three queries."""
+    slugs = [slug for slug, kind in TYPES.items() if kind.shape in PAGES]
+    # Nulls and published results stand beside a run of the task's own method.
+    latest = Run.objects.filter(
+        task=OuterRef("pk"), state=RunState.DONE, method__in=list(kinds.MAIN.values())
+    ).order_by("-id")
     rows = list(
         with_titles(Task.objects.filter(project=project, type__in=slugs))
         .annotate(latest=Subquery(latest.values("pk")[:1]))

@@ -1,4 +1,4 @@
-"""The runs that pages of a pairwise study show: the core, what follows it, and what is published."""
+"""The runs that a pairwise study shows: the core, what follows it, and what is published."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distanc
 def method_title(run: Run) -> str:
     """``AQER 1.0``."""
     method = METHODS.get(run.method)
-    return f"{method.title if method else run.method} {run.version}"
+    return f"{method.title if method else run.method.capitalize()} {run.version}"
 
 
 def encoder_words(identity: str) -> str:

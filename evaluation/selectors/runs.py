@@ -20,6 +20,7 @@ from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import ACTIVE, main_method
 from evaluation.schedules import Fresh
+from evaluation.selectors import run_words
 from evaluation.selectors.recipes import method_title, recipe_pairs
 
 TRIGGERS = {
@@ -41,7 +42,7 @@ STATES = {
 
 def _runs() -> QuerySet[Run]:
     """Runs with all that their pages name; the snapshot without its long list of ids."""
-    return Run.objects.select_related("snapshot", "task__current", "started_by").defer(
+    return Run.objects.select_related("snapshot", "task__current", "started_by", "source").defer(
         "snapshot__answer_ids"
     )
 
@@ -107,20 +108,20 @@ def figures_of(run: Run, *names: str) -> dict[str, Any]:
     return dict(rows.values_list("name", "data"))
 
 
-def start_words(fresh: Fresh, *, first: bool) -> str:
+def start_words(fresh: Fresh, *, first: bool, noun: str = "answer") -> str:
     """What the button that starts a run is called."""
     if first:
         return "Run now"
     if fresh.new:
-        return f"Run again with {plural(fresh.new, 'new answer', 'new answers')}"
+        return f"Run again with {plural(fresh.new, f'new {noun}')}"
     if fresh.changed:
-        return f"Run again, {plural(fresh.changed, 'answer')} changed"
+        return f"Run again, {plural(fresh.changed, noun)} changed"
     return "Run again"
 
 
 def started_words(run: Run) -> str:
     """Who or what started a run."""
-    if run.started_by:
+    if run.started_by and run.trigger != "follows":
         how = " through the API" if run.trigger == "api" else ""
         return f"by {run.started_by}{how}"
     return TRIGGERS.get(run.trigger, run.trigger)
@@ -148,6 +149,10 @@ class Live:
     """A run as its page shows it now."""
 
     run: Run
+    heading: str
+    results_url: str
+    export_url: str
+    rounds: bool  # whether it goes round and has a line of changes
     mark: str
     word: str
     sentence: str
@@ -165,6 +170,10 @@ def live(run: Run) -> Live:
     mark, word_ = STATES[RunState(run.state)]
     return Live(
         run=run,
+        heading=run_words.heading(run),
+        results_url=run_words.results_url(run),
+        export_url=run_words.export_url(run),
+        rounds=run_words.rounds(run),
         mark=mark,
         word=_word(run, word_),
         sentence=_sentence(run),
@@ -211,9 +220,9 @@ def _sentence(run: Run) -> str:
     words = {
         RunState.QUEUED: _waiting,
         RunState.RUNNING: _working,
-        RunState.DONE: _scored,
+        RunState.DONE: run_words.scored,
         RunState.FAILED: lambda run: run.error,
-        RunState.CANCELLED: lambda run: "Nothing was written. Finished embeddings are kept.",
+        RunState.CANCELLED: run_words.cancelled,
     }
     return words[RunState(run.state)](run)
 
@@ -230,13 +239,6 @@ def _working(run: Run) -> str:
     left = _seconds_left(run)
     head = f"About {duration(left)} left. " if left is not None else ""
     return f"{head}You can close this page; the run goes on."
-
-
-def _scored(run: Run) -> str:
-    counts = run.snapshot.counts if run.snapshot else {}
-    people = plural(counts.get("workers", 0), "worker")
-    systems = f" and {plural(counts['systems'], 'system')}" if counts.get("systems") else ""
-    return f"{people}{systems} scored from {plural(counts.get('answers', 0), 'answer')}."
 
 
 def _seconds_left(run: Run) -> float | None:
@@ -324,6 +326,9 @@ class Line:
     run: Run
     title: str
     method: str
+    detail: str
+    results_url: str
+    export_url: str
     mark: str
     word: str
     started: str
@@ -340,6 +345,9 @@ def line(run: Run) -> Line:
         run=run,
         title=title_of(run.task),
         method=method_title(run),
+        detail=run_words.detail(run),
+        results_url=run_words.results_url(run),
+        export_url=run_words.export_url(run),
         mark=mark,
         word=word_,
         started=started_words(run),

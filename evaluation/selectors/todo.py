@@ -11,13 +11,17 @@ from django.utils import timezone
 
 from annotation.models import Membership
 from annotation.models.tasks import TaskState
+from annotation.selectors import judgments
 from annotation.selectors.payouts import rejections_owed
 from annotation.selectors.progress import HourlyPay, TaskProgress
 from crowdqc.numbers import ago, money, plural
+from evaluation.models import Run
 
-from .overview import Facts, below_floor, may_approve
+from . import pair_facts
+from .overview import Facts, below_floor, may_approve, noun_of
+from .pair_runs import CORE
 from .runs import figures_of
-from .warnings import item_numbers, warnings
+from .warnings import Warning, item_numbers, warnings
 
 CENT = Decimal("0.01")
 MOST_WARNINGS = 2
@@ -89,12 +93,21 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     if not found.runs:
         return
     run = max(found.runs.values(), key=lambda one: one.pk)
-    names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
-    told = warnings(run, figures_of(run), names, item_numbers(run))
+    told = _told(found, run)
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
     for one in [note for note in told if note.level == "warn"][:MOST_WARNINGS]:
         yield Todo("warn", one.head, f"{one.text} ({title}, run {run.number})", url, "See results")
+
+
+def _told(found: Facts, run: Run) -> list[Warning]:
+    """What the run says of itself."""
+    if run.method == CORE:
+        task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
+        asked = judgments.asked(task.current) if task is not None and task.current else []
+        return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
+    names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
+    return warnings(run, figures_of(run), names, item_numbers(run))
 
 
 def _floor(found: Facts) -> Iterator[Todo]:
@@ -138,11 +151,12 @@ def _drafts(found: Facts) -> Iterator[Todo]:
         if row.task.state != TaskState.DRAFT:
             continue
         items = row.progress.items
-        text = f"is a draft with {plural(items, 'question')}." if items else "has no question yet."
+        noun = noun_of(row.task)
+        text = f"is a draft with {plural(items, noun)}." if items else f"has no {noun} yet."
         yield Todo(
             "draft",
             row.progress.title,
             text,
             reverse("task_build", args=[found.access.project.pk, row.task.pk]),
-            "Preview and publish" if items else "Add questions",
+            "Preview and publish" if items else f"Add {noun}s",
         )

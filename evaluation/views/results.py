@@ -13,12 +13,13 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_access, get_task
 from annotation.models import Task
+from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from evaluation import exports, schedules
 from evaluation.models import Run
 from evaluation.selectors import boards as board_pages
 from evaluation.selectors import leaderboard as board
-from evaluation.selectors import overview_results, run_facts
+from evaluation.selectors import overview_results, run_facts, run_words
 from evaluation.selectors import runs as reads
 
 
@@ -33,7 +34,12 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 
 
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
-    """What the pages of a task's results share: the run shown, others, what is new since."""
+    """What the pages of a task's results share: the run shown, others, what is new since.
+
+    Missing for a task of pairs or ratings, whose results stand on pages of their own.
+    """
+    if get_type(task.type).shape != "texts":
+        raise Missing("The results of this task stand on other pages.")
     run = reads.shown_run(task, number_of(request))
     active = reads.active_of(task)
     last = schedules.last_run(task)
@@ -78,8 +84,11 @@ def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResp
 @login_required
 @require_safe
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """The workers' leaderboard."""
+    """The workers' leaderboard; pairs and ratings have pages of their own."""
     _, task = get_task(request, project_id, task_id)
+    if get_type(task.type).shape != "texts":
+        query = request.META.get("QUERY_STRING", "")
+        return redirect(run_words.results_page(task) + (f"?{query}" if query else ""))
     run, context = frame(request, task, "workers")
     if run is None:
         return empty(request, task, context)
@@ -131,13 +140,17 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     run = reads.shown_run(task, number_of(request))
     if run is None:
         raise Missing("This task has no finished run to export.")
-    table, form = request.GET.get("table", "all"), request.GET.get("format", "csv")
-    name = f"task-{task.pk}-run-{run.number}-{table}"
+    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+
+
+def send(run: Run, table: str, form: str) -> HttpResponseBase:
+    """A table of a finished run as a file, or all of them in one; Invalid names what is unknown."""
+    name = f"task-{run.task_id}-run-{run.number}-{table}"
     if table == "all":
         response = HttpResponse(exports.archive(run, form), content_type="application/zip")
         response["Content-Disposition"] = f'attachment; filename="{name}-{form}.zip"'
         return response
-    exports.check(table, form)
+    exports.check(run, table, form)
     lines: Iterator[str] = exports.lines(run, table, form)
     streamed = StreamingHttpResponse(lines, content_type=f"{exports.FORMATS[form]}; charset=utf-8")
     streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'

@@ -16,11 +16,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_access, get_task
 from annotation.forms import add_errors
 from annotation.models import Task
+from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.htmx import page_or_fragment
 from evaluation import runs, schedules
-from evaluation.forms import RunForm, ScheduleForm
+from evaluation.forms import RUN_FORMS, RunForm, ScheduleForm
+from evaluation.methods.registry import METHODS
 from evaluation.selectors import runs as reads
+from evaluation.selectors.run_words import NOUNS
 
 PER_PAGE = 50
 
@@ -75,14 +78,17 @@ def _start_page(
 ) -> HttpResponse:
     last = schedules.last_run(task)
     since = schedules.fresh(task, last)
+    method, shape = METHODS.get(runs.main_method(task)), get_type(task.type).shape
     context = {
         "task": task,
         "title": reads.title_of(task),
         "form": form,
+        "shape": shape,
+        "method": method.title if method else "",
         "last": last,
         "active": reads.active_of(task),
         "fresh": since,
-        "start_words": reads.start_words(since, first=last is None),
+        "start_words": reads.start_words(since, first=last is None, noun=NOUNS[shape][0]),
         "schedule": schedules.schedule_of(task),
     }
     return render(request, "evaluation/runs/start.html", context, status=status)
@@ -99,17 +105,18 @@ def _chosen(task: Task) -> dict[str, Any]:
 def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Start a run: with the last run's options (``again``), or with those of the form."""
     access, task = get_task(request, project_id, task_id)
+    form_of = RUN_FORMS.get(get_type(task.type).shape, RunForm)
     if request.method != "POST":
         initial = _chosen(task)
         if request.GET.get("leave_one_out") in ("0", "1"):
             initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
-        return _start_page(request, task, RunForm(initial=initial))
+        return _start_page(request, task, form_of(initial=initial))
     if "again" in request.POST:
         options = _chosen(task)
         seed = options.pop("seed", runs.DEFAULT_SEED)
         started = runs.start(by=access.user, task=task, params=options, seed=seed)
         return redirect("run", project_id, started.number)
-    form = RunForm(request.POST)
+    form = form_of(request.POST)
     if not form.is_valid():
         return _start_page(request, task, form, 422)
     options = dict(form.cleaned_data)

@@ -5,4 +5,5 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("evaluation.views.urls_results")),
     path("", include("evaluation.views.urls_review")),
+    path("", include("evaluation.views.urls_pairs")),
 ]

@@ -22,6 +22,7 @@ from annotation.models import (
     ChoiceValue,
     Item,
     Membership,
+    Project,
     System,
     Task,
 )
@@ -66,9 +67,11 @@ def make_texts(project: object, topics: int = 4, sources: int = 6) -> list[Candi
     return made
 
 
-def make_task(*, topics: int = 4, sources: int = 6, redundancy: int = 5) -> Task:
+def make_task(
+    *, topics: int = 4, sources: int = 6, redundancy: int = 5, project: Project | None = None
+) -> Task:
     """A published study of every pair of a topic; nobody has judged yet."""
-    project = factories.make_project(also_manager=True)
+    project = project or factories.make_project(also_manager=True)
     task = tasks.create_task(
         by=project.owner, project=project, type="pairwise", title="Which tea text is better?"
     )
@@ -117,7 +120,7 @@ def make_judged(*, workers: int = 12, seed: int = 1, task: Task | None = None) -
     return task
 
 
-def _merit(text: Candidate) -> float:
+def merit(text: Candidate) -> float:
     return MERITS[SOURCES.index((text.origin, text.style))]
 
 
@@ -128,7 +131,7 @@ def _vote(item: Item, flipped: bool, kind: str, rng: np.random.Generator, neutra
         return "left"
     if kind == "guess":
         return str(rng.choice(["left", "right"]))
-    gap = _merit(item.first) - _merit(item.second)
+    gap = merit(item.first) - merit(item.second)
     chance = 1 / (1 + np.exp(-2.5 * gap))
     if neutral and rng.random() < 0.15:
         return "neutral"
@@ -190,7 +193,7 @@ def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
                 version=task.current, item=item, assignment=assignment, worker=worker,
                 order_shown=position, answered_at=now,
             )  # fmt: skip
-            value = int(np.clip(round(3 + 1.2 * _merit(item.first) + rng.normal(0, 0.8)), 1, 5))
+            value = int(np.clip(round(3 + 1.2 * merit(item.first) + rng.normal(0, 0.8)), 1, 5))
             ChoiceValue.objects.create(
                 answer=answer, field="quality_overall", code=str(value), ordinal=value
             )

@@ -14,6 +14,7 @@ import pytest
 
 from crowdqc.errors import Invalid
 from evaluation.methods.order_effects import across_item_alpha, within_item_alpha
+from evaluation.overlap import tokens_13a, tokens_rouge
 from evaluation.reproduce import crowdrag, crowdrag_mace, crowdrag_published
 from evaluation.reproduce.crowdrag_data import (
     DIMENSIONS,
@@ -26,7 +27,6 @@ from evaluation.reproduce.crowdrag_data import (
 )
 from evaluation.reproduce.crowdrag_grades import grades
 from evaluation.reproduce.crowdrag_mace import as_published, corrected, refit_rows
-from evaluation.overlap import tokens_13a, tokens_rouge
 from evaluation.reproduce.crowdrag_overlap import overlap_rows
 from evaluation.reproduce.data import data_folder
 from evaluation.reproduce.rows import Row

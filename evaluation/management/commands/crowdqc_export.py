@@ -10,37 +10,60 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.exports import files, free_text, manifest
+from annotation.exports.frames import dimension_of
+from annotation.exports.pairwise import MEDIA, PAIR_EXPORTS, exports_of, get_export, left_out
 from annotation.models import Task
 from crowdqc.errors import DomainError, Invalid, Missing
+from evaluation import arena_board
 from evaluation import exports as scores
 from evaluation.models import Run, RunState
 
-FAMILIES = ("free-text",)
 SCORES = "scores"
+# Formats of judgments: the export of each --what (the first by default).
+JUDGMENTS = {
+    "judgments": {"all": "judgments"},
+    "candidates": {"all": "candidates"},
+    "arena": {"battles": "arena", "leaderboard": ""},
+    "crowdkit": {"pairwise": "crowdkit-pairwise", "labels": "crowdkit-labels"},
+    "reliability": {"matrix": "reliability"},
+    "crowdrag": {"raw": "crowdrag-raw", "llm": "crowdrag-llm"},
+}
+BOARD = "leaderboard"
+Told = tuple[dict[str, Any], Iterator[str] | Iterator[str | bytes]]
 
 
 class Command(BaseCommand):
     help = (
-        "Export questions, answers, answers of systems, scores of a run or what was paid, as CSV "
-        "or JSONL under pseudonyms, with a manifest.json beside the file. The file is there whole "
-        "or not at all. Exit status 1 where it is refused."
+        "Export a task's questions, answers, scores, judgments or texts, under pseudonyms, with a "
+        "manifest.json beside the file. The file is there whole or not at all. Exit status 1 "
+        "where it is refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("format", choices=FAMILIES, help="what is exported")
-        parser.add_argument("--task", type=int, required=True, help="the task's id")
-        parser.add_argument("--what", choices=[*free_text.COLUMNS, SCORES], required=True)
-        parser.add_argument("--out", type=Path, required=True, help="the file to write")
-        parser.add_argument(
-            "--format", dest="form", choices=list(files.FORMATS), help="by the file's name, or csv"
-        )
-        parser.add_argument(
-            "--uncounted", action="store_true", help="also answers that do not count"
-        )
-        parser.add_argument("--run", type=int, help="scores: the run's number (the last finished)")
-        parser.add_argument(
+        formats = parser.add_subparsers(dest="family", metavar="FORMAT", required=True)
+        free = formats.add_parser("free-text", help="questions, answers, scores, what was paid")
+        free.add_argument("--what", choices=[*free_text.COLUMNS, SCORES], required=True)
+        free.add_argument("--uncounted", action="store_true", help="also answers that do not count")
+        free.add_argument("--run", type=int, help="scores: the run's number (the last finished)")
+        free.add_argument(
             "--table", choices=list(scores.TABLES), default="workers", help="scores: whose"
         )
+        parsers = [free]
+        for family, kinds in JUDGMENTS.items():
+            titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
+            own = formats.add_parser(family, help=", ".join(titles))
+            own.add_argument("--what", choices=list(kinds), default=next(iter(kinds)))
+            own.add_argument("--dimension", default="", help="on which dimension or scale")
+            parsers.append(own)
+            if BOARD in kinds:
+                own.add_argument("--run", type=int, help="leaderboard: the run's number")
+                own.add_argument("--component", type=int, default=1, help="leaderboard: which")
+        for own in parsers:
+            own.add_argument("--task", type=int, required=True, help="the task's id")
+            own.add_argument("--out", type=Path, required=True, help="the file to write")
+            own.add_argument(
+                "--format", dest="form", choices=[*MEDIA, "json"], help="by the file's name"
+            )
 
     def handle(self, *args: Any, **options: Any) -> None:
         task = Task.objects.filter(pk=options["task"]).select_related("project", "current").first()
@@ -48,28 +71,63 @@ class Command(BaseCommand):
             raise CommandError(f"There is no task {options['task']}.")
         path: Path = options["out"]
         try:
-            form = _form(options["form"], path)
+            if path.name == manifest.NAME:
+                raise Invalid(f"{manifest.NAME} is written beside the file; choose another name.")
             manifest.read(path.parent / manifest.NAME)  # refuses before anything is written
-            if options["what"] == SCORES:
-                told, lines = _scores(task, options, form)
-            else:
-                told, lines = _collected(task, options, form)
+            form, (told, lines) = _chosen(task, options, path)
             written = files.write(path, lines, head=form == "csv")
             beside = manifest.add(path, written, {"format": form, **told})
         except DomainError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(_refused(error)) from error
         self.stdout.write(f"{path}: {written.rows:,} rows; {beside.name} says what they are.")
 
 
-def _form(said: str | None, path: Path) -> str:
-    """csv or jsonl; a name that says the opposite is refused."""
+def _refused(error: DomainError) -> str:
+    """The refusal, and what there is instead where it says so."""
+    return "\n".join([error.message, *(f"{name}: {why}" for name, why in error.fields.items())])
+
+
+def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]:
+    """The format, what the manifest says, and the lines."""
+    family, what = options["family"], options["what"]
+    if family == "free-text":
+        form = _form(options["form"], path, tuple(files.FORMATS))
+        made = _scores(task, options, form) if what == SCORES else _collected(task, options, form)
+        return form, made
+    if what == BOARD:
+        return _form(options["form"], path, ("json",)), _board(task, options)
+    slug = JUDGMENTS[family][what]
+    known = exports_of(task)
+    if slug not in known:
+        raise Invalid(f"The task has no {slug}.", fields={"format": ", ".join(known)})
+    form = _form(options["form"], path, known[slug].formats)
+    export, dimension = get_export(task, slug, form), options["dimension"]
+    told = manifest.describe(task, slug)
+    if export.per_dimension:
+        told["dimension"] = dimension_of(task, dimension)
+    told["left_out"] = left_out(task, slug, dimension)
+    told["runs"] = [_recipe(run) for run in _finished(task).order_by("number")]
+    return form, (told, export.lines(task, form, dimension))
+
+
+def _board(task: Task, options: dict[str, Any]) -> Told:
+    run = arena_board.core_run(task, options["run"])
+    dimension = dimension_of(task, options["dimension"])
+    told = manifest.describe(task, BOARD)
+    told |= {"dimension": dimension, "component": options["component"], "run": _recipe(run)}
+    return told, arena_board.lines(run, dimension, options["component"])
+
+
+def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
+    """The format said, else by the file's name, else the first; Invalid where the two differ."""
     suffix = path.suffix.lstrip(".").lower()
-    by_name = "jsonl" if suffix in ("jsonl", "ndjson") else suffix
-    if path.name == manifest.NAME:
-        raise Invalid(f"{manifest.NAME} is written beside the file; choose another name.")
-    if said and by_name in files.FORMATS and said != by_name:
+    by_name = "jsonl" if suffix == "ndjson" else suffix
+    if said and by_name in (*MEDIA, "json") and said != by_name:
         raise Invalid(f"{path.name} is not a name for {said}.")
-    return said or (by_name if by_name in files.FORMATS else "csv")
+    form = said or (by_name if by_name in (*MEDIA, "json") else formats[0])
+    if form not in formats:
+        raise Invalid(f"This is not written as {form}.", fields={"format": ", ".join(formats)})
+    return form
 
 
 def _collected(

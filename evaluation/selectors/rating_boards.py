@@ -1,0 +1,87 @@
+"""Results of a rating task: agreement a scale, mean of every source, how workers use the scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotation.models import Task
+from annotation.selectors.judgments import Asked
+from evaluation import charts
+from evaluation.charts import Estimate, Scale
+from evaluation.models import Run, RunFigure, RunState, SystemScore, WorkerScore
+
+SHOWN_WORKERS = 200
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A source of texts on one scale."""
+
+    name: str
+    detail: str
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class ScaleBoard:
+    """One scale: its agreement, and the sources by their mean."""
+
+    asked: Asked
+    alpha: dict[str, Any]
+    axis: SafeString
+    rows: list[SourceRow]
+
+
+def shown_run(task: Task) -> Run | None:
+    """The latest finished run of the task's own method."""
+    done = Run.objects.filter(task=task, method="ratings", state=RunState.DONE)
+    return done.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
+
+
+def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
+    """A board a scale; two queries."""
+    told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
+    scores: dict[str, list[Any]] = {}
+    rows = SystemScore.objects.filter(run=run).order_by("-estimate", "system_id").values_list(
+        "dimension", "system__name", "system__prompt_strategy", "estimate", "low", "high", "n"
+    )  # fmt: skip
+    for dimension, *rest in rows:
+        scores.setdefault(dimension, []).append(rest)
+    made = []
+    for one in asked:
+        found = scores.get(one.name, [])
+        scale = Scale.around([value for row in found for value in (row[3], row[4], row[2])])
+        made.append(
+            ScaleBoard(
+                one, told.get(one.name, {}), charts.forest_axis(scale),
+                [
+                    SourceRow(name, detail, estimate, low, high, n, charts.forest_cell(
+                        scale, Estimate(estimate, low, high), name=name
+                    ))
+                    for name, detail, estimate, low, high, n in found
+                ],
+            )
+        )  # fmt: skip
+    return made
+
+
+def workers(run: Run, dimension: str) -> list[dict[str, Any]]:
+    """How each worker uses one scale, the least like the others first."""
+    rows = WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
+        "worker_id", "worker__pseudonym", "estimate", "n", "extra"
+    )
+    found = [
+        {"id": pk, "name": name, "agrees": estimate, "n": n, "mean": extra.get("mean"),
+         "spread": extra.get("spread")}
+        for pk, name, estimate, n, extra in rows
+    ]  # fmt: skip
+    found.sort(key=lambda row: (row["agrees"] is None, row["agrees"] or 0.0, row["name"]))
+    return found[:SHOWN_WORKERS]

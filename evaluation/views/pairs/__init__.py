@@ -1,0 +1,1 @@
+"""Pages of pairwise studies: boards, pairs, workers, agreement, judges. HTTP only."""

@@ -1,0 +1,29 @@
+"""Language models as judges. HTTP only."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evaluation.selectors import pair_judges
+
+from . import boards
+from .agreement import opened
+from .frame import study
+
+IMPORT_KIND = "system_answers"  # a model's votes are answers by a system
+
+
+@login_required
+@require_safe
+def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How far models' labels agree with themselves, with gold, and with people."""
+    _, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "judges")
+    if runs.core is None:
+        return boards.empty(request, task, runs, context)
+    found = pair_judges.judges(runs.core, runs.published, context["asked"])
+    context.update(found=found, recipe=found.recipe if found else None, import_kind=IMPORT_KIND)
+    return render(request, "evaluation/pairs/judges.html", context)
