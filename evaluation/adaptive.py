@@ -38,15 +38,17 @@ class Counted:
     """The pairs of a task with their votes so far, as arrays for the method.
 
     ``votes`` (p, 3) counts first, neutral, second; ``first`` and ``second`` (p,) are the sources
-    of the two texts; ``held`` (p,) is what is answered or in work, ``wanted`` (p,) what is asked.
+    of the two texts; ``leased`` (p,) is in work; ``idle`` (p,) holds a slot and tells nothing
+    (answers of excluded workers, and to other dimensions). ``neutral``: whether it is offered.
     """
 
     items: tuple[int, ...]
     votes: FloatArray
     first: IntArray
     second: IntArray
-    held: IntArray
-    wanted: IntArray
+    leased: IntArray
+    idle: IntArray
+    neutral: bool
 
 
 def plan_of(task: Task) -> AdaptivePlan:
@@ -69,13 +71,12 @@ def counted(task: Task, dimension: str) -> Counted:
     if task.current is None:
         raise Conflict("Publish the task first.")
     number = task.current.number
-    now = {
-        pk: (held, wanted)
-        for pk, held, wanted in task.items.in_version(number)
+    held = dict(
+        task.items.in_version(number)
         .filter(expected__isnull=True, repeat=False, second__isnull=False)
-        .values_list("pk", "held", "redundancy")
-    }
-    rows: list[ItemRow] = [row for row in judgments.items(task) if row.item_id in now]
+        .values_list("pk", "held")
+    )
+    rows: list[ItemRow] = [row for row in judgments.items(task) if row.item_id in held]
     if not rows:
         raise Conflict("The task has no pairs.")
     source = {row.candidate_id: row.system_id for row in judgments.texts(task)}
@@ -85,13 +86,19 @@ def counted(task: Task, dimension: str) -> Counted:
     for item, code, n in judgments.outcome_counts(task, dimension):
         if item in place:
             votes[place[item], STORED.index(code)] = n
+    in_work = judgments.leased(task)
+    leased = np.array([in_work.get(row.item_id, 0) for row in rows], dtype=np.int64)
+    slots = np.array([held[row.item_id] for row in rows], dtype=np.int64)
+    given = votes.sum(axis=1).astype(np.int64)
+    asked = {one.name: one for one in judgments.asked(task.current)}
     return Counted(
         items=tuple(row.item_id for row in rows),
         votes=votes,
         first=np.array([order[source[row.first_id]] for row in rows]),
         second=np.array([order[source[row.second_id]] for row in rows if row.second_id]),
-        held=np.array([now[row.item_id][0] for row in rows]),
-        wanted=np.array([now[row.item_id][1] for row in rows]),
+        leased=leased,
+        idle=np.maximum(slots - given - leased, 0),
+        neutral=dimension not in asked or asked[dimension].neutral,
     )
 
 
@@ -102,7 +109,8 @@ def planned(task: Task, plan: AdaptivePlan) -> tuple[Counted, Plan]:
     try:
         return have, plan_votes(
             have.votes, have.first, have.second, floor=plan.floor, ceiling=plan.ceiling,
-            certainty=plan.certainty, budget=budget, target=plan.target, held=have.held,
+            certainty=plan.certainty, budget=budget, target=plan.target, held=have.leased,
+            neutral=have.neutral,
         )  # fmt: skip
     except (BadParameter, DataError) as error:
         raise Invalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
@@ -187,7 +195,8 @@ def switch(*, by: User, task: Task, on: bool) -> AdaptivePlan:
 def apply(plan: AdaptivePlan) -> int:
     """Let every pair ask for as many votes as the method wants now; returns how many changed."""
     have, found = planned(plan.task, plan)
-    wanted = {pk: int(n) for pk, n in zip(have.items, found.wanted, strict=True)}
+    slots = found.wanted + have.idle
+    wanted = {pk: int(n) for pk, n in zip(have.items, slots, strict=True)}
     changed = tasks.set_wanted(by=None, task=plan.task, wanted=wanted, why="adaptive collection")
     plan.planned = said(plan.task, have, found)
     plan.planned_at = timezone.now()
@@ -197,23 +206,22 @@ def apply(plan: AdaptivePlan) -> int:
 
 def said(task: Task, have: Counted, found: Plan) -> dict[str, Any]:
     """What the page tells of a planning: votes, pairs that are certain, what is saved."""
-    uniform = uniform_budget(task, len(have.items))
-    wanted = np.maximum(found.wanted, have.held)
+    redundancy = task.current.redundancy if task.current is not None else 0
+    given = have.votes.sum(axis=1)
     return {
         "pairs": len(have.items),
-        "votes": int(have.votes.sum()),
+        "votes": int(given.sum()),
         "certain": int(found.certain.sum()),
-        "stopped": int((found.certain & (have.votes.sum(axis=1) < task_redundancy(task))).sum()),
-        "wanted": int(wanted.sum()),
-        "uniform": uniform,
-        "saved": int(found.saved),
-        "more": int((wanted > task_redundancy(task)).sum()),
+        "early": int((found.certain & (given < redundancy)).sum()),
+        "asked": int(found.more.sum()),
+        "in_work": int(have.leased.sum()),
+        "beyond": int((found.wanted > redundancy).sum()),
+        "budget": found.budget,
+        "uniform": uniform_budget(task, len(have.items)),
+        "saved": found.saved,
+        "finished": found.finished,
+        "histogram": np.bincount(given.astype(np.int64)).tolist(),
     }
-
-
-def task_redundancy(task: Task) -> int:
-    """Votes a pair under the uniform plan."""
-    return task.current.redundancy if task.current is not None else 0
 
 
 def adapt_all() -> int:

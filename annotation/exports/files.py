@@ -18,7 +18,7 @@ from crowdqc.errors import Conflict, Invalid
 FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 
 
-class _Echo:
+class Echo:
     """A file that hands back what is written to it."""
 
     def write(self, text: str) -> str:
@@ -38,7 +38,7 @@ def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) 
         for row in rows:
             yield json.dumps({name: row[name] for name in columns}, ensure_ascii=False) + "\n"
         return
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     yield writer.writerow(columns)
     for row in rows:
         yield writer.writerow([_cell(row[name]) for name in columns])

@@ -7,10 +7,11 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .answers import Answers
+from .candidates import Candidates
 from .items import Items
 from .system_answers import SystemAnswers
 
-FORMATS: dict[str, Any] = {f.slug: f for f in (Items(), Answers(), SystemAnswers())}
+FORMATS: dict[str, Any] = {f.slug: f for f in (Items(), Answers(), SystemAnswers(), Candidates())}
 
 
 def get_format(slug: str) -> Any:

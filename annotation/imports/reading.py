@@ -18,13 +18,13 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 csv.field_size_limit(MAX_BYTES)
 
 
-def check_size(size: int) -> None:
+def check_size(size: int, most: int = MAX_BYTES) -> None:
     """Refuse a file that is empty or too large, naming both sizes."""
     if size == 0:
         raise Invalid("The file is empty.", fields={"file": "Choose a file with rows."})
-    if size > MAX_BYTES:
+    if size > most:
         raise Invalid(
-            f"The file has {size / 2**20:.1f} MB; {MAX_BYTES // 2**20} MB is the most.",
+            f"The file has {size / 2**20:.1f} MB; {most // 2**20} MB is the most.",
             fields={"file": "Split it into smaller files; importing adds to what is there."},
         )
 

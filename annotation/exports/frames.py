@@ -1,0 +1,107 @@
+"""The judgments of a task as other tools take them: what counts, who, seen how, in what order.
+
+The same rows as evaluation freezes: answers that count under versions that ask the same, without
+excluded workers. People appear under their pseudonyms alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from annotation.models import ChoiceValue, Item, Membership, Task
+from annotation.selectors import judgments
+from annotation.selectors.judgments import TextRow
+from annotation.sides import shown
+from crowdqc.errors import Invalid
+
+CHUNK = 20_000
+
+
+class Vote(NamedTuple):
+    """A person's label of an item on one dimension, as stored and as it was given."""
+
+    worker: str
+    item: str  # the item's id in exports
+    code: str
+    ordinal: int | None
+    flipped: bool
+    at: float  # seconds since 1970
+    first: int | None
+    second: int | None
+
+    @property
+    def left(self) -> int | None:
+        """The text that stood on the left."""
+        return self.second if self.flipped else self.first
+
+    @property
+    def right(self) -> int | None:
+        """The text that stood on the right."""
+        return self.first if self.flipped else self.second
+
+    @property
+    def side(self) -> str:
+        """left, neutral or right."""
+        return shown(self.code, flipped=self.flipped)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts that a task puts to judgment, their sources' names and their topics' queries."""
+
+    rows: dict[int, TextRow]
+    sources: dict[int, str]
+
+    def source(self, text: int) -> str:
+        """The name of the system that a text is of."""
+        return self.sources[self.rows[text].system_id]
+
+
+def texts_of(task: Task) -> Texts:
+    """Every text that an item of the task names."""
+    rows = {row.candidate_id: row for row in judgments.texts(task)}
+    names = judgments.system_names([row.system_id for row in rows.values()])
+    return Texts(rows, names)
+
+
+def dimension_of(task: Task, name: str) -> str:
+    """The dimension (or scale) of this name; without a name the only one, or overall quality.
+
+    Raises Invalid naming those there are.
+    """
+    known = [one.name for one in judgments.asked(task.current)] if task.current else []
+    if not name:
+        name = known[0] if len(known) == 1 else "quality_overall"
+    if name not in known:
+        raise Invalid(
+            f"The task does not ask for {name}.",
+            fields={"dimension": ", ".join(known) or "The task was never published."},
+        )
+    return name
+
+
+def votes(task: Task, dimension: str) -> Iterator[Vote]:
+    """People's votes on one dimension, in the order in which they were stored."""
+    heads = sorted(row for row in judgments.counting(task) if row.worker_id is not None)
+    names = dict(Membership.objects.filter(project=task.project_id).values_list("pk", "pseudonym"))
+    items = {
+        pk: rest
+        for pk, *rest in Item.objects.filter(task=task).values_list(
+            "pk", "key", "first_id", "second_id"
+        )
+    }
+    said = {
+        pk: (code, ordinal)
+        for pk, code, ordinal in ChoiceValue.objects.filter(
+            answer__item__task=task, answer__worker__isnull=False, field=dimension
+        ).values_list("answer_id", "code", "ordinal").iterator(CHUNK)
+    }  # fmt: skip
+    for row in heads:
+        if row.answer_id in said:
+            key, first, second = items[row.item_id]
+            yield Vote(
+                names[row.worker_id or 0], key, *said[row.answer_id], row.flipped,
+                row.answered_at.timestamp(), first, second,
+            )  # fmt: skip

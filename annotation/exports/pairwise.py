@@ -1,0 +1,149 @@
+"""What a task of pairs (or ratings) can be exported as: one line a format in PAIR_EXPORTS.
+
+Every export is streamed, names people by pseudonym, and has a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Answer, Candidate, ChoiceValue, Task
+from annotation.selectors import judgments
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+
+from . import arena, crowdkit, crowdrag, files, reliability
+
+CHUNK = 2000
+HEAD = (
+    "item_id", "topic", "first", "second", "left", "right", "flipped", "worker", "system",
+    "prompt_strategy", "replicate", "position",
+)  # fmt: skip
+TAIL = ("answered_at", "counts", "reason", "excluded", "version")
+CANDIDATES = (
+    "key", "topic", "query", "text", "style", "origin", "system", "prompt_strategy", "author",
+)  # fmt: skip
+NOTHING = dict[str, int]()
+Lines = Iterator[str] | Iterator[str | bytes]
+MEDIA = {**files.FORMATS, "parquet": crowdkit.PARQUET}
+
+
+@dataclass(frozen=True)
+class PairExport:
+    """One way out: its title, its formats, its lines, and what they leave out beside.
+
+    ``lines(task, form, dimension)`` are the parts of the file; ``dimension`` is read where
+    ``per_dimension`` (empty: the only one, or overall quality). ``shapes`` are the tasks it fits.
+    """
+
+    title: str
+    formats: tuple[str, ...]
+    lines: Callable[[Task, str, str], Lines]
+    per_dimension: bool = False
+    left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
+    shapes: tuple[str, ...] = ("pairs",)
+
+
+def judgment_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+    """Every judgment of people and models, counting or not, with a column a dimension.
+
+    A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown.
+    """
+    names = [one.name for one in judgments.asked(task.current)] if task.current else []
+    return files.lines((*HEAD, *names, *TAIL), _judgments(task, names), form)
+
+
+def candidate_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+    """The texts that the task puts to judgment, under the columns that the importer reads."""
+    ids = [row.candidate_id for row in judgments.texts(task)]
+    texts = Candidate.objects.filter(pk__in=ids).order_by("topic", "key").values_list(
+        "key", "topic", "query", "text", "style", "origin", "system__name",
+        "system__prompt_strategy", "author__pseudonym",
+    )  # fmt: skip
+    rows = (dict(zip(CANDIDATES, values, strict=True)) for values in texts.iterator(CHUNK))
+    return files.lines(CANDIDATES, ({**row, "author": row["author"] or ""} for row in rows), form)
+
+
+PAIR_EXPORTS: dict[str, PairExport] = {
+    "judgments": PairExport(
+        "All judgments", ("csv", "jsonl"), judgment_lines, shapes=("pairs", "ratings")
+    ),
+    "candidates": PairExport(
+        "The texts", ("csv", "jsonl"), candidate_lines, shapes=("pairs", "ratings")
+    ),
+    "arena": PairExport(
+        "Arena battles", ("jsonl",), arena.lines, per_dimension=True, left_out=arena.left_out
+    ),
+    "crowdkit-pairwise": PairExport(
+        "crowd-kit, comparisons", ("csv", "parquet"), crowdkit.comparisons, per_dimension=True,
+        left_out=crowdkit.ties,
+    ),
+    "crowdkit-labels": PairExport(
+        "crowd-kit, labels", ("csv", "parquet"), crowdkit.labels, per_dimension=True,
+        shapes=("pairs", "ratings"),
+    ),
+    "reliability": PairExport(
+        "Krippendorff’s reliability matrix", ("csv",), reliability.lines, per_dimension=True,
+        left_out=reliability.repeated, shapes=("pairs", "ratings"),
+    ),
+    "crowdrag-raw": PairExport("CrowdRAG-25, raw judgments", ("jsonl",), crowdrag.raw),
+    "crowdrag-llm": PairExport("CrowdRAG-25, judgments of models", ("csv",), crowdrag.models),
+}  # fmt: skip
+
+
+def exports_of(task: Task) -> dict[str, PairExport]:
+    """The exports that fit a task's type."""
+    shape = get_type(task.type).shape
+    return {slug: one for slug, one in PAIR_EXPORTS.items() if shape in one.shapes}
+
+
+def get_export(task: Task, slug: str, form: str) -> PairExport:
+    """The export of this name in this format; Invalid names the field."""
+    known = exports_of(task)
+    if slug not in known:
+        raise Invalid(f"There is no export {slug!r}.", fields={"what": ", ".join(known)})
+    if form not in known[slug].formats:
+        formats = ", ".join(known[slug].formats)
+        raise Invalid(f"{slug} is not written as {form}.", fields={"format": formats})
+    return known[slug]
+
+
+def left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
+    """How many judgments an export does not hold, by reason."""
+    one = PAIR_EXPORTS[slug]
+    found = judgments.left_out(task) if one.per_dimension else {}
+    return {**found, **one.left_out(task, dimension)}
+
+
+def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    said: dict[int, dict[str, str]] = {}
+    values = ChoiceValue.objects.filter(answer__item__task=task)
+    for pk, field, code in values.values_list("answer_id", "field", "code").iterator(20_000):
+        said.setdefault(pk, {})[field] = code
+    excluded = set(
+        task.exclusions.filter(undone_at__isnull=True).values_list("worker_id", flat=True)
+    )
+    answers = Answer.objects.filter(
+        item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
+    ).order_by("pk")
+    for row in answers.values(
+        "pk", "item__key", "item__group__key", "item__first__key", "item__second__key", "flipped",
+        "worker_id", "worker__pseudonym", "system__name", "system__prompt_strategy", "replicate",
+        "order_shown", "answered_at", "counts", "uncounted_reason", "version__number",
+    ).iterator(CHUNK):  # fmt: skip
+        first, second = row["item__first__key"], row["item__second__key"]
+        left, right = (second, first) if row["flipped"] else (first, second)
+        place = row["order_shown"]
+        yield {
+            "item_id": row["item__key"], "topic": row["item__group__key"], "first": first,
+            "second": second, "left": left, "right": right, "flipped": row["flipped"],
+            "worker": row["worker__pseudonym"], "system": row["system__name"],
+            "prompt_strategy": row["system__prompt_strategy"], "replicate": row["replicate"],
+            "position": None if place is None else place + 1,
+            **{name: said.get(row["pk"], {}).get(name) for name in names},
+            "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
+            "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
+            "version": row["version__number"],
+        }  # fmt: skip

@@ -1,0 +1,114 @@
+"""crowd-kit's data frames as CSV: pairwise (worker, left, right, label), labels (task, worker,
+label)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from annotation.sides import LEFT, RIGHT
+from crowdqc.errors import Invalid
+
+from .base import Checked, Field, Reader, Sheet, guess
+from .reading import check_size, read
+
+PAIRWISE = (
+    Field("worker", "Worker", True), Field("left", "Left", True), Field("right", "Right", True),
+    Field("label", "Better one", True),
+)  # fmt: skip
+LABELS = (
+    Field("task", "Item", True),
+    Field("worker", "Worker", True),
+    Field("label", "Label", True),
+)
+MAX_PROBLEMS = 200
+
+
+class Comparison(NamedTuple):
+    """One row of the pairwise frame; ``winner`` is left or right."""
+
+    line: int
+    worker: str
+    left: str
+    right: str
+    winner: str
+
+
+class Label(NamedTuple):
+    """One label of an item by a worker."""
+
+    line: int
+    task: str
+    worker: str
+    label: str
+
+
+def read_comparisons(content: bytes, name: str) -> list[Comparison]:
+    """The rows of a pairwise frame. Raises Invalid naming the column, or the bad rows."""
+    sheet, mapping = _opened(content, name, PAIRWISE)
+    checked = Checked(problems=list(sheet.unreadable))
+    reader = Reader(mapping, checked)
+    found = []
+    for row in sheet.rows:
+        values = [reader.value(row, one.name) for one in PAIRWISE]
+        worker, left, right, label = values
+        if not all(reader.fits(row, one.name, 120, "a name") for one in PAIRWISE):
+            continue
+        empty = next((one for one, value in zip(PAIRWISE, values, strict=True) if not value), None)
+        if empty is not None:
+            reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
+        elif left == right:
+            reader.bad(row, "right", "It is compared with itself.", "Leave the row out.")
+        elif label not in (left, right):
+            reader.bad(
+                row, "label", "The label is neither the left nor the right one.",
+                "Write the better one's name; this frame has no ties.",
+            )  # fmt: skip
+        else:
+            winner = LEFT if label == left else RIGHT
+            found.append(Comparison(row.line, worker, left, right, winner))
+    _refuse(name, checked, len(found))
+    return found
+
+
+def read_labels(content: bytes, name: str) -> list[Label]:
+    """The rows of a classification frame. Raises Invalid naming the column, or the bad rows."""
+    sheet, mapping = _opened(content, name, LABELS)
+    checked = Checked(problems=list(sheet.unreadable))
+    reader = Reader(mapping, checked)
+    found = []
+    for row in sheet.rows:
+        values = [reader.value(row, one.name) for one in LABELS]
+        if not all(reader.fits(row, one.name, 120, "a name") for one in LABELS):
+            continue
+        empty = next((one for one, value in zip(LABELS, values, strict=True) if not value), None)
+        if empty is not None:
+            reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
+            continue
+        found.append(Label(row.line, *values))
+    _refuse(name, checked, len(found))
+    return found
+
+
+def _opened(content: bytes, name: str, fields: Sequence[Field]) -> tuple[Sheet, Mapping[str, str]]:
+    check_size(len(content))
+    sheet = read(content, name)
+    mapping = guess(sheet.columns, fields)
+    missing = [one.name for one in fields if one.name not in mapping]
+    if missing:
+        raise Invalid(
+            f"{name} has no column {missing[0]}; it has {', '.join(sheet.columns[:20])}.",
+            fields={missing[0]: "No such column."},
+        )
+    return sheet, mapping
+
+
+def _refuse(name: str, checked: Checked, good: int) -> None:
+    if checked.problems:
+        bad = len(checked.bad_lines)
+        raise Invalid(
+            f"{name}: {bad:,} of {good + bad:,} rows cannot be read. Nothing was imported.",
+            rows=[problem.as_dict() for problem in checked.problems[:MAX_PROBLEMS]],
+        )
+    if not good:
+        raise Invalid(f"{name} holds no rows.", fields={"file": "Choose a file with rows."})

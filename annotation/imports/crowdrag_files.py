@@ -1,0 +1,157 @@
+"""Files of a published study, plain or gzipped: rows with their lines, and what is wrong with them.
+
+Every refusal names the file, and the column and line where there is one.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from crowdqc.errors import Invalid
+
+from .base import MAX_SHOWN, Problem
+
+MAX_PROBLEMS = 200  # listed of one file
+Record = dict[str, Any]
+
+
+class Source:
+    """One file: yields its rows, collects what is wrong with them, and refuses in the end."""
+
+    def __init__(self, folder: Path, name: str, *, needed: Sequence[str]) -> None:
+        self.path, self.name, self.needed = folder / name, name, tuple(needed)
+        self.problems: list[Problem] = []
+        self.line = 0  # of the row that was yielded last
+
+    @property
+    def there(self) -> bool:
+        """Whether the file exists."""
+        return self.path.is_file()
+
+    def rows(self) -> Iterator[Record]:
+        """The rows of a CSV or JSONL file by column; raises Invalid where it cannot be read.
+
+        At the end of the rows it raises Invalid for all that ``bad`` was told of.
+        """
+        text = self._text()
+        kind = self.name.removesuffix(".gz").rpartition(".")[2]
+        yield from self._csv(text) if kind == "csv" else self._jsonl(text)
+        if self.line == 0 and not self.problems:
+            raise self._refused("has no rows")
+        if self.problems:
+            count = len({problem.line for problem in self.problems})
+            raise Invalid(
+                f"{self.name}: {count:,} {'row' if count == 1 else 'rows'} cannot be read. "
+                "Nothing was imported.",
+                fields={"file": self.name},
+                rows=[problem.as_dict() for problem in self.problems[:MAX_PROBLEMS]],
+            )
+
+    def json(self) -> Any:
+        """The file as one JSON document."""
+        try:
+            return json.loads(self._text())
+        except ValueError as error:
+            raise self._refused(f"is not JSON: {error}") from error
+
+    def bad(self, column: str, value: Any, wrong: str, mend: str = "") -> None:
+        """Note what is wrong with the row that was yielded last."""
+        mend = mend or "Take the file as it was published."
+        self.problems.append(Problem(self.line, column, str(value)[:MAX_SHOWN], wrong, mend))
+
+    def whole(self, row: Record, column: str, *, least: int = 0) -> int:
+        """A whole number from ``least``; what is none is noted, and read as ``least``."""
+        try:
+            value = int(str(row[column]))
+        except ValueError:
+            value = least - 1
+        if value < least:
+            self.bad(column, row[column], f"This is not a whole number from {least}.")
+            return least
+        return value
+
+    def number(self, row: Record, column: str, *, most: float = 1.0) -> float:
+        """A number from 0 to ``most``; what is none is noted, and read as 0."""
+        try:
+            value = float(row[column])
+        except (TypeError, ValueError):
+            value = -1.0
+        if not 0 <= value <= most:
+            self.bad(column, row[column], f"This is not a number from 0 to {most:g}.")
+            return 0.0
+        return value
+
+    def known(self, row: Record, column: str, names: Collection[str], what: str) -> bool:
+        """Whether a value is one of ``names``; else it is noted."""
+        if row[column] in names:
+            return True
+        shown = f" It must be one of {', '.join(sorted(names))}." if len(names) < 10 else ""
+        self.bad(column, row[column], f"There is no such {what}.{shown}")
+        return False
+
+    def _text(self) -> str:
+        try:
+            content = self.path.read_bytes()
+            if self.name.endswith(".gz"):
+                content = gzip.decompress(content)
+            return content.decode("utf-8-sig")
+        except FileNotFoundError as error:
+            raise Invalid(
+                f"There is no {self.name} in {self.path.parent}.", fields={"file": self.name}
+            ) from error
+        except OSError as error:  # gzip's own error is one
+            raise self._refused(f"cannot be read: {error.strerror or error}") from error
+        except (EOFError, zlib.error) as error:
+            raise self._refused("is cut off or damaged; fetch it again") from error
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise self._refused(f"is not UTF-8 in line {line:,}") from error
+
+    def _refused(self, why: str) -> Invalid:
+        return Invalid(f"{self.name} {why}.", fields={"file": self.name})
+
+    def _csv(self, text: str) -> Iterator[Record]:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        self._columns(reader.fieldnames or ())
+        try:
+            for row in reader:
+                self.line = reader.line_num
+                missing = [name for name in self.needed if row[name] is None]
+                if missing:
+                    self.bad(missing[0], "", "The row ends before this column.")
+                elif None in row:
+                    self.bad("", "", "The row has more values than the first line has columns.")
+                else:
+                    yield row
+        except csv.Error as error:
+            raise self._refused(f"cannot be read in line {reader.line_num:,}: {error}") from error
+
+    def _jsonl(self, text: str) -> Iterator[Record]:
+        for self.line, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError:
+                self.bad("", line, "This line is not JSON.")
+                continue
+            if not isinstance(row, dict):
+                self.bad("", line, "This line is not a JSON object.")
+                continue
+            missing = [name for name in self.needed if row.get(name) is None]
+            if missing:
+                self.bad(missing[0], "", "This is missing.")
+                continue
+            yield row
+
+    def _columns(self, columns: Sequence[str]) -> None:
+        missing = [name for name in self.needed if name not in columns]
+        if missing:
+            raise self._refused(f"has no column {missing[0]}; it has {', '.join(columns)}")

@@ -1,0 +1,19 @@
+"""What ``manage.py crowdqc_import`` takes in: a format is one class and one line here.
+
+It stands on this side, since a published study brings results along that only this side stores.
+"""
+
+from __future__ import annotations
+
+from evaluation.importing.base import Format
+from evaluation.importing.crowdrag import CrowdRag, CrowdRagRaw
+from evaluation.importing.free_text import FreeText
+from evaluation.importing.judgments import Arena, Candidates, CrowdKit, Reliability, StudyJson
+
+FORMATS: dict[str, Format] = {
+    one.slug: one
+    for one in (
+        FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), Arena(), CrowdKit(),
+        Reliability(),
+    )
+}  # fmt: skip

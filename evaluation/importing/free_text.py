@@ -1,0 +1,94 @@
+"""Free text: questions, answers of workers and of systems into a task."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+
+from django.core.management.base import CommandError, OutputWrapper
+
+from annotation.actions.imports import Report, import_content
+from annotation.imports import FORMATS, get_format
+from annotation.imports.base import guess
+from annotation.imports.reading import read
+from annotation.models import Task, User
+from annotation.selectors.imports import examine
+
+from .base import Options, bad_row, content_of, parts, requester, task_numbered
+
+
+def add_mapping(parser: ArgumentParser) -> None:
+    """``--map`` and ``--skip-bad``."""
+    parser.add_argument(
+        "--map",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN=FIELD",
+        help="read this column as that field; the other columns are guessed by their names",
+    )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave bad rows out and import the rest"
+    )
+
+
+class FreeText:
+    slug = "free-text"
+    help = "questions, answers of workers or answers of systems, as CSV or JSONL, into a task"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--task", type=int, required=True, help="the task's id")
+        parser.add_argument("--kind", choices=list(FORMATS), required=True)
+        add_mapping(parser)
+
+    def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+        task = task_numbered(options["task"])
+        user = requester(options["by"], task.project)
+        report, skipped = self._import(task, user, options)
+        for line in skipped:
+            err.write(f"{line}\n")
+        left = f", {report.left_out:,} left out" if report.left_out else ""
+        out.write(
+            f"{options['file'].name}: {report.rows:,} rows, {parts(report.new, report.there)}"
+            f"{left}.\n"
+        )
+
+    @staticmethod
+    def _import(task: Task, user: User, options: Options) -> tuple[Report, list[str]]:
+        path: Path = options["file"]
+        content = content_of(path)
+        mapping = mapped(options["map"], options["kind"], content, path.name)
+        skipped: list[str] = []
+        if options["skip_bad"]:
+            found = examine(task, options["kind"], read(content, path.name), mapping)
+            skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
+        report = import_content(
+            by=user, task=task, kind=options["kind"], content=content, name=path.name,
+            mapping=mapping, leave_out_bad=options["skip_bad"],
+        )  # fmt: skip
+        return report, skipped
+
+
+def mapped(pairs: list[str], kind: str, content: bytes, name: str) -> dict[str, str] | None:
+    """Field -> column: as guessed, but for what was said."""
+    if not pairs:
+        return None
+    fields = get_format(kind).fields
+    columns = read(content, name).columns
+    said: dict[str, str] = {}
+    for pair in pairs:
+        column, found, field = pair.rpartition("=")
+        if not found or field not in {f.name for f in fields}:
+            raise CommandError(
+                f"--map {pair}: write COLUMN=FIELD with one of the fields "
+                f"{', '.join(f.name for f in fields)}."
+            )
+        if column not in columns:
+            raise CommandError(
+                f"--map {pair}: the file has no column {column!r}; it has {', '.join(columns)}."
+            )
+        if field in said or column in said.values():
+            raise CommandError(f"--map {pair}: a column is read as one field, once.")
+        said[field] = column
+    guessed = guess([column for column in columns if column not in said.values()], fields)
+    return {**guessed, **said}
