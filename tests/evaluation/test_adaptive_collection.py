@@ -6,6 +6,8 @@ import uuid
 
 import pytest
 from django.db.models import F, Sum
+from django.test import Client
+from django.urls import reverse
 
 from annotation.actions import answers, assignments
 from annotation.models import Answer, Task
@@ -108,3 +110,22 @@ def test_a_budget_below_the_floor_is_refused_and_changes_nothing() -> None:
         adaptive.switch(by=by, task=task, on=True)
     assert not AdaptivePlan.objects.get(task=task).enabled
     assert set(task.items.values_list("redundancy", flat=True)) == {6}
+
+
+def test_the_page_simulates_then_switches_on_and_says_what_is_saved() -> None:
+    task = pair_corpus.make_judged(task=pair_corpus.make_task(redundancy=5))
+    client = Client()
+    client.force_login(task.project.owner)
+    url = reverse("pair_adaptive", args=[task.project_id, task.pk])
+    first = client.get(url).content.decode()
+    assert "Switch on, simulate first" in first and "not simulated yet" in first
+    form = {**SETTINGS, "budget": "", "do": "simulate"}
+    refused = client.post(url, {**form, "floor": 9})
+    assert refused.status_code == 422
+    page = client.post(url, form, follow=True).content.decode()
+    assert "Votes saved for the same result" in page and "simulated on a crowd" in page
+    on = client.post(url, {"do": "on"}, follow=True).content.decode()
+    assert "Adaptive collection is on" in on and "Switch off" in on
+    assert "Pairs that are certain" in on
+    off = client.post(url, {"do": "off"}, follow=True).content.decode()
+    assert "Adaptive collection is off" in off
