@@ -17,7 +17,7 @@ from annotation.actions.crowdrag_imports import (
 )
 from annotation.actions.crowdrag_rows import TITLE
 from annotation.imports.crowdrag import FIRST_VOTES, CrowdRagStudy, read_folder, read_raw
-from annotation.models import Task, User
+from annotation.models import User
 from annotation.task_types.pairwise import TEMPLATE
 from evaluation import published, runs
 from evaluation.models import Run, RunState
@@ -54,7 +54,7 @@ class CrowdRag:
             bar("published results", 1, 1)
         out.write(_report(found, study, run, new))
         if not options["no_runs"]:
-            out.write(_queue(user, found.judgments, run))
+            out.write(_queue(user, found, run))
         out.write(f"{time.monotonic() - began:.1f} s\n")
 
 
@@ -80,12 +80,17 @@ def _report(found: Imported, study: CrowdRagStudy, run: Run, new: bool) -> str:
     return "\n".join([*lines, LATER]) + "\n"
 
 
-def _queue(by: User, task: Task, run: Run) -> str:
-    """Queue what follows, where it is not there: our own run, and the checks of the published."""
+def _queue(by: User, found: Imported, run: Run) -> str:
+    """Queue what follows, where it is not there: our own runs, and the checks of the published."""
     said = []
-    if not task.runs.filter(method=CORE, state__in=(*runs.ACTIVE, RunState.DONE)).exists():
+    for task, whose in ((found.judgments, "ours"), (found.experts, "the experts")):
+        if (
+            task is None
+            or task.runs.filter(method=CORE, state__in=(*runs.ACTIVE, RunState.DONE)).exists()
+        ):
+            continue
         core = runs.start(by=by, task=task, method=CORE, trigger="import")
-        said.append(f"run {core.number} (ours)")
+        said.append(f"run {core.number} ({whose})")
     there = run.followers.exists()
     checks = published.queue_checks(by=by, published=run)
     if not there:

@@ -132,7 +132,7 @@ def test_another_task_is_not_taken_for_the_study(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_checks_that_follow_give_the_rest_of_the_reproduction(folder: Path) -> None:
     task, run, said = take_in(folder)
-    assert "Queued: run 2 (ours), run 3 (Table 8" in said
+    assert "Queued: run 2 (ours), run 3 (the experts), run 4 (Table 8" in said
     checks = Run.objects.get(method=METHOD)
     assert checks.source == run and published.queue_checks(by=None, published=run) == checks
     Run.objects.filter(pk=checks.pk).update(params={"restarts": 2})
