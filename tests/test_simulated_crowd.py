@@ -19,7 +19,17 @@ import pytest
 from rest_framework.authtoken.models import Token
 
 from annotation.actions import people, tasks
-from annotation.models import Answer, Candidate, Consent, Item, ItemGroup, System, Task, User
+from annotation.models import (
+    Answer,
+    Assignment,
+    Candidate,
+    Consent,
+    Item,
+    ItemGroup,
+    System,
+    Task,
+    User,
+)
 from evaluation import runs
 from evaluation.models import Run, RunState, SystemScore, WorkerScore
 from tests import factories
@@ -150,6 +160,8 @@ def test_a_crowd_of_300_over_the_api_shows_who_does_not_look_and_which_source_is
     assert Answer.objects.filter(item__task=task, counts=True).count() == PAIRS * VOTES
     flipped = Answer.objects.filter(item__task=task, flipped=True).count() / (PAIRS * VOTES)
     assert abs(flipped - 0.5) < 0.02  # both sides alike
+    stretches = list(Assignment.objects.filter(task=task).values_list("stretch", flat=True))
+    assert len(set(stretches)) == len(stretches)  # however many claimed at once
     run = runs.start(by=task.project.owner, task=task, params={"resamples": 200, "draws": 0})
     assert runs.execute(run.pk) == RunState.DONE, Run.objects.get(pk=run.pk).error
     assert auc(run, tokens) >= 0.95

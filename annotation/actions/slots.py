@@ -133,6 +133,9 @@ ORDER BY i.position, i.id OFFSET %(index)s LIMIT 1
 """
 
 
+STRETCHES = 4117  # the first key of the advisory lock; the second is the version
+
+
 class Entry(NamedTuple):
     """An item as it goes into an assignment."""
 
@@ -218,7 +221,11 @@ def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
     """The number of the next stretch of the version's pairs, and the position where it begins.
 
     Stretches of different rounds overlap, so that workers and pairs are connected (design.ring).
+    Claims of one version stand in line here until their transaction ends: five who read the same
+    number at once would judge the same pairs among themselves, linked to nobody else.
     """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
     items, live = _rows(ITEMS, task=task.pk, version=version.pk, number=version.number)[0]
     if not items:
         return 0, 0

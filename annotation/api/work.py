@@ -32,6 +32,9 @@ from .serializers import (
     OwnRowOut,
 )
 
+# Settings that say how a study was made, which is nothing for its workers to know.
+DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment"})
+
 
 def shown(assignment: Assignment) -> dict[str, Any]:
     """An assignment as its worker may see it: what may not be read (any more) is null."""
@@ -52,7 +55,11 @@ def shown(assignment: Assignment) -> dict[str, Any]:
                 "question": None if state == "first" else item.question,
                 "passage": state,
                 "context": item.group.passage if state in ("open", "first") else None,
-                "settings": {**assignment.version.settings, **item.settings},
+                "settings": {
+                    name: value
+                    for name, value in {**assignment.version.settings, **item.settings}.items()
+                    if name not in DESIGN
+                },
                 "draft": entry.draft,
                 "draft_seq": entry.draft_seq,
             }

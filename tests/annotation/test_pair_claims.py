@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import numpy as np
 import pytest
 
 from annotation.actions import answers, assignments, tasks
+from annotation.api.work import shown as shown_to
 from annotation.design import components
 from annotation.models import (
     Answer,
@@ -209,3 +211,17 @@ def test_workers_and_pairs_are_one_graph_though_everybody_takes_one_assignment()
         len(workers), len(items),
     )  # fmt: skip
     assert len(items) == 30 and set(part.tolist()) == {1}
+
+
+def test_a_worker_is_told_neither_whose_texts_they_are_nor_how_the_study_was_made() -> None:
+    task = pair_corpus.make_task()
+    by = task.project.owner
+    tasks.edit_draft(by=by, task=task, fields={"settings": {"gold_per_assignment": 1}})
+    hidden = task.items.order_by("pk").last()
+    assert hidden is not None
+    Item.objects.filter(pk=hidden.pk).update(expected={"overall": "first"}, redundancy=0)
+    tasks.publish(by=by, task=task)
+    told = json.dumps(shown_to(claim(task)), default=str)
+    assert "How is tea" in told and "is best drunk warm" in told
+    for secret in ("gold", "design", "left_out", "t0-s1", "model-a", "tea-0_"):
+        assert secret not in told
