@@ -5,6 +5,9 @@ Votes are stored for the pair as it is stored (first, second); people see left a
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+T = TypeVar("T")
 LEFT, NEUTRAL, RIGHT = "left", "neutral", "right"
 FIRST, SECOND = "first", "second"
 SHOWN = (LEFT, NEUTRAL, RIGHT)  # from left to right
@@ -22,3 +25,18 @@ def shown(code: str, *, flipped: bool) -> str:
     """The side on which a stored vote was given."""
     place = STORED.index(code)
     return SHOWN[2 - place if flipped else place]
+
+
+def left_right(first: T, second: T, *, flipped: bool) -> tuple[T, T]:
+    """What stood left and what right, of a pair as it is stored."""
+    return (second, first) if flipped else (first, second)
+
+
+def call_of(replicate: int, *, flipped: bool) -> int:
+    """A model's call on a pair by its number: two calls a replicate, one for each order."""
+    return 2 * replicate + flipped
+
+
+def replicate_of(call: int) -> int:
+    """The replicate that a call of this number belongs to."""
+    return call // 2

@@ -13,7 +13,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.exports.files import Echo
 from annotation.models import Answer
+from crowdqc.cells import protected
 from crowdqc.errors import Invalid
 from evaluation.figure_names import figures_text
 from evaluation.models import (
@@ -151,26 +153,10 @@ def lines(run: Run, table: str, form: str) -> Iterator[str]:
     if form == "jsonl":
         yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run, table))
         return
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, tables_of(run)[table].header)
-    writer.writeheader()
-    yield _drain(buffer)
+    writer = csv.writer(Echo())
+    yield writer.writerow(tables_of(run)[table].header)
     for row in rows(run, table):
-        writer.writerow({name: _cell(value) for name, value in row.items()})
-        yield _drain(buffer)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return "" if value is None else value
-
-
-def _drain(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
+        yield writer.writerow([protected(value) for value in row.values()])
 
 
 def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:

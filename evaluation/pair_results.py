@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import models, transaction
-from django.utils import timezone
+from django.db import models
 
 from annotation.sides import STORED
 from evaluation.judged import FrozenPairs, FrozenRatings
 from evaluation.methods.base import Result, Table
-from evaluation.models import (
-    CandidateScore,
-    ItemLabel,
-    Run,
-    RunFigure,
-    RunState,
-    SystemScore,
-    WorkerScore,
-)
-from evaluation.results import BATCH, hold, result_hash
+from evaluation.models import CandidateScore, ItemLabel, Run, SystemScore, WorkerScore
+from evaluation.results import close, result_hash
 
 Row = dict[str, Any]
 Frozen = FrozenPairs | FrozenRatings
@@ -113,10 +104,11 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
 
 def figures(frozen: Frozen, result: Result) -> dict[str, Any]:
     """Every table that has no rows of its own, and the diagnostics, by name."""
+    machines = frozen.machines if isinstance(frozen, FrozenPairs) else ()
     told: dict[str, Any] = {
         name: named(frozen, table)
         for name, table in result.estimates.items()
-        if name not in ROWS and (name not in OF_MACHINES or getattr(frozen, "machines", ()))
+        if name not in ROWS and (name not in OF_MACHINES or machines)
     }
     told["diagnostics"] = dict(result.diagnostics)
     return told
@@ -160,16 +152,5 @@ def write(
             rows[model] = make(frozen, tables[name])
     told = {**figures(frozen, result), **(more or {}), "recipe": recipe(run, result)}
     digest = result_hash(rows, told)
-    with transaction.atomic():
-        hold(run)
-        for model, content in rows.items():
-            made: list[models.Model] = [model(run=run, **row) for row in content]
-            model._default_manager.bulk_create(made, batch_size=BATCH)
-        RunFigure.objects.bulk_create(
-            RunFigure(run=run, name=name, data=data) for name, data in told.items()
-        )
-        Run.objects.filter(pk=run.pk).update(
-            state=RunState.DONE, progress=progress, finished_at=timezone.now(),
-            result_hash=digest, error="",
-        )  # fmt: skip
+    close(run, rows, told, digest, progress)
     return digest

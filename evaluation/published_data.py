@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotation.actions.crowdrag_rows import BEYOND_FIVE, NOT_IN_PAPER
-from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.sides import SHOWN, shown
+from annotation.models import Answer, Item, Task
+from annotation.selectors.judgments import codes
+from annotation.sides import SHOWN, left_right, shown
 from crowdqc.errors import Conflict
 from evaluation.methods.base import FloatArray
 from evaluation.methods.order_data import ShownVotes
@@ -56,8 +57,7 @@ class _Pairs:
 
     def shown(self, item: int, flipped: bool) -> Names:
         """Left and right of an item."""
-        first, second = self.of_item[item]
-        return (second, first) if flipped else (first, second)
+        return left_right(*self.of_item[item], flipped=flipped)
 
     def directed(self, rows: Sequence[tuple[int, bool, Mapping[str, str]]]) -> Directed:
         """Rows (item, flipped, dimension -> canonical code) as displayed labels."""
@@ -129,10 +129,7 @@ def _answers(task: Task, *, people: bool, strategy: str = "") -> list[_Row]:
     found = Answer.objects.filter(item__task=task, worker__isnull=not people)
     if not people:
         found = found.filter(system__prompt_strategy=strategy)
-    said: dict[int, dict[str, str]] = {}
-    values = ChoiceValue.objects.filter(answer__item__task=task)
-    for pk, field, code in values.values_list("answer_id", "field", "code").iterator(CHUNK):
-        said.setdefault(pk, {})[field] = code
+    said = codes(task, people=people)
     author = "worker__external_id" if people else "system__name"
     heads = found.order_by("pk").values_list(
         "pk", author, "item_id", "flipped", "order_shown", "replicate", "uncounted_reason"

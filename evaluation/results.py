@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,21 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
     digest = result_hash(rows, told)
     # What the log says of the workers is evidence beside the scores, no part of the result.
     told["log"] = figures.log_figure(frozen, declined)
+    close(run, rows, told, digest, progress)
+    return digest
+
+
+def close(
+    run: Run,
+    rows: Mapping[type[models.Model], Sequence[Row]],
+    told: Mapping[str, Any],
+    digest: str,
+    progress: list[Row],
+) -> None:
+    """Store a run's rows by model and its figures by name, and close it, in one transaction.
+
+    Raises Superseded when the run was cancelled or taken over meanwhile: nothing is written then.
+    """
     with transaction.atomic():
         hold(run)
         for model, content in rows.items():
@@ -78,7 +93,6 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
             result_hash=digest,
             error="",
         )
-    return digest
 
 
 def recipe(run: Run, done: Computed) -> Row:

@@ -75,6 +75,13 @@ def import_candidates(
     """
     check_size(len(content))
     found = examine_candidates(project, read(content, name), mapping)
+    refuse_bad(found, leave_out_bad=leave_out_bad)
+    new, _ = add_candidates(by=by, project=project, rows=found.checked.good, name=name)
+    return found, new
+
+
+def refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
+    """Raise Invalid where a needed column is missing, or naming bad rows unless left out."""
     if found.unmapped:
         names = ", ".join(one.name for one in found.unmapped)
         raise Invalid(
@@ -87,8 +94,6 @@ def import_candidates(
             "Nothing was imported.",
             rows=[problem.as_dict() for problem in found.checked.problems],
         )
-    new, _ = add_candidates(by=by, project=project, rows=found.checked.good, name=name)
-    return found, new
 
 
 def candidates_from_answers(
@@ -178,7 +183,7 @@ def _texts(
         found = found.filter(answer__worker__isnull=True)
     if not systems:
         found = found.filter(answer__system__isnull=True)
-    out = set(task.exclusions.filter(undone_at__isnull=True).values_list("worker_id", flat=True))
+    out = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows: Any = found.order_by("answer__item__position", "answer__item_id", "answer_id").values(
         "answer_id", "text", "answer__worker_id", "answer__system_id", "answer__item__key",
         "answer__item__question", "answer__item__group__key", "answer__item__group__title",

@@ -24,7 +24,7 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if not Answer.objects.filter(item__task=task, worker=worker).exists():
         raise Invalid("This worker answered nothing in this task.", fields={"worker": "Another."})
-    if task.exclusions.filter(worker=worker, undone_at__isnull=True).exists():
+    if task.exclusions.in_force().filter(worker=worker).exists():
         raise Conflict(f"{worker.pseudonym} is left out already.")
     exclusion = Exclusion.objects.create(task=task, worker=worker, reason=reason, by=by)
     record(

@@ -20,20 +20,13 @@ STEP = 10  # positions are spaced, so that a row can be put between two others
 MAX_PASSAGE, MAX_QUESTION = 100_000, 20_000
 
 
-def _group_key(task: Task) -> str:
-    taken = set(task.groups.values_list("key", flat=True))
+def _free_key(rows: Any, form: str) -> str:
+    """The first key of a form that none of the rows has, counted from their number on."""
+    taken = set(rows.values_list("key", flat=True))
     number = len(taken) + 1
-    while f"text-{number}" in taken:
+    while form.format(number) in taken:
         number += 1
-    return f"text-{number}"
-
-
-def _free_key(task: Task) -> str:
-    taken = set(task.items.values_list("key", flat=True))
-    number = len(taken) + 1
-    while f"q-{number:03d}" in taken:
-        number += 1
-    return f"q-{number:03d}"
+    return form.format(number)
 
 
 def _next_position(task: Task) -> int:
@@ -70,7 +63,7 @@ def save_group(
     draft = lock_draft(task, by=by)
     if group is None:
         last = task.groups.aggregate(m=Max("position"))["m"] or 0
-        key = key.strip() or _group_key(task)
+        key = key.strip() or _free_key(task.groups, "text-{}")
         if task.groups.filter(key=key, until__isnull=True).exists():
             raise Invalid(f"There is a text {key!r} already.", fields={"key": "Another key."})
         return ItemGroup.objects.create(
@@ -207,7 +200,7 @@ def save_item(
             raise Conflict(f"Question {item.key} was removed meanwhile. Reload the page.")
         return _supersede(live, draft, **changes)
     draft = lock_draft(task, by=by)
-    key = key.strip() or _free_key(task)
+    key = key.strip() or _free_key(task.items, "q-{:03d}")
     if task.items.filter(key=key, until__isnull=True).exists():
         raise Invalid(f"There is a question {key!r} already.", fields={"key": "Another id."})
     return Item.objects.create(

@@ -39,13 +39,14 @@ class Made:
 
 def edit_design(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
     """Change how pairs are drawn; nothing is drawn by that. Invalid names the field."""
-    _require(task, "pairs")
+    require(task, "pairs")
     shown = _shown(task)
     design = {**shown.settings["design"], **fields}
     return edit_draft(by=by, task=task, fields={"settings": {"design": design}})
 
 
-def _require(task: Task, *shapes: str) -> str:
+def require(task: Task, *shapes: str) -> str:
+    """The shape of a task that must be one of these; Invalid for a task that judges no texts."""
     shape = get_type(task.type).shape
     if shape not in shapes:
         raise Invalid("This type of task judges no texts.")
@@ -65,10 +66,10 @@ def make_pairs(*, by: User, task: Task) -> Made:
     A pair that stays keeps its row, and with it its answers; made twice, nothing changes. Raises
     Invalid, naming the field, where the design cannot be met.
     """
-    _require(task, "pairs")
+    require(task, "pairs")
     shown = _shown(task)
     if shown.settings.get("made") == signature(task, shown):
-        return Made(task.items.in_version(shown.number).filter(expected=None).count(), 0, 0)
+        return Made(task.items.in_version(shown.number).filter(expected__isnull=True).count(), 0, 0)
     draft = lock_draft(task, by=by)
     texts = chosen_texts(task, draft)
     groups = {group.key: group.pk for group in task.groups.in_version(draft.number)}
@@ -142,7 +143,7 @@ def _key(first: Candidate, second: int | None, repeat: bool) -> str:
 @transaction.atomic
 def make_texts(*, by: User, task: Task) -> Made:
     """Make every text of a rating task's topics that is not left out an item of the draft."""
-    _require(task, "ratings")
+    require(task, "ratings")
     draft = lock_draft(task, by=by)
     texts = chosen_texts(task, draft)
     groups = dict(
@@ -163,7 +164,7 @@ def make_texts(*, by: User, task: Task) -> Made:
 @transaction.atomic
 def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
     """Leave a text of the task's topics out of its pairs (or items), or take it in again."""
-    shape = _require(task, "pairs", "ratings")
+    shape = require(task, "pairs", "ratings")
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():
         raise Conflict("This text is not among the task's. Reload the page.")
@@ -184,7 +185,7 @@ def add_attention(
     that are not named may be answered as one likes. It is handed out beside the pairs that are
     asked and never counts. Invalid names the field.
     """
-    _require(task, "pairs")
+    require(task, "pairs")
     draft = lock_draft(task, by=by)
     texts = {text.pk: text for text in texts_of(task, draft).filter(pk__in=(left, right))}
     if len(texts) != 2 or len({text.topic for text in texts.values()}) != 1:

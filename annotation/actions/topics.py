@@ -16,7 +16,7 @@ from crowdqc.errors import Invalid
 from .candidates import TOPICS, Rows, add_candidates, candidates_from_answers
 from .drafts import edit_draft, lock_draft
 from .items import STEP
-from .pair_items import make_texts
+from .pair_items import make_texts, require
 
 JUDGE = ("pairs", "ratings")  # shapes of the types that judge texts
 
@@ -69,7 +69,7 @@ def project_topics(project: Project, keys: Collection[str] | None = None) -> dic
 
 def use_project_topics(*, by: User, task: Task, keys: Collection[str] | None = None) -> int:
     """Put all topics on which the project has texts into the draft, or those named."""
-    _require(task)
+    require(task, *JUDGE)
     found = add_topics(by=by, task=task, topics=project_topics(task.project, keys))
     _settle(by, task)
     return found
@@ -87,11 +87,6 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
         add_topics(by=by, task=task, topics=project_topics(task.project, keys))
         _settle(by, task)
     return new
-
-
-def _require(task: Task) -> None:
-    if get_type(task.type).shape not in JUDGE:
-        raise Invalid("This type of task judges no texts.")
 
 
 def _settle(by: User, task: Task) -> None:
@@ -118,7 +113,7 @@ def add_answers(
     and can be taken in by hand. Returns new texts and topics. Raises Invalid where the project
     has texts on a topic of the same key that answer another question.
     """
-    _require(task)
+    require(task, *JUDGE)
     if not (people or systems):
         raise Invalid("Whose answers?", fields={"people": "People's, systems' or both."})
     if topic not in TOPICS:

@@ -13,9 +13,9 @@ from typing import Any
 from django.db.models import Q
 
 from annotation.imports.study_json import NAMES
-from annotation.models import Answer, ChoiceValue, Item, Task
+from annotation.models import Answer, Item, Task
 from annotation.selectors import judgments
-from annotation.sides import SHOWN, shown
+from annotation.sides import SHOWN, left_right, shown
 
 from .files import Echo
 
@@ -28,19 +28,20 @@ RAW = {"correctness_topical": VALIDITY}
 def raw(task: Task, form: str, dimension: str = "") -> Iterator[str]:
     """All judgments of people, counting or not, a line each (study2_responses.jsonl)."""
     names = [one.name for one in judgments.asked(task.current)] if task.current else []
-    pairs, said = _pairs(task), _said(task, people=True)
+    pairs, said = _pairs(task), judgments.codes(task, people=True)
     answers = Answer.objects.filter(_main(task), worker__isnull=False).order_by("pk")
     fields = ("pk", "item_id", "assignment_id", "worker__pseudonym", "order_shown", "flipped")
     bundles: dict[int | None, int] = {}  # questionnaires, numbered as they come
     for pk, item, bundle, worker, place, flipped in answers.values_list(*fields).iterator(CHUNK):
         topic, first, second = pairs[item]
+        left, right = left_right(first, second, flipped=flipped)
         row: dict[str, Any] = {
             "submission_id": str(bundles.setdefault(bundle, len(bundles) + 1)),
             "worker": worker,
             "item_index": (place or 0) + 1,
             "query_id": topic,
-            "response_a": second if flipped else first,
-            "response_b": first if flipped else second,
+            "response_a": left,
+            "response_b": right,
         }
         given = said.get(pk, {})
         for name in names:
@@ -52,7 +53,7 @@ def raw(task: Task, form: str, dimension: str = "") -> Iterator[str]:
 def models(task: Task, form: str, dimension: str = "") -> Iterator[str]:
     """The judgments of models (llm_judgments.csv): labels a, n, b as displayed."""
     names = [one.name for one in judgments.asked(task.current)] if task.current else []
-    pairs, said = _pairs(task), _said(task, people=False)
+    pairs, said = _pairs(task), judgments.codes(task, people=False)
     writer = csv.writer(Echo())
     yield writer.writerow(["query_id", "response_a", "response_b", "inference", "repeat", *names])
     answers = Answer.objects.filter(_main(task), system__isnull=False).order_by("pk")
@@ -61,7 +62,7 @@ def models(task: Task, form: str, dimension: str = "") -> Iterator[str]:
         topic, first, second = pairs[item]
         given = said.get(pk, {})
         yield writer.writerow([
-            topic, *((second, first) if flipped else (first, second)), strategy,
+            topic, *left_right(first, second, flipped=flipped), strategy,
             replicate // 2 + 1,
             *(LETTERS[shown(given[name], flipped=flipped)].lower() if name in given else ""
               for name in names),
@@ -83,13 +84,3 @@ def _pairs(task: Task) -> dict[int, tuple[str, str, str]]:
     rows = Item.objects.filter(task=task, second__isnull=False)
     found = rows.values_list("pk", "first__topic", "first__key", "second__key")
     return {pk: (topic, first, second) for pk, topic, first, second in found}
-
-
-def _said(task: Task, *, people: bool) -> dict[int, dict[str, str]]:
-    values = ChoiceValue.objects.filter(
-        answer__item__task=task, answer__worker__isnull=not people
-    ).values_list("answer_id", "field", "code")
-    said: dict[int, dict[str, str]] = {}
-    for pk, field, code in values.iterator(CHUNK):
-        said.setdefault(pk, {})[field] = code
-    return said

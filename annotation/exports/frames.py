@@ -13,7 +13,7 @@ from typing import NamedTuple
 from annotation.models import ChoiceValue, Item, Membership, Task
 from annotation.selectors import judgments
 from annotation.selectors.judgments import TextRow
-from annotation.sides import shown
+from annotation.sides import left_right, shown
 from crowdqc.errors import Invalid
 
 CHUNK = 20_000
@@ -34,12 +34,12 @@ class Vote(NamedTuple):
     @property
     def left(self) -> int | None:
         """The text that stood on the left."""
-        return self.second if self.flipped else self.first
+        return left_right(self.first, self.second, flipped=self.flipped)[0]
 
     @property
     def right(self) -> int | None:
         """The text that stood on the right."""
-        return self.first if self.flipped else self.second
+        return left_right(self.first, self.second, flipped=self.flipped)[1]
 
     @property
     def side(self) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.models import Answer, Candidate, ChoiceValue, Task
+from annotation.models import Answer, Candidate, Task
 from annotation.selectors import judgments
+from annotation.sides import left_right
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
@@ -118,13 +119,8 @@ def left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
 
 
 def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
-    said: dict[int, dict[str, str]] = {}
-    values = ChoiceValue.objects.filter(answer__item__task=task)
-    for pk, field, code in values.values_list("answer_id", "field", "code").iterator(20_000):
-        said.setdefault(pk, {})[field] = code
-    excluded = set(
-        task.exclusions.filter(undone_at__isnull=True).values_list("worker_id", flat=True)
-    )
+    said = judgments.codes(task)
+    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     answers = Answer.objects.filter(
         item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
     ).order_by("pk")
@@ -134,7 +130,7 @@ def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         "order_shown", "answered_at", "counts", "uncounted_reason", "version__number",
     ).iterator(CHUNK):  # fmt: skip
         first, second = row["item__first__key"], row["item__second__key"]
-        left, right = (second, first) if row["flipped"] else (first, second)
+        left, right = left_right(first, second, flipped=row["flipped"])
         place = row["order_shown"]
         yield {
             "item_id": row["item__key"], "topic": row["item__group__key"], "first": first,

@@ -9,6 +9,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.models import LedgerEntry, PayoutBatch
+from crowdqc.cells import protected
+
+from .files import Echo
 
 LEDGER = (
     "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "amount",
@@ -18,29 +21,14 @@ PAYOUT = (
     "proposal", "assignment", "worker", "submitted_at", "decision", "base", "bonus", "pay",
     "currency", "reason_code", "reason",
 )  # fmt: skip
-# A cell that begins so would be a formula in a spreadsheet.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-class _Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return "'" + value
-    return value
 
 
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """CSV text, one line at a time."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     yield writer.writerow(header)
     for row in rows:
-        yield writer.writerow([_safe(value) for value in row])
+        yield writer.writerow([protected(value) for value in row])
 
 
 def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:

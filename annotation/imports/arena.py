@@ -12,15 +12,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from annotation.sides import LEFT, NEUTRAL, RIGHT
-from crowdqc.errors import Invalid
 
-from .base import MAX_SHOWN, Problem
+from .base import MAX_SHOWN, Problem, refuse
 from .reading import check_size, decode
 
 WINNERS = {"model_a": LEFT, "model_b": RIGHT, "tie": NEUTRAL, "tie (bothbad)": NEUTRAL}
 TOPIC = "all"  # of battles that name no question
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
-MAX_PROBLEMS = 200
 MAX_BYTES = 200 * 2**20  # every battle repeats both of its texts
 
 
@@ -50,15 +48,7 @@ def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
             found = _battle(_Line(number, problems), line, judge)
             if found is not None:
                 battles.append(found)
-    if problems:
-        bad = len({problem.line for problem in problems})
-        raise Invalid(
-            f"{name}: {bad:,} of {bad + len(battles):,} battles cannot be read. "
-            "Nothing was imported.",
-            rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
-        )
-    if not battles:
-        raise Invalid(f"{name} holds no battles.", fields={"file": "Choose a file with rows."})
+    refuse(name, problems, len(battles), "battles")
     return battles
 
 

@@ -8,7 +8,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from crowdqc.errors import Invalid
+
 MAX_BYTES = 20 * 1024 * 1024
+MAX_PROBLEMS = 200  # listed of one file
 MAX_SHOWN = 200  # characters of a bad value that are repeated
 
 
@@ -20,6 +23,7 @@ class Field:
     label: str
     required: bool = False
     also: tuple[str, ...] = ()
+    either: str = ""  # in words: one of the fields that say this has to be there
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,18 @@ class Format(Protocol):
         ...
 
 
+def refuse(name: str, problems: Sequence[Problem], good: int, noun: str) -> None:
+    """Raise Invalid where a file that is taken whole has bad rows, or none at all."""
+    if problems:
+        bad = len({problem.line for problem in problems})
+        raise Invalid(
+            f"{name}: {bad:,} of {good + bad:,} {noun} cannot be read. Nothing was imported.",
+            rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
+        )
+    if not good:
+        raise Invalid(f"{name} holds no {noun}.", fields={"file": "Choose a file with rows."})
+
+
 def plain(name: str) -> str:
     """A column's name without case, space and punctuation."""
     return re.sub(r"[\W_]+", "", name).casefold()
@@ -110,6 +126,21 @@ def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
             if hit is not None and hit not in found.values():
                 found[wanted.name] = hit
                 break
+    return found
+
+
+def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
+    """The required fields that no column gives; of those that stand for each other one is enough.
+
+    Where none of such is there, they are named as one field.
+    """
+    found = [one for one in fields if one.required and one.name not in mapping]
+    for group in dict.fromkeys(one.either for one in fields if one.either):
+        these = [one for one in fields if one.either == group]
+        if not any(one.name in mapping for one in these):
+            name, label = (" or ".join(getattr(one, part) for one in these)
+                           for part in ("name", "label"))  # fmt: skip
+            found.append(Field(name, label, True))
     return found
 
 
@@ -182,13 +213,14 @@ class Once:
     twice: str  # how to mend a key that the file gives two texts
     differs: str  # what is wrong where the task holds another text,
     leave: str  # and how to mend that
+    what: str = "text"  # what a key has one of
     first: dict[Hashable, tuple[int, str]] = field(default_factory=dict)
 
     def takes(self, row: Row, key: Hashable, text: str) -> bool:
         """Whether the row is new; else it is counted as there, or noted as bad."""
         line, given = self.first.setdefault(key, (row.line, text))
         if line != row.line and given != text:
-            wrong = f"Given twice, first on line {line:,}, with another text."
+            wrong = f"Given twice, first on line {line:,}, with another {self.what}."
             self.reader.bad(row, self.names, wrong, self.twice)
             return False
         known = self.there.get(key)

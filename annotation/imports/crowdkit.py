@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotation.sides import LEFT, RIGHT
 from crowdqc.errors import Invalid
 
-from .base import Checked, Field, Reader, Sheet, guess
+from .base import Checked, Field, Reader, Row, Sheet, guess, refuse
 from .reading import check_size, read
 
 PAIRWISE = (
@@ -21,7 +21,6 @@ LABELS = (
     Field("worker", "Worker", True),
     Field("label", "Label", True),
 )
-MAX_PROBLEMS = 200
 
 
 class Comparison(NamedTuple):
@@ -50,14 +49,11 @@ def read_comparisons(content: bytes, name: str) -> list[Comparison]:
     reader = Reader(mapping, checked)
     found = []
     for row in sheet.rows:
-        values = [reader.value(row, one.name) for one in PAIRWISE]
-        worker, left, right, label = values
-        if not all(reader.fits(row, one.name, 120, "a name") for one in PAIRWISE):
+        values = _filled(reader, row, PAIRWISE)
+        if values is None:
             continue
-        empty = next((one for one, value in zip(PAIRWISE, values, strict=True) if not value), None)
-        if empty is not None:
-            reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
-        elif left == right:
+        worker, left, right, label = values
+        if left == right:
             reader.bad(row, "right", "It is compared with itself.", "Leave the row out.")
         elif label not in (left, right):
             reader.bad(
@@ -67,7 +63,7 @@ def read_comparisons(content: bytes, name: str) -> list[Comparison]:
         else:
             winner = LEFT if label == left else RIGHT
             found.append(Comparison(row.line, worker, left, right, winner))
-    _refuse(name, checked, len(found))
+    refuse(name, checked.problems, len(found), "rows")
     return found
 
 
@@ -78,15 +74,10 @@ def read_labels(content: bytes, name: str) -> list[Label]:
     reader = Reader(mapping, checked)
     found = []
     for row in sheet.rows:
-        values = [reader.value(row, one.name) for one in LABELS]
-        if not all(reader.fits(row, one.name, 120, "a name") for one in LABELS):
-            continue
-        empty = next((one for one, value in zip(LABELS, values, strict=True) if not value), None)
-        if empty is not None:
-            reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
-            continue
-        found.append(Label(row.line, *values))
-    _refuse(name, checked, len(found))
+        values = _filled(reader, row, LABELS)
+        if values is not None:
+            found.append(Label(row.line, *values))
+    refuse(name, checked.problems, len(found), "rows")
     return found
 
 
@@ -103,12 +94,13 @@ def _opened(content: bytes, name: str, fields: Sequence[Field]) -> tuple[Sheet, 
     return sheet, mapping
 
 
-def _refuse(name: str, checked: Checked, good: int) -> None:
-    if checked.problems:
-        bad = len(checked.bad_lines)
-        raise Invalid(
-            f"{name}: {bad:,} of {good + bad:,} rows cannot be read. Nothing was imported.",
-            rows=[problem.as_dict() for problem in checked.problems[:MAX_PROBLEMS]],
-        )
-    if not good:
-        raise Invalid(f"{name} holds no rows.", fields={"file": "Choose a file with rows."})
+def _filled(reader: Reader, row: Row, fields: Sequence[Field]) -> list[str] | None:
+    """The values of a row of names; None where one is missing or too long, which is said."""
+    values = [reader.value(row, one.name) for one in fields]
+    if not all(reader.fits(row, one.name, 120, "a name") for one in fields):
+        return None
+    empty = next((one for one, value in zip(fields, values, strict=True) if not value), None)
+    if empty is None:
+        return values
+    reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
+    return None

@@ -16,9 +16,8 @@ from typing import Any
 
 from crowdqc.errors import Invalid
 
-from .base import MAX_SHOWN, Problem
+from .base import MAX_PROBLEMS, MAX_SHOWN, Problem
 
-MAX_PROBLEMS = 200  # listed of one file
 Record = dict[str, Any]
 
 

@@ -193,6 +193,14 @@ class Item(models.Model):
         ]
 
 
+class ExclusionQuerySet(models.QuerySet):
+    """Exclusions of workers from results."""
+
+    def in_force(self) -> ExclusionQuerySet:
+        """Those that nobody has undone."""
+        return self.filter(undone_at__isnull=True)
+
+
 class Exclusion(models.Model):
     """That a worker's answers to a task are left out of results; undone, they count again.
 
@@ -206,6 +214,8 @@ class Exclusion(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     undone_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     undone_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ExclusionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]

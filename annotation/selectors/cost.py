@@ -22,6 +22,13 @@ SECONDS_A_LINE = 5  # to decide on one dimension or scale, once the texts are re
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 
 
+def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
+    """What ``pay`` for so many minutes comes to an hour; None where no time is known."""
+    if not minutes:
+        return None
+    return (pay * 60 / Decimal(str(minutes))).quantize(Decimal("0.01"))
+
+
 @dataclass(frozen=True)
 class Cost:
     """What filling every slot takes, in assignments, money and minutes."""
@@ -37,9 +44,7 @@ class Cost:
 
     @property
     def hourly(self) -> Decimal | None:
-        if not self.minutes:
-            return None
-        return (self.pay * 60 / Decimal(str(self.minutes))).quantize(Decimal("0.01"))
+        return an_hour(self.pay, self.minutes)
 
     @property
     def whole_minutes(self) -> int:

@@ -104,7 +104,7 @@ def pooled_versions(task: Task) -> list[int]:
 
 
 def _counting(task: Task) -> Q:
-    excluded = task.exclusions.filter(undone_at__isnull=True).values("worker")
+    excluded = task.exclusions.in_force().values("worker")
     return (
         Q(item__task=task, counts=True, stage=Answer.Stage.MAIN, version__in=pooled_versions(task))
         & Q(item__expected__isnull=True)
@@ -141,7 +141,7 @@ def left_out(task: Task) -> dict[str, int]:
     """How many answers of people a snapshot does not hold, by reason."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
     counted = main.filter(counts=True)
-    excluded = task.exclusions.filter(undone_at__isnull=True).values("worker")
+    excluded = task.exclusions.in_force().values("worker")
     return {
         "uncounted": main.filter(counts=False, item__expected__isnull=True).count(),
         "excluded": counted.filter(worker__in=excluded).count(),
@@ -155,6 +155,17 @@ def values(task: Task) -> Iterator[tuple[int, str, int | None]]:
         answer__item__task=task, answer__stage=Answer.Stage.MAIN
     ).values_list("answer_id", "field", "ordinal")
     return rows.iterator(chunk_size=CHUNK)
+
+
+def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]]:
+    """Codes by answer and field; where asked, only those of people, or of systems."""
+    rows = ChoiceValue.objects.filter(answer__item__task=task)
+    if people is not None:
+        rows = rows.filter(answer__worker__isnull=not people)
+    found: dict[int, dict[str, str]] = {}
+    for pk, field, code in rows.values_list("answer_id", "field", "code").iterator(CHUNK):
+        found.setdefault(pk, {})[field] = code
+    return found
 
 
 def items(task: Task) -> list[ItemRow]:

@@ -30,6 +30,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import get_type
 
+from .cost import an_hour
 from .steps import Step, steps, texts_of, with_texts
 
 __all__ = [
@@ -81,9 +82,7 @@ class Offer:
     @property
     def hourly(self) -> Decimal | None:
         """What the pay comes to an hour at the median time of others."""
-        if not self.minutes:
-            return None
-        return (self.pay * 60 / Decimal(str(self.minutes))).quantize(Decimal("0.01"))
+        return an_hour(self.pay, self.minutes)
 
 
 @dataclass(frozen=True)

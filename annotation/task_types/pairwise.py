@@ -9,7 +9,7 @@ from annotation.sides import NEUTRAL, ORDINALS, SHOWN, stored
 from crowdqc.errors import Invalid
 
 from .base import Values, whole_number
-from .scales import ids, labelled, rows, text, truth
+from .scales import drafted, given, ids, labelled, rows, text, truth
 
 PREFIX = "d-"
 SIDES = ("balanced", "random", "authored")
@@ -81,41 +81,30 @@ class Pairwise:
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft: dict[str, Any] = {}
-        for name, value in raw.items():
-            if name.startswith(PREFIX) and value not in ("", None):
-                if value not in SHOWN or len(name) > len(PREFIX) + 40:
-                    raise Invalid(
-                        f"{name} is {str(value)[:40]!r}.", fields={name: "left, neutral or right."}
-                    )
-                draft[name] = value
-        if len(draft) > 20:
-            raise Invalid("There are too many lines.", fields={"draft": "20 at most."})
-        draft["skipped"] = truth(raw.get("skipped", False))
-        return draft
+        return drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
-        return any(name.startswith(PREFIX) for name in draft)
+        return bool(given(draft, PREFIX))
 
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:
-        given = {name.removeprefix(PREFIX): v for name, v in draft.items() if name[:2] == PREFIX}
-        if not given and draft.get("skipped") and settings["skippable"]:
+        values = given(draft, PREFIX)
+        if not values and draft.get("skipped") and settings["skippable"]:
             return None
         known = {dimension["name"]: dimension for dimension in settings["dimensions"]}
-        unknown = sorted(set(given) - set(known))
+        unknown = sorted(set(values) - set(known))
         if unknown:
             raise Invalid(f"There is no line {unknown[0]!r} in this task.")
-        still = [dimension["label"] for name, dimension in known.items() if name not in given]
+        still = [dimension["label"] for name, dimension in known.items() if name not in values]
         if still:
             more = f" and {len(still) - 1} more" if len(still) > 1 else ""
             raise Invalid(f"“{still[0]}”{more} not judged yet.")
         choices: list[tuple[str, str, int | None]] = []
         for name, dimension in known.items():
-            if given[name] == NEUTRAL and not dimension["neutral"]:
+            if values[name] == NEUTRAL and not dimension["neutral"]:
                 raise Invalid(f"“{dimension['label']}” asks for left or right.")
-            code = stored(given[name], flipped=flipped)
+            code = stored(values[name], flipped=flipped)
             choices.append((name, code, ORDINALS[code]))
         return Values(choices=choices)
 

@@ -8,7 +8,7 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .base import Values, whole_number
-from .scales import MAX_LABEL, ids, labelled, rows, text, truth
+from .scales import MAX_LABEL, drafted, given, ids, labelled, rows, text, truth
 
 PREFIX = "r-"
 TEMPLATE: tuple[dict[str, Any], ...] = (
@@ -44,40 +44,33 @@ class Rating:
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft: dict[str, Any] = {}
-        for name, value in raw.items():
-            if name.startswith(PREFIX) and value not in ("", None):
-                if len(name) > len(PREFIX) + 40 or not str(value).lstrip("-").isdecimal():
-                    raise Invalid(
-                        f"{name} is {str(value)[:40]!r}.", fields={name: "A point of the scale."}
-                    )
-                draft[name] = str(value)
-        if len(draft) > 20:
-            raise Invalid("There are too many lines.", fields={"draft": "20 at most."})
-        draft["skipped"] = truth(raw.get("skipped", False))
-        return draft
+        return drafted(raw, PREFIX, _is_whole, "A point of the scale.")
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
-        return any(name.startswith(PREFIX) for name in draft)
+        return bool(given(draft, PREFIX))
 
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:
-        given = {name.removeprefix(PREFIX): v for name, v in draft.items() if name[:2] == PREFIX}
-        if not given and draft.get("skipped") and settings["skippable"]:
+        values = given(draft, PREFIX)
+        if not values and draft.get("skipped") and settings["skippable"]:
             return None
         scales = {scale["name"]: scale for scale in settings["scales"]}
-        unknown = sorted(set(given) - set(scales))
+        unknown = sorted(set(values) - set(scales))
         if unknown:
             raise Invalid(f"There is no scale {unknown[0]!r} in this task.")
         choices: list[tuple[str, str, int | None]] = []
         for name, scale in scales.items():
-            if name not in given:
+            if name not in values:
                 raise Invalid(f"“{scale['label']}” is not rated yet.")
-            if int(given[name]) not in {point["value"] for point in scale["points"]}:
-                raise Invalid(f"“{scale['label']}” has no point {given[name]}.")
-            choices.append((name, given[name], int(given[name])))
+            if int(values[name]) not in {point["value"] for point in scale["points"]}:
+                raise Invalid(f"“{scale['label']}” has no point {values[name]}.")
+            choices.append((name, values[name], int(values[name])))
         return Values(choices=choices)
+
+
+def _is_whole(value: Any) -> bool:
+    return str(value).lstrip("-").isdecimal()
 
 
 def _scales(raw: Any) -> list[dict[str, Any]]:

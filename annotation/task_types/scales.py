@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crowdqc.errors import Invalid
@@ -36,6 +36,32 @@ def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -
             f"{where}: {field} is too long.", fields={where: f"{most} characters at most."}
         )
     return value
+
+
+def drafted(
+    raw: Mapping[str, Any], prefix: str, fits: Callable[[Any], bool], hint: str
+) -> dict[str, Any]:
+    """What a draft holds of a form of lines: values by field, and whether the item is skipped.
+
+    Fields of lines begin with ``prefix``. Raises Invalid, naming the field, with ``hint``.
+    """
+    draft: dict[str, Any] = {}
+    for name, value in raw.items():
+        if name.startswith(prefix) and value not in ("", None):
+            if len(name) > len(prefix) + MAX_NAME or not fits(value):
+                raise Invalid(f"{name} is {str(value)[:40]!r}.", fields={name: hint})
+            draft[name] = str(value)
+    if len(draft) > MAX_ASKED:
+        raise Invalid("There are too many lines.", fields={"draft": f"{MAX_ASKED} at most."})
+    draft["skipped"] = truth(raw.get("skipped", False))
+    return draft
+
+
+def given(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
+    """The lines of a draft that hold a value, by the name of what each asks for."""
+    return {
+        name.removeprefix(prefix): value for name, value in draft.items() if name.startswith(prefix)
+    }
 
 
 def rows(raw: Any, what: str) -> list[Mapping[str, Any]]:

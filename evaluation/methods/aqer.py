@@ -30,8 +30,9 @@ from evaluation.methods.base import (
     Result,
     Texts,
     TooFewWorkers,
+    with_defaults,
 )
-from evaluation.methods.boards import Rules
+from evaluation.methods.boards import rules_of
 from evaluation.methods.components import components
 
 NAME, VERSION = "aqer", "1.1"
@@ -52,7 +53,7 @@ DEFAULTS: dict[str, Any] = {
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take by itself."""
-    plan = _plan({**DEFAULTS, **params})
+    plan = _plan(with_defaults(NAME, DEFAULTS, params))
     if plan.options.start == "entailment":
         raise BadParameter("start 'entailment' needs start_votes, which a form cannot give")
 
@@ -87,7 +88,7 @@ def fit(
 
     Raises TooFewWorkers, BadShape, BadVector, BadParameter, Cancelled.
     """
-    settings = {**DEFAULTS, **params}
+    settings = with_defaults(NAME, DEFAULTS, params)
     plan, hooks = replace(_plan(settings), start_votes=start_votes), hooks or Hooks()
     if start_votes is not None and np.shape(start_votes) != (len(data),):
         raise BadShape(
@@ -112,18 +113,10 @@ def fit(
 
 
 def _plan(settings: dict[str, Any]) -> Plan:
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
-    for name in ("max_rounds", "resamples", "min_answers"):
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
-    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
-        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
-    if settings["min_answers"] < 2:
-        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
-    for name in ("level", "near_identical", "cluster_share"):
+    rounds = settings["max_rounds"]
+    if isinstance(rounds, bool) or not isinstance(rounds, int):
+        raise BadParameter(f"max_rounds is {rounds!r}; it must be a whole number")
+    for name in ("near_identical", "cluster_share"):
         value = settings[name]
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             raise BadParameter(f"{name} is {value!r}; it must lie between 0 and 1")
@@ -137,7 +130,7 @@ def _plan(settings: dict[str, Any]) -> Plan:
     )
     return Plan(
         options=options,
-        rules=Rules(settings["resamples"], float(settings["level"]), settings["min_answers"]),
+        rules=rules_of(settings),
         near_identical=float(settings["near_identical"]),
         cluster_share=float(settings["cluster_share"]),
     )

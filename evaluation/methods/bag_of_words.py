@@ -29,16 +29,18 @@ from evaluation.methods.aqer_tables import board_columns, gather
 from evaluation.methods.base import (
     BadParameter,
     BadShape,
-    DuplicateAnswer,
     FloatArray,
     Hooks,
     IntArray,
     Method,
     Result,
     Table,
+    by_question,
     index_array,
+    refuse_duplicates,
+    with_defaults,
 )
-from evaluation.methods.boards import Board, Draws, Rules, Scores, make_board, place
+from evaluation.methods.boards import Board, Draws, Rules, Scores, make_board, place, rules_of
 from evaluation.methods.bootstrap import question_weights, ranks
 
 NAME, VERSION = "bag-of-words", "1.0"
@@ -100,12 +102,9 @@ class Bags:
                 f"worker has {len(w)} entries, question {len(q)}, words {len(words)}; "
                 "all must agree"
             )
-        order = np.lexsort((w, q))
+        order = by_question(w, q)
         w, q = w[order], q[order]
-        again = np.flatnonzero((np.diff(w) == 0) & (np.diff(q) == 0))
-        if again.size:
-            who, what = workers[w[again[0]]], questions[q[again[0]]]
-            raise DuplicateAnswer(f"worker {who!r} answered question {what!r} twice")
+        refuse_duplicates(w, q, workers, questions)
         known: dict[str, int] = {}
         sets = [
             sorted({known.setdefault(word, len(known)) for word in words[row]}) for row in order
@@ -180,7 +179,7 @@ def iterate(
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _plan({**DEFAULTS, **params})
+    _plan(with_defaults(NAME, DEFAULTS, params))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +205,7 @@ def fit(
     ``data``), as AQER's. Intervals: ``worker``. Component 0 means not scored. Raises
     TooFewWorkers, BadParameter, Cancelled.
     """
-    settings = {**DEFAULTS, **params}
+    settings = with_defaults(NAME, DEFAULTS, params)
     options, rules = _plan(settings)
     worker_part, question_part = parts(data.worker, data.question, data.workers, data.questions)
     fitted = []
@@ -234,9 +233,6 @@ def fit(
 
 
 def _plan(settings: dict[str, Any]) -> tuple[Options, Rules]:
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
     if settings["vote"] not in VOTES:
         known = "' or '".join(VOTES)
         raise BadParameter(f"vote is {settings['vote']!r}; it must be '{known}'")
@@ -244,20 +240,13 @@ def _plan(settings: dict[str, Any]) -> tuple[Options, Rules]:
         raise BadParameter(f"start is {settings['start']!r}; it must be 'equal' or 'noisy'")
     if settings["vote"] == "majority" and settings["start"] != "equal":
         raise BadParameter("vote 'majority' is the equal vote; start 'noisy' contradicts it")
-    resamples, least = settings["resamples"], settings["min_answers"]
-    if resamples < 0 or 0 < resamples < 100:
-        raise BadParameter(f"resamples is {resamples}; it must be 0, or 100 or more")
-    if least < 2:
-        raise BadParameter(f"min_answers is {least}; it must be 2 or more")
-    if not 0 < settings["level"] < 1:
-        raise BadParameter(f"level is {settings['level']!r}; it must lie between 0 and 1")
     options = Options(
         vote=VOTES[settings["vote"]],
         start=settings["start"],
         max_rounds=settings["max_rounds"],
         tolerance=settings["tolerance"],
     )
-    return options, Rules(resamples, float(settings["level"]), least)
+    return options, rules_of(settings)
 
 
 def _part(

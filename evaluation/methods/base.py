@@ -49,6 +49,16 @@ class BadParameter(ValueError):
     """A parameter outside its range; the message names it."""
 
 
+def with_defaults(
+    method: str, defaults: Mapping[str, Any], params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Defaults with the given parameters over them; raises BadParameter on an unknown one."""
+    unknown = sorted(set(params) - set(defaults))
+    if unknown:
+        raise BadParameter(f"{unknown[0]} is no parameter of {method}")
+    return {**defaults, **params}
+
+
 class Cancelled(Exception):
     """Raised between two steps after the cancellation hook said so."""
 
@@ -128,10 +138,10 @@ class Texts:
             )
         if outside is not None and outside.questions != tuple(questions):
             raise UnknownIndex("the outside answers are indexed on other questions")
-        order = _order(w, q)
+        order = by_question(w, q)
         w, q, v = w[order], q[order], v[order]
         if not repeats:
-            _refuse_duplicates(w, q, workers, questions)
+            refuse_duplicates(w, q, workers, questions)
         return cls(
             worker=w,
             question=q,
@@ -202,7 +212,7 @@ def look_up(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
     return np.array([positions[value] for value in values], dtype=np.int64)
 
 
-def _order(worker: IntArray, question: IntArray) -> IntArray:
+def by_question(worker: IntArray, question: IntArray) -> IntArray:
     """Positions sorted by question, then worker; ties as they came."""
     step = np.diff(question)
     if np.all((step > 0) | ((step == 0) & (np.diff(worker) >= 0))):
@@ -210,9 +220,10 @@ def _order(worker: IntArray, question: IntArray) -> IntArray:
     return np.lexsort((worker, question))
 
 
-def _refuse_duplicates(
+def refuse_duplicates(
     worker: IntArray, question: IntArray, workers: Sequence[str], questions: Sequence[str]
 ) -> None:
+    """Raise DuplicateAnswer where a worker answered twice; rows (n,) sorted ``by_question``."""
     twice = np.flatnonzero((np.diff(worker) == 0) & (np.diff(question) == 0))
     if twice.size:
         at = int(twice[0])

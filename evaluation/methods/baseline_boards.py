@@ -12,44 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.base import (
-    BadParameter,
-    FloatArray,
-    IntArray,
-    Intervals,
-    Result,
-    Table,
-    TooFewWorkers,
-)
+from evaluation.methods.base import FloatArray, IntArray, Intervals, Result, Table, TooFewWorkers
 from evaluation.methods.baseline_part import Crowd, Part, Ratings, fit_part
-from evaluation.methods.boards import Board, Rules, place
+from evaluation.methods.boards import Board, place, rules_of
 from evaluation.methods.components import components
 
 COMMON: dict[str, Any] = {"resamples": 2000, "level": 0.95, "min_answers": 5}
-
-
-def rules_of(settings: dict[str, Any]) -> Rules:
-    """The boards' rules from parameters; raises BadParameter."""
-    for name in ("resamples", "min_answers"):
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
-    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
-        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
-    if settings["min_answers"] < 2:
-        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
-    level = settings["level"]
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
-    return Rules(settings["resamples"], float(level), settings["min_answers"])
-
-
-def settle(name: str, defaults: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Defaults with the given parameters over them; raises BadParameter on an unknown one."""
-    unknown = sorted(set(params) - set(defaults))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {name}")
-    return {**defaults, **params}
 
 
 def parts(data: Crowd) -> tuple[IntArray, IntArray]:

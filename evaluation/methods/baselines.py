@@ -23,9 +23,11 @@ from evaluation.methods.base import (
     IntArray,
     Method,
     Result,
+    with_defaults,
 )
-from evaluation.methods.baseline_boards import COMMON, parts, result, rules_of, settle
+from evaluation.methods.baseline_boards import COMMON, parts, result
 from evaluation.methods.baseline_part import Ratings
+from evaluation.methods.boards import rules_of
 from evaluation.methods.text_corpus import TOKENIZERS, Responses, Tokens, TokenVectors, token_ids
 from evaluation.methods.text_metrics import (
     REFERENCES,
@@ -165,7 +167,7 @@ class Baseline:
         self._settings(params)
 
     def _settings(self, params: dict[str, Any]) -> dict[str, Any]:
-        settings = settle(self.slug, self.params, params)
+        settings = with_defaults(self.slug, self.params, params)
         rules_of(settings)
         for name, known in (
             ("tokenizer", tuple(TOKENIZERS)), ("smoothing", SMOOTHINGS), ("references", REFERENCES),

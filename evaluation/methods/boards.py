@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods import bootstrap
-from evaluation.methods.base import FloatArray, IntArray, Intervals
+from evaluation.methods.base import BadParameter, FloatArray, IntArray, Intervals
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,22 @@ class Rules:
     resamples: int
     level: float
     min_answers: int
+
+
+def rules_of(settings: dict[str, Any]) -> Rules:
+    """The boards' rules from parameters; raises BadParameter."""
+    for name in ("resamples", "min_answers"):
+        value = settings[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
+    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
+        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
+    if settings["min_answers"] < 2:
+        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
+    level = settings["level"]
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    return Rules(settings["resamples"], float(level), settings["min_answers"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from evaluation.methods.base import (
     Method,
     Result,
     Table,
+    with_defaults,
 )
 from evaluation.methods.bt_cells import Cells, cells_of
 from evaluation.methods.bt_fit import Model, Solution, derivatives, look, maximise, solve_blocks
@@ -135,10 +136,7 @@ def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    unknown = sorted(set(params) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
-    settings = {**DEFAULTS, **params}
+    settings = with_defaults(NAME, DEFAULTS, params)
     for name, known in (
         ("ties", bt_ties.TIES), ("interval", ("sandwich", "bootstrap")), ("cluster", CLUSTERS),
     ):  # fmt: skip

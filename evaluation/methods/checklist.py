@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.base import (
-    BadParameter,
     BadShape,
     BadVector,
     DuplicateAnswer,
@@ -26,6 +25,7 @@ from evaluation.methods.base import (
     Result,
     Table,
     index_array,
+    with_defaults,
 )
 from evaluation.methods.checklist_correlation import check_level, pooled, sample_level
 from evaluation.methods.rank_correlation import KINDS, kendall
@@ -110,10 +110,7 @@ class Checks:
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    unknown = sorted(set(params) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
-    check_level({**DEFAULTS, **params}["level"])
+    check_level(with_defaults(NAME, DEFAULTS, params)["level"])
 
 
 def fit(

@@ -13,7 +13,7 @@ import numpy as np
 
 from evaluation.methods import dawid_skene_core as core
 from evaluation.methods import mace_tables
-from evaluation.methods.base import BadParameter, Hooks, Method, Result, Table
+from evaluation.methods.base import BadParameter, Hooks, Method, Result, Table, with_defaults
 from evaluation.methods.mace_checks import between, label_parts, whole_from
 from evaluation.methods.mace_sampler import Draws
 from evaluation.methods.votes import Labels
@@ -33,10 +33,7 @@ DEFAULTS: dict[str, Any] = {
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     whole_from(settings, iterations=1, resamples=0)
     between(settings, DEFAULTS, 1e-10, 1e6, "smoothing")
     between(settings, DEFAULTS, 0.1, 1e3, "strength")

@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods import mace_core, mace_data, mace_sampler, mace_tables
-from evaluation.methods.base import (
-    BadParameter,
-    Hooks,
-    Method,
-    Result,
-)
+from evaluation.methods.base import BadParameter, Hooks, Method, Result, with_defaults
 from evaluation.methods.mace_checks import between, label_parts, one_of, whole_from
 from evaluation.methods.mace_data import Priors
 from evaluation.methods.votes import Labels
@@ -47,10 +42,7 @@ SETTLED = 0.01  # without a tolerance: a round may still move a competence by th
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     one_of(settings, algorithm=("vb", "em"), objective=("likelihood", "bound"))
     if settings["algorithm"] == "em" and settings["objective"] == "bound":
         raise BadParameter("objective is 'bound', which em does not have; use 'likelihood'")

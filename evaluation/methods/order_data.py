@@ -15,6 +15,12 @@ from evaluation.methods.votes import Labels
 MISSING = -1
 
 
+def turned_back(vote: IntArray, flipped: NDArray[np.bool_], labels: int) -> IntArray:
+    """Votes (n, d) as shown, for pairs as stored; ``flipped`` (n,): the one place that flips."""
+    turned = flipped[:, None] & (vote != MISSING)
+    return np.where(turned, labels - 1 - vote, vote)
+
+
 @dataclass(frozen=True, eq=False)
 class ShownVotes:
     """Judgments (n,) of pairs on d dimensions, in displayed coordinates, as they came.
@@ -84,9 +90,8 @@ class ShownVotes:
         )  # fmt: skip
 
     def canonical(self) -> IntArray:
-        """Votes (n, d) for the pair as stored: the one place that flips."""
-        turned = self.flipped[:, None] & (self.vote != MISSING)
-        return np.where(turned, len(self.labels) - 1 - self.vote, self.vote)
+        """Votes (n, d) for the pair as stored."""
+        return turned_back(self.vote, self.flipped, len(self.labels))
 
     def side(self) -> FloatArray:
         """-1 for the left, 0 for neutral, 1 for the right (n, d); NaN where there is no answer."""

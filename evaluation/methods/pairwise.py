@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.base import BadParameter, Hooks, IntArray, Method, Result, Table
+from evaluation.methods.base import (
+    BadParameter,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Table,
+    with_defaults,
+)
 from evaluation.methods.judgments import NEUTRAL, Judgments
 from evaluation.methods.mace_checks import between, one_of, whole_from
 from evaluation.methods.order_data import ShownVotes
@@ -48,10 +56,7 @@ FEW = 3  # votes that a gold label should have
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     one_of(settings, algorithm=("vb", "em"), rank_by=("votes", "competence"))
     whole_from(settings, restarts=1, draws=0, early=1, resamples=100)
     if 0 < settings["draws"] < 100:

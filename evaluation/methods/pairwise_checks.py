@@ -21,6 +21,7 @@ from evaluation.methods.base import (
     Result,
     Table,
     TooFewWorkers,
+    with_defaults,
 )
 from evaluation.methods.corrected_alpha import corrected_alpha
 from evaluation.methods.judgments import Judgments
@@ -67,10 +68,7 @@ FEWEST = 100  # resamples that intervals take at least
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     one_of(settings, algorithm=("vb", "em"))
     whole_from(
         settings, restarts=1, folds=2, shuffles=1, resamples=FEWEST, permutations=99, worst=0,

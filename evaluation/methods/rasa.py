@@ -28,18 +28,11 @@ from evaluation.methods.base import (
     Result,
     Table,
     Texts,
+    with_defaults,
 )
-from evaluation.methods.baseline_boards import (
-    COMMON,
-    best_rows,
-    parts,
-    result,
-    rules_of,
-    settle,
-    trust_of,
-)
+from evaluation.methods.baseline_boards import COMMON, best_rows, parts, result, trust_of
 from evaluation.methods.baseline_part import Ratings
-from evaluation.methods.boards import Draws, Scores, make_board, place
+from evaluation.methods.boards import Draws, Scores, make_board, place, rules_of
 from evaluation.methods.rasa_core import FLOOR, affordable, reliabilities, replicates
 
 NAME, VERSION = "rasa", "1.0"
@@ -53,7 +46,7 @@ def check(**params: Any) -> None:
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    settings = settle(NAME, DEFAULTS, params)
+    settings = with_defaults(NAME, DEFAULTS, params)
     rules_of(settings)
     rounds = settings["max_rounds"]
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:

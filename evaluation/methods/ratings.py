@@ -14,7 +14,6 @@ import numpy as np
 
 from evaluation.methods.agreement import alpha_interval, krippendorff_alpha
 from evaluation.methods.base import (
-    BadParameter,
     BadShape,
     DataError,
     EmptyData,
@@ -25,6 +24,7 @@ from evaluation.methods.base import (
     Result,
     Table,
     index_array,
+    with_defaults,
 )
 from evaluation.methods.mace_checks import between, whole_from
 from evaluation.methods.order_clustered import ratio
@@ -93,10 +93,7 @@ class Ratings:
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     whole_from(settings, resamples=100)
     between(settings, DEFAULTS, 0.5, 0.9999, "level")
 
@@ -182,12 +179,17 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
     return found
 
 
-def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
+def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:
+    """How many ratings every text (texts,) has on a scale, and their sum."""
     value = data.value[:, scale]
-    known = np.isfinite(value)
-    size = len(data.texts)
+    known, size = np.isfinite(value), len(data.texts)
     n = np.bincount(data.text[known], minlength=size)
     total = np.bincount(data.text[known], weights=value[known], minlength=size)
+    return n.astype(np.int64), total.astype(np.float64)
+
+
+def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
+    n, total = _by_text(data, scale)
     return [
         {"dimension": scale, "component": 1, "candidate": k, "merit": total[k] / n[k],
          "low": np.nan, "high": np.nan, "n": int(n[k])}
@@ -198,9 +200,7 @@ def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
 def _workers(data: Ratings, scale: int) -> list[dict[str, Any]]:
     value = data.value[:, scale]
     known = np.isfinite(value)
-    size = len(data.texts)
-    n = np.bincount(data.text[known], minlength=size)
-    total = np.bincount(data.text[known], weights=value[known], minlength=size)
+    n, total = _by_text(data, scale)
     found = []
     for worker in np.unique(data.worker[known]).tolist():
         rows = np.flatnonzero(known & (data.worker == worker))

@@ -21,6 +21,7 @@ from evaluation.methods.base import (
     Method,
     Result,
     Table,
+    with_defaults,
 )
 from evaluation.methods.components import components
 from evaluation.methods.rescaling_data import (
@@ -92,10 +93,7 @@ def rescale(
 
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = {**DEFAULTS, **params}
-    unknown = sorted(set(settings) - set(DEFAULTS))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {NAME}")
+    settings = with_defaults(NAME, DEFAULTS, params)
     for name, least in (("draws", 1), ("min_items", 3)):
         value = settings[name]
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

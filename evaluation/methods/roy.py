@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.base import BadParameter, FloatArray, Hooks, IntArray, Method, Result
-from evaluation.methods.baseline_boards import (
-    COMMON,
-    best_rows,
-    parts,
-    result,
-    rules_of,
-    settle,
-    trust_of,
+from evaluation.methods.base import (
+    BadParameter,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    with_defaults,
 )
+from evaluation.methods.baseline_boards import COMMON, best_rows, parts, result, trust_of
 from evaluation.methods.baseline_part import Ratings
 from evaluation.methods.baselines import Rows
+from evaluation.methods.boards import rules_of
 from evaluation.methods.text_corpus import Responses, Tokens
 from evaluation.methods.text_metrics import bleu
 
@@ -90,7 +91,7 @@ def check(**params: Any) -> None:
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    settings = settle(NAME, DEFAULTS, params)
+    settings = with_defaults(NAME, DEFAULTS, params)
     rules_of(settings)
     for name, low, high in (("max_length", 1, MAX_LENGTH), ("min_support", 1, 10**9)):
         value = settings[name]

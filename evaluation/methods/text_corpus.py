@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from evaluation.methods.base import (
     BadShape,
     BadVector,
-    DuplicateAnswer,
     IntArray,
     UnknownIndex,
+    by_question,
     index_array,
     look_up,
+    refuse_duplicates,
 )
 from evaluation.methods.text_stem import FUNCTION_WORDS, stem
 
@@ -100,15 +101,10 @@ class Responses:
             raise BadShape(f"{len(vectors.start) - 1} texts have token vectors, of {len(texts)}")
         if outside is not None and outside.questions != tuple(questions):
             raise UnknownIndex("the outside responses are indexed on other questions")
-        order = np.lexsort((w, q))
+        order = by_question(w, q)
         w, q, t = w[order], q[order], t[order]
-        twice = np.flatnonzero((np.diff(w) == 0) & (np.diff(q) == 0))
-        if twice.size and not repeats:
-            at = int(twice[0])
-            raise DuplicateAnswer(
-                f"worker {workers[w[at]]!r} has two answers to question {questions[q[at]]!r}; "
-                "keep the one that counts"
-            )
+        if not repeats:
+            refuse_duplicates(w, q, workers, questions)
         return cls(w, q, t, order, tuple(texts), tuple(workers), tuple(questions), vectors, outside)
 
     @classmethod

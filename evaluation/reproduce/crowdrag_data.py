@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
 from evaluation.methods.base import FloatArray, IntArray
-from evaluation.methods.order_data import ShownVotes
+from evaluation.methods.order_data import ShownVotes, turned_back
 from evaluation.methods.votes import Labels
 from evaluation.reproduce.columns import columns
 
@@ -56,8 +56,7 @@ class Directed:
 
     def canonical(self) -> IntArray:
         """Labels (n, 7) for the pair in stored order."""
-        turned = self.flipped[:, None] & (self.label >= 0)
-        return np.where(turned, len(LABELS) - 1 - self.label, self.label)
+        return turned_back(self.label, self.flipped, len(LABELS))
 
     def take(self, rows: Any) -> Directed:
         """These rows only."""

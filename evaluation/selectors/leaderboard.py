@@ -86,7 +86,8 @@ class Sort:
     aria: str
 
 
-def _rank(low: int | None, high: int | None) -> str:
+def rank_words(low: int | None, high: int | None) -> str:
+    """``2`` or ``2–4``; "none" where no rank is known."""
     if low is None or high is None:
         return "none"
     return str(low) if low == high else f"{low}–{high}"
@@ -120,7 +121,7 @@ def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str,
         high=high,
         uniterated=extra.get("uniterated"),
         n=n,
-        rank=_rank(rank_low, rank_high),
+        rank=rank_words(rank_low, rank_high),
         group=group,
         why=extra.get("no_interval", ""),
         pasted=log.get("pasted"),

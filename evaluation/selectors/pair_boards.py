@@ -76,17 +76,11 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
     grade = grades.get((dimension, pk), {})
     return SystemRow(
         id=pk, name=name, detail=strategy, component=component, estimate=estimate, low=low,
-        high=high, uniterated=None, n=n, rank=_rank(best, worst), group=group,
+        high=high, uniterated=None, n=n, rank=leaderboard.rank_words(best, worst), group=group,
         why="" if component else "never compared with another system", dimension=dimension,
         best=best, worst=worst, wins=against_average(estimate if component else None),
         grade=grade.get("grade"), grade_low=grade.get("low"), grade_high=grade.get("high"),
     )  # fmt: skip
-
-
-def _rank(best: int | None, worst: int | None) -> str:
-    if best is None or worst is None:
-        return "none"
-    return str(best) if best == worst else f"{best}–{worst}"
 
 
 def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:

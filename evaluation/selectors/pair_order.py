@@ -12,12 +12,12 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotation.selectors.judgments import Asked
+from annotation.selectors.snapshot import pseudonyms
 from crowdqc.numbers import interval, percent, plural
 from evaluation import charts
 from evaluation import charts_agreement as drawn
 from evaluation.models import Run
 from evaluation.selectors.pair_trust import change_words
-from evaluation.selectors.pair_votes import pseudonyms
 from evaluation.selectors.recipes import recipe_pairs
 from evaluation.selectors.runs import figures_of
 

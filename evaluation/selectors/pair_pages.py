@@ -14,6 +14,7 @@ from annotation.models import Item, System, Task
 from annotation.selectors import dwell
 from annotation.selectors.dwell import PairTimes
 from annotation.selectors.judgments import Asked
+from annotation.selectors.snapshot import pseudonyms
 from annotation.sides import STORED
 from crowdqc.errors import Missing
 from evaluation import chart_pairs
@@ -21,7 +22,7 @@ from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pair_results import POOLED
 from evaluation.selectors import pair_votes
 from evaluation.selectors.pair_runs import Shown
-from evaluation.selectors.pair_votes import Pair, Tally, Vote
+from evaluation.selectors.pair_votes import Tally, Vote, pair_of
 
 PER_PAGE = 100
 # Column -> how the database sorts by it, the most wanted first.
@@ -149,23 +150,19 @@ def _list_rows(
     task: Task, run: Run, dimension: str, page: Page, told: Mapping[int, Told]
 ) -> list[PairRow]:
     labels: Sequence[ItemLabel] = list(page.object_list)
-    pairs = {_pair(label.item) for label in labels}
+    pairs = {pair_of(label.item) for label in labels}
     counted = pair_votes.tallies(task, run, pairs, dimension)
     return [
         PairRow(
             label=label,
             first=str(label.item.first.system if label.item.first else ""),
             second=str(label.item.second.system if label.item.second else ""),
-            tally=counted[_pair(label.item)],
+            tally=counted[pair_of(label.item)],
             bar=posterior_bar(label),
             apart=told.get(label.item_id),
         )
         for label in labels
     ]
-
-
-def _pair(item: Item) -> Pair:
-    return item.first_id or 0, item.second_id or 0
 
 
 def posterior_bar(label: ItemLabel, width: float = 120.0) -> SafeString:
@@ -249,7 +246,7 @@ def get_pair(task: Task, item_id: int) -> Item:
 
 def pair_page(task: Task, runs: Shown, item: Item, asked: Sequence[Asked]) -> PairPage:
     """A pair with its labels, votes and neighbours, in a fixed number of queries."""
-    pair = _pair(item)
+    pair = pair_of(item)
     items = pair_votes.siblings(task, {pair}) if item.expected is None else {item.pk: pair}
     given = pair_votes.votes(Q(item__in=items))
     seen = pair_votes.seen_by(runs.core) if runs.core is not None else frozenset()
@@ -308,7 +305,7 @@ def _people(
     asked: Sequence[Asked], *, seen: frozenset[int] | None,
 ) -> list[VoteRow]:  # fmt: skip
     ids = {vote.worker for vote in people if vote.worker is not None}
-    names = pair_votes.pseudonyms(ids)
+    names = pseudonyms(ids)
     scores = {
         row.worker_id: row
         for row in WorkerScore.objects.filter(run=run, worker__in=ids, dimension=POOLED)

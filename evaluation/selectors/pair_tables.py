@@ -25,6 +25,7 @@ from evaluation.methods.base import FloatArray
 from evaluation.methods.pairwise_tables import mean_interval
 from evaluation.methods.significance import wilcoxon_bh
 from evaluation.models import CandidateScore, Run
+from evaluation.selectors.pair_hard import mean_of
 from evaluation.selectors.pair_runs import Shown
 from evaluation.selectors.runs import figures_of
 
@@ -377,15 +378,10 @@ def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
     for scorer, _ in measures:
         own = [row for row in told if row["scorer"] == scorer]
         means.append(_rho({
-            key: _mean_of([row[key] for row in own]) for key in ("ends", "full")
+            key: mean_of([row[key] for row in own]) for key in ("ends", "full")
         }))  # fmt: skip
     return Overlap(list(measures), rows, means)
 
 
 def _rho(row: Mapping[str, Any]) -> tuple[str, str]:
     return score(row.get("ends"), 2), score(row.get("full"), 2)
-
-
-def _mean_of(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from annotation.models import Answer, ChoiceValue, Item, Membership, Task
+from annotation.models import Answer, ChoiceValue, Item, Task
 from annotation.sides import STORED, shown
 from evaluation.models import Run, Snapshot
 
 Pair = tuple[int, int]  # ids of the first and the second candidate
+
+
+def pair_of(item: Item) -> Pair:
+    """The pair that an item puts to judgment."""
+    return item.first_id or 0, item.second_id or 0
 
 
 @dataclass
@@ -135,11 +140,6 @@ def tallies(
     return {pair: tally(by_pair.get(pair, []), dimension) for pair in pairs}
 
 
-def pseudonyms(worker_ids: Sequence[int] | Collection[int]) -> dict[int, str]:
-    """The names under which workers are shown."""
-    return dict(Membership.objects.filter(pk__in=worker_ids).values_list("pk", "pseudonym"))
-
-
 def excluded(task: Task) -> dict[int, int]:
     """Workers who are left out of results now, with the exclusion that says so."""
-    return dict(task.exclusions.filter(undone_at__isnull=True).values_list("worker_id", "pk"))
+    return dict(task.exclusions.in_force().values_list("worker_id", "pk"))

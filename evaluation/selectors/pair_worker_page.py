@@ -19,7 +19,7 @@ from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pair_results import POOLED
 from evaluation.selectors import pair_votes, pair_workers
 from evaluation.selectors.pair_pages import LETTERS
-from evaluation.selectors.pair_votes import Pair, Vote
+from evaluation.selectors.pair_votes import Pair, Vote, pair_of
 from evaluation.selectors.pair_workers import SCALE, Attention, Sides
 
 MOST = 50  # pairs listed on which the worker differs from the gold label
@@ -143,10 +143,6 @@ def _texts(item: Item) -> tuple[str, str]:
     )  # fmt: skip
 
 
-def _pair(item: Item) -> Pair:
-    return item.first_id or 0, item.second_id or 0
-
-
 def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], ItemLabel]:
     """Labels of the pairs that these items put to judgment, by pair and dimension."""
     if run is None:
@@ -155,7 +151,7 @@ def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], 
         run=run, item__first__in={item.first_id for item in items.values()},
         item__second__in={item.second_id for item in items.values()},
     ).select_related("item").defer("item__question", "item__settings")  # fmt: skip
-    return {(_pair(row.item), row.dimension): row for row in rows}
+    return {(pair_of(row.item), row.dimension): row for row in rows}
 
 
 def _of(given: Sequence[Vote], dimension: str) -> Sides:
@@ -218,7 +214,7 @@ def _sittings(
     made = []
     for votes in by.values():
         pairs = [
-            (vote.codes[one.name], gold.get((_pair(items[vote.item]), one.name)))
+            (vote.codes[one.name], gold.get((pair_of(items[vote.item]), one.name)))
             for vote in votes for one in asked if one.name in vote.codes
         ]  # fmt: skip
         known = [(code, label.label) for code, label in pairs if label is not None]
@@ -245,7 +241,7 @@ def _differences(
         item = items[vote.item]
         apart = []
         for one in asked:
-            label, code = gold.get((_pair(item), one.name)), vote.codes.get(one.name)
+            label, code = gold.get((pair_of(item), one.name)), vote.codes.get(one.name)
             if label is not None and code and label.label in LETTERS and label.label != code:
                 apart.append((label.posterior.get(label.label) or 0.0, one.label, code, label))
         if not apart:

@@ -256,7 +256,7 @@ def pair_seconds(task: Task, ids: Collection[int]) -> dict[int, float]:
 
 def exclusions(task: Task) -> list[Exclusion]:
     """Who is left out of results now, and why."""
-    return list(task.exclusions.filter(undone_at__isnull=True).select_related("worker", "by"))
+    return list(task.exclusions.in_force().select_related("worker", "by"))
 
 
 def sort_links(

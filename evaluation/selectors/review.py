@@ -95,17 +95,19 @@ class ReadAnswer:
     declined: bool
     score: AnswerScore | None
 
+    @classmethod
+    def of(cls, answer: Answer, score: AnswerScore | None) -> ReadAnswer:
+        """From the answer with its texts and choices, and its score where it has one."""
+        return cls(
+            answer=answer,
+            text="\n\n".join(value.text for value in answer.texts.all()),
+            declined=any(choice.field == "declined" for choice in answer.choices.all()),
+            score=score,
+        )
+
 
 def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
     """The answers of an assignment with their scores in the run."""
     rows = list(answers_of(assignment_id))
     scores = answer_scores(run, [row.pk for row in rows])
-    return [
-        ReadAnswer(
-            answer=row,
-            text="\n\n".join(value.text for value in row.texts.all()),
-            declined=any(choice.field == "declined" for choice in row.choices.all()),
-            score=scores.get(row.pk),
-        )
-        for row in rows
-    ]
+    return [ReadAnswer.of(row, scores.get(row.pk)) for row in rows]

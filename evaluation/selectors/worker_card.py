@@ -239,12 +239,4 @@ def _read(answers: list[Answer], runs: dict[int, Run]) -> list[ReadAnswer]:
             run__in=[run.pk for run in runs.values()], answer__in=answers, dimension=""
         )
     }
-    return [
-        ReadAnswer(
-            answer=answer,
-            text="\n\n".join(value.text for value in answer.texts.all()),
-            declined=any(choice.field == "declined" for choice in answer.choices.all()),
-            score=scores.get(answer.pk),
-        )
-        for answer in answers
-    ]
+    return [ReadAnswer.of(answer, scores.get(answer.pk)) for answer in answers]
