@@ -20,7 +20,7 @@ from annotation.actions.imports import keep_file
 from annotation.actions.people import invitation_token, invite
 from annotation.models import Item, Rejection, Role
 from evaluation import runs
-from tests import factories
+from tests import factories, judging
 from tests.evaluation import pair_corpus
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db]
@@ -77,6 +77,7 @@ GET: dict[str, str] = {
     "api_projects": API_SIGNED_IN, "api_project": "CNOOO", "api_tasks": API_STAFF,
     "api_task": API_STAFF, "api_task_publish": "CMMMM", "api_task_move": "CMMMM",
     "api_items": API_STAFF, "api_answers": API_STAFF, "api_system_answers": "CMMMM",
+    "api_judgments": "CMMMM",
     "api_assignments": API_STAFF, "api_answer": API_STAFF, "api_open_tasks": API_SIGNED_IN,
     "api_claim": "CMMMM", "api_consent": "CNOFF", "api_assignment": API_OWN,
     "api_question": "CMMMM", "api_draft": "CMMMM", "api_submit": "CMMMM", "api_extend": "CMMMM",
@@ -86,7 +87,7 @@ GET: dict[str, str] = {
     "api_scores_answers": API_STAFF, "api_scores_items": API_STAFF, "api_export": API_STAFF,
     "pair_agreement": STAFF, "pair_panel": POST_ONLY, "pair_order": STAFF, "pair_grades": STAFF,
     "pair_judges": STAFF, "pair_published": NOTHING_YET, "pair_exclude": REQUESTER,
-    "pair_include": POST_ONLY,
+    "pair_include": POST_ONLY, "pair_adaptive": STAFF, "rating_results": STAFF,
     "api_join": "CMMMM", "api_own_assignments": API_SIGNED_IN, "api_unknown": "NNNNN",
 }  # fmt: skip
 
@@ -109,6 +110,7 @@ POST: dict[str, str] = {
     "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
     "run_schedule": WRITE_STAFF, "pair_panel": WRITE_REQUESTER,
     "pair_exclude": WRITE_REQUESTER, "pair_include": WRITE_REQUESTER,
+    "pair_adaptive": WRITE_REQUESTER,
     "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
     "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_STAFF,
     "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
@@ -116,6 +118,7 @@ POST: dict[str, str] = {
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
     "api_task_publish": "CNFXF", "api_task_move": "CNFXF", "api_tasks": "CNFXF",
     "api_items": "CNFXF", "api_answers": "CNFXF", "api_system_answers": "CNFXF",
+    "api_judgments": "CNFXF",
     "api_claim": "CNXFF", "api_submit": "CNXNN", "api_extend": "CNXNN", "api_return": "CNXNN",
     "api_streams": "CNXNN", "api_events": "CNXNN", "api_question": "CNXNN",
     "api_consent": "CNXFF", "api_runs": "CNFXX", "api_run_cancel": "CNFXX",
@@ -172,8 +175,9 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
         "submitted_id": submitted.pk, "token": invitation_token(invitation),
         "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
-        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb64": "x", "what": "answers",
-        "form": "csv", "rest": "nothing/",
+        "rated_id": judging.make_ratings(project, 1).pk, "worker_id": judge.pk,
+        "exclusion_id": left_out.pk, "uidb64": "x", "what": "answers", "form": "csv",
+        "rest": "nothing/",
     }  # fmt: skip
     people = {
         "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
@@ -194,6 +198,8 @@ def address(name: str, values: dict[str, Any]) -> str:
         own["number"] = values["run_number"]
     if name == "pair" or name.startswith("pair_"):
         own.update(task_id=values["study_id"], item_id=values["pair_id"])
+    if name == "rating_results":
+        own["task_id"] = values["rated_id"]
     if name == "review_answers":
         own["assignment_id"] = values["submitted_id"]
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])

@@ -14,11 +14,12 @@ from annotation.imports import get_format
 from annotation.imports.base import Sheet
 from annotation.imports.reading import check_size, read, sheet_of
 from annotation.models import ImportFile, Task, User
-from annotation.selectors.imports import Examined, examine
-from crowdqc.errors import Invalid
+from annotation.selectors.imports import examine, format_for
 
 from .answer_imports import import_answers, import_system_answers
+from .candidates import refuse_bad
 from .items import import_items
+from .judgment_rows import import_judgment_rows
 from .topics import add_texts
 
 WRITE = {
@@ -26,6 +27,7 @@ WRITE = {
     "answers": import_answers,
     "system_answers": import_system_answers,
     "candidates": add_texts,
+    "judgments": import_judgment_rows,
 }
 
 
@@ -62,7 +64,7 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes) -> 
 @transaction.atomic
 def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> ImportFile:
     """Say which column is read as which field; a column is read once."""
-    names = {f.name for f in get_format(file.kind).fields}
+    names = {f.name for f in format_for(file.task, file.kind).fields}
     chosen = {name: column for name, column in mapping.items() if name in names and column}
     file.mapping = chosen
     file.save(update_fields=["mapping"])
@@ -103,7 +105,7 @@ def import_content(
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
 ) -> Report:
-    """Import a CSV or JSONL file of free text or texts to judge (``kind``: see FORMATS).
+    """Import a CSV or JSONL file of one of the FORMATS (``kind``).
 
     Everything is written or nothing. Raises Invalid whose ``rows`` list line, column, value,
     wrong and mend of each bad row, unless ``leave_out_bad``.
@@ -142,13 +144,7 @@ def _import(
         .get(pk=task.pk)
     )
     found = examine(task, kind, sheet, mapping)
-    _refuse_unread(found)
-    if found.checked.problems and not leave_out_bad:
-        raise Invalid(
-            f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
-            "Nothing was imported.",
-            rows=[problem.as_dict() for problem in found.checked.problems],
-        )
+    refuse_bad(found, leave_out_bad=leave_out_bad)
     write: Any = WRITE[kind]
     new = write(by=by, task=task, rows=found.checked.good, name=name) if found.checked.good else 0
     return Report(
@@ -157,12 +153,3 @@ def _import(
         there=found.checked.there + len(found.checked.good) - new,
         left_out=found.bad_rows,
     )
-
-
-def _refuse_unread(found: Examined) -> None:
-    if found.unmapped:
-        names = ", ".join(f.name for f in found.unmapped)
-        raise Invalid(
-            f"No column is read as {names}. The file has {', '.join(found.sheet.columns)}.",
-            fields={f.name: "Choose its column." for f in found.unmapped},
-        )

@@ -58,7 +58,8 @@ class Vote(NamedTuple):
     """One author's judgment of one item as it is stored.
 
     ``author`` is a worker's membership or a system; ``bundle`` tells an author's assignments
-    apart, ``position`` counts from 0 within one.
+    apart, ``position`` counts from 0 within one. ``met`` is the place from 0 at which a worker met
+    the item, where that is another one.
     """
 
     author: int
@@ -71,6 +72,7 @@ class Vote(NamedTuple):
     texts: tuple[tuple[str, int, str], ...] = ()
     replicate: int = 0
     at: dt.datetime | None = None
+    met: int | None = None
 
 
 class Session(NamedTuple):
@@ -245,7 +247,8 @@ def add_model_votes(
         answers = Answer.objects.bulk_create(
             Answer(
                 version=version, item_id=vote.item, system_id=vote.author,
-                replicate=vote.replicate, flipped=vote.flipped, answered_at=vote.at or now,
+                replicate=vote.replicate, flipped=vote.flipped, counts=not vote.uncounted,
+                uncounted_reason=vote.uncounted, answered_at=vote.at or now,
             )
             for vote in part
         )  # fmt: skip
@@ -258,8 +261,8 @@ def _answer(vote: Vote, version: int, bundle: Assignment) -> Answer:
     at = vote.at or bundle.submitted_at or bundle.leased_at
     return Answer(
         version_id=version, item_id=vote.item, assignment=bundle, worker_id=vote.author,
-        order_shown=vote.position, flipped=vote.flipped, counts=not vote.uncounted,
-        uncounted_reason=vote.uncounted, answered_at=at,
+        order_shown=vote.position if vote.met is None else vote.met, flipped=vote.flipped,
+        counts=not vote.uncounted, uncounted_reason=vote.uncounted, answered_at=at,
     )  # fmt: skip
 
 
@@ -285,6 +288,30 @@ def _there(task: Task, fields: Collection[str]) -> Counter[Any]:
         if pk in said:
             said[pk].append((field, code))
     return Counter(_same(*head, said[pk]) for pk, head in heads.items())
+
+
+def placed(votes: Iterable[Vote]) -> list[Vote]:
+    """Votes with bundle and place: who judges an item again does so in a further bundle."""
+    times: Counter[tuple[int, int]] = Counter()
+    places: Counter[tuple[int, int]] = Counter()
+    found = []
+    for vote in votes:
+        again = times[vote.author, vote.item]
+        place = places[vote.author, again]
+        times[vote.author, vote.item] += 1
+        places[vote.author, again] += 1
+        found.append(vote._replace(bundle=str(again), position=place))
+    return found
+
+
+def ended(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
+    """A bundle was submitted when its last vote was given, where that is known."""
+    last: dict[tuple[int, str], dt.datetime] = {}
+    for vote in votes:
+        if vote.at is not None:
+            where = (vote.author, vote.bundle)
+            last[where] = max(vote.at, last.get(where, vote.at))
+    return {where: Session(None, at) for where, at in last.items()}
 
 
 def _new(votes: Iterable[Vote], there: Counter[Any]) -> list[Vote]:

@@ -5,7 +5,6 @@ A file's own order is kept: it is the order in which a person judged, and rows a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,12 +27,13 @@ from .judgment_imports import (
     BATCH,
     Added,
     PairItem,
-    Session,
     Vote,
     add_items,
     add_votes,
     choices_of,
+    ended,
     import_task,
+    placed,
 )
 
 OVERALL = "quality_overall"
@@ -149,7 +149,7 @@ def import_labels(
             rows=bad[:200],
         )
     ChoiceValue.objects.bulk_create(values, batch_size=BATCH)
-    added = _stored(by, task, _placed(votes), name, more=len(values))
+    added = _stored(by, task, placed(votes), name, more=len(values))
     return Added(added.new + len(values), len(labels) - added.new - len(values))
 
 
@@ -212,7 +212,7 @@ def _votes(by: User, task: Task, dimension: str, seen: Sequence[Seen]) -> list[V
         item = items[min(left.pk, right.pk), max(left.pk, right.pk), flipped]
         choices = choices_of({dimension: winner}, flipped=flipped)
         votes.append(Vote(workers[judge].pk, item, choices, flipped))
-    return _placed(votes)
+    return placed(votes)
 
 
 def _items(by: User, task: Task, seen: Iterable[Seen]) -> dict[tuple[int, int, bool], int]:
@@ -248,30 +248,9 @@ def _sided(task: Task) -> dict[tuple[int, int, int], int]:
     }
 
 
-def _placed(votes: Iterable[Vote]) -> list[Vote]:
-    """Votes with bundle and place: who judges an item again does so in a further bundle."""
-    times: Counter[tuple[int, int]] = Counter()
-    places: Counter[tuple[int, int]] = Counter()
-    found = []
-    for vote in votes:
-        again = times[vote.author, vote.item]
-        place = places[vote.author, again]
-        times[vote.author, vote.item] += 1
-        places[vote.author, again] += 1
-        found.append(vote._replace(bundle=str(again), position=place))
-    return found
-
-
 def _stored(by: User, task: Task, votes: Sequence[Vote], name: str, *, more: int = 0) -> Added:
-    """Add the votes; an assignment was submitted when its last vote was given, if that is known."""
-    last: dict[tuple[int, str], Any] = {}
-    for vote in votes:
-        if vote.at is not None:
-            where = (vote.author, vote.bundle)
-            last[where] = max(vote.at, last.get(where, vote.at))
-    added = add_votes(
-        task=task, votes=votes, sessions={where: Session(None, at) for where, at in last.items()}
-    )
+    """Add the votes, and say so in the log where any is new."""
+    added = add_votes(task=task, votes=votes, sessions=ended(votes))
     if added.new or more:
         record(
             by=by, project=task.project, action=IMPORTED, on=task, file=name,

@@ -39,7 +39,7 @@ class MoveIn(Body):
 
 
 class RowsIn(Body):
-    """Rows of one format of the free-text family, as objects with its column names."""
+    """Rows of one format, as objects with its column names."""
 
     rows = serializers.ListField(child=serializers.DictField(), min_length=1, max_length=20_000)
 

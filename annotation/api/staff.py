@@ -158,6 +158,23 @@ class TaskSystemAnswers(APIView):
         return _import(request, task_id, "system_answers")
 
 
+class TaskJudgments(APIView):
+    @extend_schema(
+        request=RowsIn, responses={201: Imported},
+        summary="Add judgments of pairs, or ratings, from elsewhere",
+        description=(
+            "Rows as the export `judgments` writes them. What was judged: `item_id`, or the ids of "
+            "the texts as `first` and `second` or as `left` and `right`; `flipped` where the "
+            "second stood left. Who: `worker`, or `system` with `prompt_strategy` and "
+            "`replicate`. Then a value for each dimension: `first`, `neutral`, `second`; or "
+            "`left`, `neutral`, `right` where the row says what stood left; or a point of the "
+            f"scale. {ALL_OR_NONE}"
+        ),
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        return _import(request, task_id, "judgments")
+
+
 def _answer(request: Request, answer_id: int) -> Answer:
     """An answer, under the rules of its project; an outsider cannot tell it from none."""
     missing = Missing("There is no such answer.")

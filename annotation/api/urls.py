@@ -29,6 +29,7 @@ urlpatterns = [
         staff.TaskSystemAnswers.as_view(),
         name="api_system_answers",
     ),
+    path("tasks/<int:task_id>/judgments/", staff.TaskJudgments.as_view(), name="api_judgments"),
     path(
         "tasks/<int:task_id>/assignments/", staff.TaskAssignments.as_view(), name="api_assignments"
     ),

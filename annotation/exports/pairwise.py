@@ -9,20 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.imports.judgments import HEAD, TAIL, column_of
 from annotation.models import Answer, Candidate, Task
 from annotation.selectors import judgments
-from annotation.sides import left_right
+from annotation.sides import left_right, replicate_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
 from . import arena, crowdkit, crowdrag, files, reliability
 
 CHUNK = 2000
-HEAD = (
-    "item_id", "topic", "first", "second", "left", "right", "flipped", "worker", "system",
-    "prompt_strategy", "replicate", "position",
-)  # fmt: skip
-TAIL = ("answered_at", "counts", "reason", "excluded", "version")
 CANDIDATES = (
     "key", "topic", "query", "text", "style", "origin", "system", "prompt_strategy", "author",
 )  # fmt: skip
@@ -50,10 +46,12 @@ class PairExport:
 def judgment_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
     """Every judgment of people and models, counting or not, with a column a dimension.
 
-    A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown.
+    A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown, and
+    a model's replicates are numbered within each order. The importer of judgments reads it.
     """
     names = [one.name for one in judgments.asked(task.current)] if task.current else []
-    return files.lines((*HEAD, *names, *TAIL), _judgments(task, names), form)
+    columns = (*HEAD, *map(column_of, names), *TAIL)
+    return files.lines(columns, _judgments(task, names), form)
 
 
 def candidate_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
@@ -136,9 +134,10 @@ def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
             "item_id": row["item__key"], "topic": row["item__group__key"], "first": first,
             "second": second, "left": left, "right": right, "flipped": row["flipped"],
             "worker": row["worker__pseudonym"], "system": row["system__name"],
-            "prompt_strategy": row["system__prompt_strategy"], "replicate": row["replicate"],
+            "prompt_strategy": row["system__prompt_strategy"],
+            "replicate": replicate_of(row["replicate"]),
             "position": None if place is None else place + 1,
-            **{name: said.get(row["pk"], {}).get(name) for name in names},
+            **{column_of(name): said.get(row["pk"], {}).get(name) for name in names},
             "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
             "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
             "version": row["version__number"],

@@ -9,9 +9,18 @@ from crowdqc.errors import Invalid
 from .answers import Answers
 from .candidates import Candidates
 from .items import Items
+from .judgments import Judgments
 from .system_answers import SystemAnswers
 
-FORMATS: dict[str, Any] = {f.slug: f for f in (Items(), Answers(), SystemAnswers(), Candidates())}
+FORMATS: dict[str, Any] = {
+    f.slug: f for f in (Items(), Answers(), SystemAnswers(), Candidates(), Judgments())
+}
+# What a task of each shape takes; texts belong to the project, whichever task they came with.
+JUDGED = ("candidates", "judgments")
+KINDS = {
+    "texts": ("items", "answers", "system_answers", "candidates"), "pairs": JUDGED,
+    "ratings": JUDGED,
+}  # fmt: skip
 
 
 def get_format(slug: str) -> Any:

@@ -45,6 +45,25 @@ def has_text(reader: Reader, row: Row, who: str) -> bool:
     return reader.fits(row, "answer", MAX_ANSWER, "an answer")
 
 
+def moment(reader: Reader, row: Row, name: str) -> dt.datetime | bool | None:
+    """The moment in a column, None where none is given, False where it cannot be read."""
+    raw = reader.value(row, name)
+    if not raw:
+        return None
+    try:
+        at = dt.datetime.fromisoformat(raw)
+        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+        if 1990 <= at.astimezone(dt.UTC).year <= 2100:
+            return at
+    except (ValueError, OverflowError):
+        pass
+    reader.bad(
+        row, name, "This is not a time.",
+        "Write it as 2025-03-31T14:05:00Z, or leave the cell empty.",
+    )  # fmt: skip
+    return False
+
+
 class Answers:
     slug = "answers"
     title = "Answers of workers"
@@ -76,7 +95,7 @@ class Answers:
                 continue
             if not has_text(reader, row, "worker"):
                 continue
-            at = self._time(reader, row)
+            at = moment(reader, row, "submitted_at")
             if at is False:
                 continue
             names = ("item_id", "worker_id", "answer")
@@ -104,22 +123,3 @@ class Answers:
             )  # fmt: skip
             return False
         return reader.fits(row, "worker_id", 120, "a worker id")
-
-    @staticmethod
-    def _time(reader: Reader, row: Row) -> dt.datetime | bool | None:
-        """The moment, None where none is given, False where it cannot be read."""
-        raw = reader.value(row, "submitted_at")
-        if not raw:
-            return None
-        try:
-            at = dt.datetime.fromisoformat(raw)
-            at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
-            if 1990 <= at.astimezone(dt.UTC).year <= 2100:
-                return at
-        except (ValueError, OverflowError):
-            pass
-        reader.bad(
-            row, "submitted_at", "This is not a time.",
-            "Write it as 2025-03-31T14:05:00Z, or leave the cell empty.",
-        )  # fmt: skip
-        return False

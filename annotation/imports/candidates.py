@@ -13,6 +13,7 @@ LIMITS = (
     ("text", 100_000, "a text"), ("style", 60, "a style"), ("origin", 60, "an origin"),
     ("system", 120, "a name"), ("prompt_strategy", 120, "a name"), ("author", 120, "a worker id"),
 )  # fmt: skip
+WHENCE = "a system or an origin"
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,16 @@ class Candidates:
     slug = "candidates"
     title = "Texts to be judged"
     fields = (
-        Field("key", "Text id", False, ("id", "candidate", "candidate_id", "response", "text_id",
-                                        "response_id")),
         Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
         Field("query", "Query", False, ("question", "prompt", "title")),
-        Field("text", "Text", True, ("response_text", "answer", "content", "output", "body")),
+        Field("text", "Text", True, ("response_text", "answer", "content", "output", "body",
+                                     "response")),
+        # After the text: "response" is an id only where another column holds the text.
+        Field("key", "Text id", False, ("id", "candidate", "candidate_id", "response", "text_id",
+                                        "response_id")),
         Field("style", "Style", False, ("genre", "format")),
-        Field("origin", "Origin", False, ("kind", "source")),
-        Field("system", "System", False, ("model", "llm", "system_name", "model_name")),
+        Field("origin", "Origin", False, ("kind", "source"), WHENCE),
+        Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
         Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
         Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
     )  # fmt: skip

@@ -22,15 +22,60 @@ class KnownSystems:
     texts: Mapping[Key, str] = field(default_factory=dict)
 
 
+SYSTEM = Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source"))
+STRATEGY = Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting"))
+REPLICATE = Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat"))
+MOST = 32_767  # the highest replicate
+
+
+def spellings(names: Iterable[str], strategies: Iterable[str]) -> dict[str, dict[str, str]]:
+    """How systems and prompt strategies are usually written, to be held against other spellings."""
+    return {
+        "system": {same_name(name): name for name in names},
+        "prompt_strategy": {same_name(name): name for name in strategies},
+    }
+
+
+def named_system(reader: Reader, row: Row, spelled: Mapping[str, dict[str, str]]) -> bool:
+    """Whether the row names a system in its usual spelling; a new name is noted in ``spelled``."""
+    if not reader.value(row, "system"):
+        reader.bad(row, "system", "There is no system.", "Write which model or source it is.")
+        return False
+    for name, noun in (("system", "systems"), ("prompt_strategy", "strategies")):
+        if not reader.fits(row, name, 120, "a name"):
+            return False
+        value = reader.value(row, name)
+        usual = spelled[name].setdefault(same_name(value), value) if value else ""
+        if value != usual:
+            reader.bad(
+                row, name, f"Differs from “{usual}” only by case and space.",
+                f"Use one spelling, or they count as two {noun}.",
+            )  # fmt: skip
+            return False
+    return True
+
+
+def numbered(reader: Reader, row: Row, most: int = MOST) -> int | None:
+    """The replicate, 0 where none is given; None where it is no number, which is said."""
+    raw = reader.value(row, "replicate") or "0"
+    if raw.isascii() and raw.isdigit() and len(raw) < 10 and int(raw) <= most:
+        return int(raw)
+    reader.bad(
+        row, "replicate", "This is not a whole number from 0.",
+        "Number the repeats 0, 1, 2 and so on.",
+    )  # fmt: skip
+    return None
+
+
 class SystemAnswers:
     slug = "system_answers"
     title = "Answers of systems"
     fields = (
         ITEM_ID,
-        Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source")),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting")),
+        SYSTEM,
+        STRATEGY,
         Field("answer", "Answer text", True, ("response", "resp", "output", "completion", "text")),
-        Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat")),
+        REPLICATE,
     )
 
     def check(
@@ -39,10 +84,7 @@ class SystemAnswers:
         checked = Checked()
         reader = Reader(mapping, checked)
         keys = {key: place for place, key in enumerate(known.keys)}
-        spelled = {
-            "system": {same_name(name): name for name in known.names},
-            "prompt_strategy": {same_name(name): name for name in known.strategies},
-        }
+        spelled = spellings(known.names, known.strategies)
         once = Once(
             reader, ["system", "item_id"], known.texts,
             twice="Keep one, or add a replicate column.",
@@ -52,11 +94,11 @@ class SystemAnswers:
         for row in rows:
             if not (
                 known_item(reader, row, keys, known.keys)
-                and self._named(reader, row, spelled)
+                and named_system(reader, row, spelled)
                 and has_text(reader, row, "system")
             ):
                 continue
-            replicate = self._replicate(reader, row)
+            replicate = numbered(reader, row)
             if replicate is None:
                 continue
             values: dict[str, Any] = {
@@ -79,32 +121,3 @@ class SystemAnswers:
         checked.facts += [f"{len(systems):,} {noun}", f"{len(questions):,} questions"]
         if "prompt_strategy" in mapping:
             checked.facts.append(f"prompt strategy in {mapping['prompt_strategy']}")
-
-    @staticmethod
-    def _named(reader: Reader, row: Row, spelled: Mapping[str, dict[str, str]]) -> bool:
-        if not reader.value(row, "system"):
-            reader.bad(row, "system", "There is no system.", "Write which model or source it is.")
-            return False
-        for name, noun in (("system", "systems"), ("prompt_strategy", "strategies")):
-            if not reader.fits(row, name, 120, "a name"):
-                return False
-            value = reader.value(row, name)
-            usual = spelled[name].setdefault(same_name(value), value) if value else ""
-            if value != usual:
-                reader.bad(
-                    row, name, f"Differs from “{usual}” only by case and space.",
-                    f"Use one spelling, or they count as two {noun}.",
-                )  # fmt: skip
-                return False
-        return True
-
-    @staticmethod
-    def _replicate(reader: Reader, row: Row) -> int | None:
-        raw = reader.value(row, "replicate") or "0"
-        if raw.isascii() and raw.isdigit() and int(raw) <= 32_767:
-            return int(raw)
-        reader.bad(
-            row, "replicate", "This is not a whole number from 0.",
-            "Number the repeats 0, 1, 2 and so on.",
-        )  # fmt: skip
-        return None

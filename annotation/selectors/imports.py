@@ -6,14 +6,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.imports import get_format
+from annotation.imports import KINDS, get_format
 from annotation.imports.answers import KnownAnswers
-from annotation.imports.base import Checked, Field, Sheet, guess
+from annotation.imports.base import Checked, Field, Sheet, guess, missing
 from annotation.imports.candidates import KnownCandidates
 from annotation.imports.items import KnownItems
+from annotation.imports.judged_pairs import KnownPair
+from annotation.imports.judgment_lines import Author, Key, KnownJudgments
+from annotation.imports.judgments import Judgments
 from annotation.imports.system_answers import KnownSystems
-from annotation.models import Candidate, Membership, Project, System, Task, TextValue
-from crowdqc.errors import Conflict
+from annotation.models import (
+    Answer,
+    Candidate,
+    Item,
+    Membership,
+    Project,
+    Role,
+    System,
+    Task,
+    TextValue,
+)
+from annotation.selectors import judgments
+from annotation.sides import replicate_of
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid
+
+
+def kinds_of(task: Task) -> tuple[str, ...]:
+    """The kinds of files that a task of this type takes."""
+    return KINDS[get_type(task.type).shape]
+
+
+def format_for(task: Task, kind: str) -> Any:
+    """The format of this kind, with what this task asks for; Invalid where it takes no such file.
+
+    A task that was never published has what its draft asks for.
+    """
+    importer, kinds = get_format(kind), kinds_of(task)
+    if kind not in kinds:
+        raise Invalid(
+            f"This task takes no {importer.title.lower()}.", fields={"kind": ", ".join(kinds)}
+        )
+    if kind != "judgments":
+        return importer
+    return Judgments(judgments.asked(task.current or task.versions.latest("number")))
 
 
 def known_for(task: Task, kind: str) -> Any:
@@ -24,7 +60,10 @@ def known_for(task: Task, kind: str) -> Any:
         return known_candidates(task.project)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
-    return _known_answers(task) if kind == "answers" else _known_systems(task)
+    known = {
+        "answers": _known_answers, "system_answers": _known_systems, "judgments": _known_judgments
+    }  # fmt: skip
+    return known[kind](task)
 
 
 def _known_items(task: Task) -> KnownItems:
@@ -65,13 +104,11 @@ def _known_systems(task: Task) -> KnownSystems:
     texts = TextValue.objects.filter(
         field="answer", index=0, answer__item__task=task, answer__system__isnull=False
     )
-    systems = list(
-        System.objects.filter(project_id=task.project_id).values_list("name", "prompt_strategy")
-    )
+    names, strategies = _systems(task)
     return KnownSystems(
         keys=_keys(task),
-        names=[name for name, _ in systems],
-        strategies=[strategy for _, strategy in systems if strategy],
+        names=names,
+        strategies=strategies,
         texts={
             (name, strategy, key, replicate): text
             for name, strategy, key, replicate, text in texts.values_list(
@@ -83,6 +120,60 @@ def _known_systems(task: Task) -> KnownSystems:
             )
         },
     )
+
+
+def _systems(task: Task) -> tuple[list[str], list[str]]:
+    """The names and the prompt strategies in use in the project."""
+    rows = System.objects.filter(project_id=task.project_id)
+    systems = list(rows.values_list("name", "prompt_strategy"))
+    return [name for name, _ in systems], [strategy for _, strategy in systems if strategy]
+
+
+def _known_judgments(task: Task) -> KnownJudgments:
+    assert task.current is not None  # noqa: S101 (asked for by known_for)
+    workers = Membership.objects.filter(project_id=task.project_id, role=Role.WORKER)
+    people = list(workers.values_list("pk", "pseudonym", "external_id", "removed_at"))
+    names, strategies = _systems(task)
+    own = Item.objects.filter(task=task)
+    return KnownJudgments(
+        pairs=_pairs(task),
+        attention=set(own.filter(expected__isnull=False).values_list("key", flat=True)),
+        people={pseudonym: pk for pk, pseudonym, _, _ in people}
+        | {external: pk for pk, _, external, _ in people if external},
+        removed={pk for pk, _, _, removed in people if removed},
+        names=names,
+        strategies=strategies,
+        there=_judged(task),
+    )
+
+
+def _pairs(task: Task) -> list[KnownPair]:
+    assert task.current is not None  # noqa: S101 (asked for by known_for)
+    asked = set(task.items.in_version(task.current.number).values_list("pk", flat=True))
+    rows = Item.objects.filter(task=task, expected__isnull=True)
+    fields = ("pk", "key", "first__key", "second__key", "side", "repeat")
+    return [
+        KnownPair(pk, key, first or "", second or "", side, repeat, pk in asked)
+        for pk, key, first, second, side, repeat in rows.order_by(
+            "group__position", "position", "pk"
+        ).values_list(*fields)
+    ]
+
+
+def _judged(task: Task) -> dict[Key, dict[str, str]]:
+    """Codes by dimension, of each author on each item in each order; the first where several."""
+    codes = judgments.codes(task)
+    answers = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).order_by("pk")
+    found: dict[Key, dict[str, str]] = {}
+    for pk, item, flipped, worker, system, strategy, call in answers.values_list(
+        "pk", "item__key", "flipped", "worker_id", "system__name", "system__prompt_strategy",
+        "replicate",
+    ):  # fmt: skip
+        author: Author = (
+            ("worker", worker) if worker else ("system", system, strategy, replicate_of(call))
+        )
+        found.setdefault((author, item, flipped), codes.get(pk, {}))
+    return found
 
 
 def known_candidates(project: Project) -> KnownCandidates:
@@ -124,25 +215,26 @@ def examine(
     ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
     the task takes no such file yet.
     """
-    return _examined(kind, known_for(task, kind), sheet, mapping)
+    return _examined(format_for(task, kind), known_for(task, kind), sheet, mapping)
 
 
 def examine_candidates(
     project: Project, sheet: Sheet, mapping: Mapping[str, str] | None = None
 ) -> Examined:
     """The same for a file of texts, which belong to a project and to no task."""
-    return _examined("candidates", known_candidates(project), sheet, mapping)
+    return _examined(get_format("candidates"), known_candidates(project), sheet, mapping)
 
 
-def _examined(kind: str, known: Any, sheet: Sheet, mapping: Mapping[str, str] | None) -> Examined:
-    importer = get_format(kind)
+def _examined(
+    importer: Any, known: Any, sheet: Sheet, mapping: Mapping[str, str] | None
+) -> Examined:
     columns = set(sheet.columns)
     chosen = (
         {f: column for f, column in mapping.items() if column in columns}
         if mapping
         else guess(sheet.columns, importer.fields)
     )
-    unmapped = [f for f in importer.fields if f.required and f.name not in chosen]
+    unmapped = missing(chosen, importer.fields)
     if unmapped:
         return Examined(sheet, chosen, unmapped, Checked())
     checked = importer.check(sheet.rows, chosen, known)

@@ -13,11 +13,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
 from annotation.actions import imports as actions
-from annotation.imports import FORMATS
 from annotation.imports.base import MAX_BYTES
 from annotation.imports.reading import check_size, read
 from annotation.models import ImportFile, Role, Task
-from annotation.selectors.imports import Examined, examine
+from annotation.selectors.imports import Examined, examine, format_for, kinds_of
 from crowdqc import numbers
 from crowdqc.errors import Invalid, Missing
 from crowdqc.htmx import page_or_fragment
@@ -29,16 +28,20 @@ WORDS = {
     "answers": ("answers of workers", "answer"),
     "system_answers": ("answers of systems", "answer"),
     "candidates": ("texts to be judged", "text"),
+    "judgments": ("judgments", "judgment"),
 }
+
+AFTER = ("answers", "system_answers", "judgments")  # only once the task is published
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) -> HttpResponse:
-    """Choose a file of questions, answers or system answers."""
+    """Choose a file of a kind that the task takes: questions, answers, texts, judgments."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    if kind not in FORMATS:
-        raise Missing("There is no such kind of file. " + ", ".join(FORMATS) + " are known.")
+    kinds = kinds_of(task)
+    if kind not in kinds:
+        raise Missing("The task takes no such file. It takes " + ", ".join(kinds) + ".")
     error = None
     if request.method == "POST":
         try:
@@ -60,9 +63,9 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
         "title": _title(task),
         "kind": kind,
         "words": WORDS[kind][0],
-        "format": FORMATS[kind],
+        "format": format_for(task, kind),
         "error": error,
-        "blocked": kind in ("answers", "system_answers") and task.current is None,
+        "blocked": kind in AFTER and task.current is None,
         "most": MAX_BYTES // 2**20,
         "files": task.import_files.filter(kind=kind)
         .defer("content")
@@ -170,7 +173,6 @@ def task_import_file(
     except Invalid as refused:
         error = refused
     state, word, sentence = _sentence(file, found)
-    importer = FORMATS[file.kind]
     context = {
         "access": access,
         "project": task.project,
@@ -179,7 +181,7 @@ def task_import_file(
         "file": file,
         "kind": file.kind,
         "words": WORDS[file.kind][0],
-        "format": importer,
+        "format": format_for(task, file.kind),
         "found": found,
         "error": error,
         "state": state,

@@ -8,12 +8,19 @@ from __future__ import annotations
 from evaluation.importing.base import Format
 from evaluation.importing.crowdrag import CrowdRag, CrowdRagRaw
 from evaluation.importing.free_text import FreeText
-from evaluation.importing.judgments import Arena, Candidates, CrowdKit, Reliability, StudyJson
+from evaluation.importing.judgments import (
+    Arena,
+    Candidates,
+    CrowdKit,
+    Judgments,
+    Reliability,
+    StudyJson,
+)
 
 FORMATS: dict[str, Format] = {
     one.slug: one
     for one in (
         FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), Arena(), CrowdKit(),
-        Reliability(),
+        Reliability(), Judgments(),
     )
 }  # fmt: skip

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.actions.imports import Report, import_content
-from annotation.imports import FORMATS, get_format
-from annotation.imports.base import guess
+from annotation.imports import KINDS
+from annotation.imports.base import Field, guess
 from annotation.imports.reading import read
 from annotation.models import Task, User
-from annotation.selectors.imports import examine
+from annotation.selectors.imports import examine, format_for
 
 from .base import Options, bad_row, content_of, parts, requester, task_numbered
 
@@ -38,42 +39,47 @@ class FreeText:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--task", type=int, required=True, help="the task's id")
-        parser.add_argument("--kind", choices=list(FORMATS), required=True)
+        parser.add_argument("--kind", choices=KINDS["texts"], required=True)
         add_mapping(parser)
 
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
-        task = task_numbered(options["task"])
-        user = requester(options["by"], task.project)
-        report, skipped = self._import(task, user, options)
-        for line in skipped:
-            err.write(f"{line}\n")
-        left = f", {report.left_out:,} left out" if report.left_out else ""
-        out.write(
-            f"{options['file'].name}: {report.rows:,} rows, {parts(report.new, report.there)}"
-            f"{left}.\n"
-        )
-
-    @staticmethod
-    def _import(task: Task, user: User, options: Options) -> tuple[Report, list[str]]:
-        path: Path = options["file"]
-        content = content_of(path)
-        mapping = mapped(options["map"], options["kind"], content, path.name)
-        skipped: list[str] = []
-        if options["skip_bad"]:
-            found = examine(task, options["kind"], read(content, path.name), mapping)
-            skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
-        report = import_content(
-            by=user, task=task, kind=options["kind"], content=content, name=path.name,
-            mapping=mapping, leave_out_bad=options["skip_bad"],
-        )  # fmt: skip
-        return report, skipped
+        into_task(options["kind"], options, out, err)
 
 
-def mapped(pairs: list[str], kind: str, content: bytes, name: str) -> dict[str, str] | None:
+def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+    """Import a file of this kind into the task that was named, and say what became of its rows."""
+    task = task_numbered(options["task"])
+    user = requester(options["by"], task.project)
+    report, skipped = _import(task, user, kind, options)
+    for line in skipped:
+        err.write(f"{line}\n")
+    left = f", {report.left_out:,} left out" if report.left_out else ""
+    out.write(
+        f"{options['file'].name}: {report.rows:,} rows, {parts(report.new, report.there)}{left}.\n"
+    )
+
+
+def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report, list[str]]:
+    path: Path = options["file"]
+    content = content_of(path)
+    mapping = mapped(options["map"], format_for(task, kind).fields, content, path.name)
+    skipped: list[str] = []
+    if options["skip_bad"]:
+        found = examine(task, kind, read(content, path.name), mapping)
+        skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
+    report = import_content(
+        by=user, task=task, kind=kind, content=content, name=path.name, mapping=mapping,
+        leave_out_bad=options["skip_bad"],
+    )  # fmt: skip
+    return report, skipped
+
+
+def mapped(
+    pairs: list[str], fields: Sequence[Field], content: bytes, name: str
+) -> dict[str, str] | None:
     """Field -> column: as guessed, but for what was said."""
     if not pairs:
         return None
-    fields = get_format(kind).fields
     columns = read(content, name).columns
     said: dict[str, str] = {}
     for pair in pairs:

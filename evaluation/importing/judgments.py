@@ -16,6 +16,7 @@ from annotation.actions.vote_imports import (
     import_comparisons,
     import_labels,
 )
+from annotation.imports import get_format
 from annotation.imports.arena import MAX_BYTES, read_battles
 from annotation.imports.crowdkit import Label, read_comparisons, read_labels
 from annotation.imports.reliability import read_matrix
@@ -23,7 +24,7 @@ from annotation.imports.study_json import read_study
 from annotation.models import Project, Task
 
 from .base import Options, add_target, bad_row, content_of, parts, requester, target, task_numbered
-from .free_text import add_mapping, mapped
+from .free_text import add_mapping, into_task, mapped
 
 
 def _say(options: Options, out: OutputWrapper, task: Task, added: Added) -> None:
@@ -47,7 +48,7 @@ class Candidates:
         name, content = options["file"].name, content_of(options["file"])
         found, new = import_candidates(
             by=user, project=project, content=content, name=name,
-            mapping=mapped(options["map"], self.slug, content, name),
+            mapping=mapped(options["map"], get_format(self.slug).fields, content, name),
             leave_out_bad=options["skip_bad"],
         )  # fmt: skip
         for problem in found.checked.problems:
@@ -79,6 +80,18 @@ class StudyJson:
         )  # fmt: skip
         state = "was there already" if there else "is a draft: choose its texts and publish it"
         out.write(f"{path.name}: task {task.pk} “{title}” of project {project.pk} {state}.\n")
+
+
+class Judgments:
+    slug = "judgments"
+    help = "judgments of people and models on a task's pairs or texts, as the export writes them"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--task", type=int, required=True, help="the task's id")
+        add_mapping(parser)
+
+    def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+        into_task(self.slug, options, out, err)
 
 
 class _Votes:

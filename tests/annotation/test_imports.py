@@ -17,6 +17,7 @@ from annotation.imports.answers import KnownAnswers
 from annotation.imports.base import MAX_BYTES, Checked, guess
 from annotation.imports.candidates import KnownCandidates
 from annotation.imports.items import KnownItems
+from annotation.imports.judgment_lines import KnownJudgments
 from annotation.imports.reading import read, sheet_of
 from annotation.imports.system_answers import KnownSystems
 from crowdqc.errors import Invalid
@@ -110,7 +111,7 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
         return
     for importer, known in zip(
         FORMATS.values(),
-        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates()),
+        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments()),
         strict=True,
     ):
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)

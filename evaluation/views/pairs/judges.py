@@ -13,7 +13,7 @@ from . import boards
 from .agreement import opened
 from .frame import study
 
-IMPORT_KIND = "system_answers"  # a model's votes are answers by a system
+IMPORT_KIND = "judgments"  # what the import page calls votes of models (and people)
 
 
 @login_required
