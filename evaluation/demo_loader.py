@@ -34,12 +34,13 @@ from annotation.models import (
 )
 from crowdqc.errors import Conflict
 from evaluation.demo_clock import Clock, clock_at
+from evaluation.demo_study import Study, pseudonyms
 
 PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
 MARK = "demo.load"
 TITLE = "Two texts, sixteen questions"
 PAY, BONUS = Decimal("1.80"), Decimal("0.90")
-BUDGET, FLOOR = Decimal("120.00"), Decimal("9.00")
+BUDGET, FLOOR = Decimal("300.00"), Decimal("9.00")
 RECEIVES_BONUS = ("kestrel-07", "juniper-31", "marlin-02", "sorrel-18")
 LOOK_FIRST, REJECTED = "quartz-40", "cobalt-34"
 # Username -> (name that the team sees, the invented worker they are, if any).
@@ -65,15 +66,26 @@ COUNTED = 0.5
 Say = Callable[[str], None]
 
 
+def _called(*names: str) -> list[Task]:
+    """The tasks that a demo which was loaded calls so; an earlier one may lack some."""
+    entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
+    wanted = [entry.detail.get(name) for name in names] if entry else []
+    return list(Task.objects.select_related("project").filter(pk__in=wanted).order_by("-pk"))
+
+
 def loaded() -> Task | None:
     """The demo's main task where the demo has been loaded, whatever it is called by now."""
-    entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
-    return Task.objects.filter(pk=entry.detail["task"]).first() if entry else None
+    return next(iter(_called("task")), None)
+
+
+def compared() -> list[Task]:
+    """The experts' task and the pairwise study, the one made last first."""
+    return _called("study", "panel")
 
 
 def taken() -> list[str]:
     """Usernames of the demo that belong to somebody."""
-    mine = [*ACCOUNTS, *(f"demo-{worker.id}" for worker in demo.load().workers)]
+    mine = [*ACCOUNTS, *(f"demo-{name}" for name in pseudonyms())]
     return sorted(User.objects.filter(username__in=mine).values_list("username", flat=True))
 
 
@@ -108,15 +120,20 @@ class Loader:
         project = self._project()
         task = self._task(project)
         self.say(f"task “{task.current.title}”: 16 questions, 24 workers")  # type: ignore[union-attr]
-        agenda = self._agenda(task)
+        study = Study(self, project)
+        agenda = [*self._agenda(task), *study.agenda()]
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
             step()
         counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
-        self.say(f"{counted} answers of workers with {self.events:,} logged events")
+        self.say(f"{counted} answers of workers")
         self._side_tasks(project)
+        study.stay_in_work()
+        self.say(study.sentence())
+        self.say(f"{self.events:,} logged events of all of them")
         self.clock.to(self.now)
-        record(by=None, project=project, action=MARK, on=project, task=task.pk)
+        record(by=None, project=project, action=MARK, on=project, task=task.pk,
+               study=study.task.pk, panel=study.panel.pk)  # fmt: skip
         return task
 
     def ago(self, days: float) -> dt.datetime:
@@ -133,13 +150,13 @@ class Loader:
         for username, (name, pseudonym) in ACCOUNTS.items():
             user = accounts.sign_up(username=username, display_name=name, password=PASSWORD)
             self.people[username] = self.people[pseudonym or username] = user
-        for worker in self.data.workers:
-            if worker.id not in self.people:
-                user = User(username=f"demo-{worker.id}", display_name=f"Demo {worker.id}")
-                user.set_unusable_password()
-                user.save()
-                self.people[worker.id] = user
-        self.say(f"accounts: {', '.join(ACCOUNTS)}, and {len(self.data.workers) - 2} more workers")
+        others = [name for name in pseudonyms() if name not in self.people]
+        for name in others:
+            user = User(username=f"demo-{name}", display_name=f"Demo {name}")
+            user.set_unusable_password()
+            user.save()
+            self.people[name] = user
+        self.say(f"accounts: {', '.join(ACCOUNTS)}, and {len(others)} more workers")
 
     def _project(self) -> Project:
         owner = self.people["requester"]
@@ -151,7 +168,7 @@ class Loader:
         people.add_member(project=project, user=self.people["manager"], role=Role.MANAGER)
         people.invite(
             by=owner, project=project, role=Role.WORKER, days=60, max_uses=30,
-            note="Open link for the panel",
+            note="Open link for workers",
         )  # fmt: skip
         return project
 
@@ -186,7 +203,7 @@ class Loader:
         for one in text.questions:
             tasks.save_item(by=by, task=task, group=group, key=one.id, question=one.question)
 
-    def _join(self, project: Project, pseudonym: str) -> Membership:
+    def join(self, project: Project, pseudonym: str) -> Membership:
         if pseudonym not in self.members:
             user = self.people[pseudonym]
             member = people.add_worker(project=project, user=user, pseudonym=pseudonym)
@@ -238,7 +255,7 @@ class Loader:
     def answer(
         self, task: Task, pseudonym: str, kind: str, given: dict[str, str], declined: set[str]
     ) -> None:
-        member = self._join(task.project, pseudonym)
+        member = self.join(task.project, pseudonym)
         user = self.people[pseudonym]
         begun = self.clock.moment
         assignment = assignments.claim(by=user, task=task, worker=member)
@@ -268,10 +285,10 @@ class Loader:
                 by=user, assignment=assignment, item_id=entry.item_id, draft=draft,
                 seq=int(self.clock.moment.timestamp() * 1000),
             )  # fmt: skip
-        self._store(user, assignment, opened, log)
+        self.store_log(user, assignment, opened, log)
         answers.submit(by=user, assignment=assignment, key=uuid.uuid4())
 
-    def _store(
+    def store_log(
         self, user: User, assignment: Assignment, opened: dt.datetime, log: list[logs.Event]
     ) -> None:
         """The log in batches, as the page sends it; the clock ends a moment after its last."""

@@ -228,7 +228,9 @@ def worker(visitor: Visitor, username: str, *, writes: bool) -> None:
     """One with work, who has taken an assignment and perhaps written in it."""
     visitor.sign_in(username)
     page = visitor.go("/work/")
-    start = page.get_by_role("button", name=re.compile("^(Start|Read and start)"))
+    # Who writes takes the task of questions, not the pairs.
+    task = " Tides" if writes else ""
+    start = page.get_by_role("button", name=re.compile(f"^(Start|Read and start){task}"))
     take = start.or_(page.get_by_role("link", name="Go on")).first
     works = take.count() > 0
     if works:

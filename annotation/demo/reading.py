@@ -29,22 +29,23 @@ T = TypeVar("T")
 def read(folder: Path = HERE) -> DemoData:
     """The demo data in ``folder``; raises Invalid naming file and row."""
     texts, answers, systems = (
-        _file(folder, name) for name in ("texts.json", "answers.json", "systems.json")
+        json_file(folder, name) for name in ("texts.json", "answers.json", "systems.json")
     )
     data = DemoData(
-        title=_key(texts, "title", "texts.json"),
-        instructions=_key(texts, "instructions", "texts.json"),
-        texts=tuple(_text(row) for row in _key(texts, "texts", "texts.json")),
-        workers=_rows(answers, "workers", Worker, "answers.json"),
-        answers=_rows(answers, "answers", WorkerAnswer, "answers.json"),
-        systems=_rows(systems, "systems", System, "systems.json"),
-        system_answers=_rows(systems, "answers", SystemAnswer, "systems.json"),
+        title=key_of(texts, "title", "texts.json"),
+        instructions=key_of(texts, "instructions", "texts.json"),
+        texts=tuple(_text(row) for row in key_of(texts, "texts", "texts.json")),
+        workers=rows_of(answers, "workers", Worker, "answers.json"),
+        answers=rows_of(answers, "answers", WorkerAnswer, "answers.json"),
+        systems=rows_of(systems, "systems", System, "systems.json"),
+        system_answers=rows_of(systems, "answers", SystemAnswer, "systems.json"),
     )
     _check(data)
     return data
 
 
-def _file(folder: Path, name: str) -> dict[str, Any]:
+def json_file(folder: Path, name: str) -> dict[str, Any]:
+    """The object that a file holds; Invalid where it cannot be read."""
     try:
         content = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -54,15 +55,17 @@ def _file(folder: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def _key(content: dict[str, Any], key: str, name: str) -> Any:
+def key_of(content: dict[str, Any], key: str, name: str) -> Any:
+    """What stands under a key of the file ``name``; Invalid where nothing does."""
     if not content.get(key):
         raise Invalid(f"{name} has no {key}.", fields={key: "Missing."})
     return content[key]
 
 
-def _rows(content: dict[str, Any], key: str, kind: type[T], name: str) -> tuple[T, ...]:
+def rows_of(content: dict[str, Any], key: str, kind: type[T], name: str) -> tuple[T, ...]:
+    """The rows under a key, each a ``kind``; Invalid names the row that is none."""
     rows: list[T] = []
-    for number, row in enumerate(_key(content, key, name), 1):
+    for number, row in enumerate(key_of(content, key, name), 1):
         try:
             rows.append(kind(**row))
         except TypeError as error:
@@ -80,11 +83,11 @@ def _text(row: dict[str, Any]) -> Text:
 
 def _check(data: DemoData) -> None:
     items = {question.id for text in data.texts for question in text.questions}
-    _once("texts.json, question", (q.id for text in data.texts for q in text.questions))
-    _once("answers.json, worker", (worker.id for worker in data.workers))
-    _once("answers.json, answer", ((row.worker, row.item) for row in data.answers))
-    _once("systems.json, system", ((row.system, row.prompt_strategy) for row in data.systems))
-    _once(
+    once("texts.json, question", (q.id for text in data.texts for q in text.questions))
+    once("answers.json, worker", (worker.id for worker in data.workers))
+    once("answers.json, answer", ((row.worker, row.item) for row in data.answers))
+    once("systems.json, system", ((row.system, row.prompt_strategy) for row in data.systems))
+    once(
         "systems.json, answer",
         ((row.system, row.prompt_strategy, row.item) for row in data.system_answers),
     )
@@ -117,7 +120,8 @@ def _answer(where: str, row: WorkerAnswer | SystemAnswer, items: set[str]) -> No
         raise Invalid(f"{where}: the text is empty or has space around it.")
 
 
-def _once(what: str, keys: Iterable[object]) -> None:
+def once(what: str, keys: Iterable[object]) -> None:
+    """Raise Invalid where a key comes twice."""
     seen: set[object] = set()
     for key in keys:
         if key in seen:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from io import StringIO
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from django.core.management import call_command
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
+from annotation.demo import judging
 from annotation.models import (
     Answer,
     Assignment,
     AuditEntry,
+    ChoiceValue,
     EventBatch,
     Item,
     LedgerEntry,
@@ -27,6 +30,7 @@ from annotation.models import (
     Task,
     User,
 )
+from annotation.selectors import dwell
 from evaluation import demo_loader
 from evaluation.models import Run, SystemScore, WorkerScore
 
@@ -79,11 +83,12 @@ def test_slots_leases_and_money_add_up(told: str) -> None:
     assert not held.exclude(held=F("n")).exists()
     assert not Item.objects.filter(held__gt=F("redundancy")).exists()
     assert not Assignment.objects.filter(submitted_at__gt=F("expires_at")).exists()
-    first, second = PayoutBatch.objects.order_by("number")
-    assert (first.state, second.state) == ("approved", "proposed")
-    assert first.proposed_by.username == second.proposed_by.username == "requester"
-    assert first.decided_by is not None and first.decided_by.username == "manager"
-    going = PayoutLine.objects.filter(batch=first, decision="approve", live=True)
+    first, compared, second = PayoutBatch.objects.order_by("number")
+    assert [one.state for one in (first, compared, second)] == ["approved", "approved", "proposed"]
+    for batch in (first, compared):
+        assert batch.proposed_by.username == second.proposed_by.username == "requester"
+        assert batch.decided_by is not None and batch.decided_by.username == "manager"
+    going = PayoutLine.objects.filter(batch__state="approved", decision="approve", live=True)
     amounts = going.aggregate(base=Sum("base"), bonus=Sum("bonus"))
     paid = LedgerEntry.objects.aggregate(s=Sum("amount"))["s"]
     assert paid == amounts["base"] + amounts["bonus"] > Decimal(30)
@@ -106,10 +111,10 @@ def test_there_is_a_history_with_logs_and_scores_that_recover_the_planted_order(
     events = EventBatch.objects.aggregate(n=Sum(F("last_seq") - F("first_seq") + 1))["n"]
     assert 40_000 < events < 120_000
     assert Answer.objects.filter(counts=False).exists()
-    states = set(Task.objects.values_list("state", flat=True))
-    assert states == {"open", "draft"} and Task.objects.count() == 3
+    states = list(Task.objects.order_by("pk").values_list("state", flat=True))
+    assert states == ["open", "open", "closed", "open", "draft"]
 
-    runs = list(Run.objects.order_by("number"))
+    runs = list(Run.objects.filter(method="aqer").order_by("number"))
     assert [run.params["leave_one_out"] for run in runs] == [True, False]
     assert {run.state for run in runs} == {"done"}
     for run in runs:
@@ -122,6 +127,71 @@ def test_there_is_a_history_with_logs_and_scores_that_recover_the_planted_order(
         assert len(order) == 24
         rank = spearmanr([scores[w] for w in order], [planted[w] for w in order])
         assert rank.statistic > 0.6
+
+
+@pytest.mark.django_db
+def test_the_study_is_live_and_was_handed_out_by_the_rules(told: str) -> None:
+    panel, study = demo_loader.compared()
+    assert study.current is not None and "a pairwise study: 10 topics, 42 texts" in told
+    asked = study.items.filter(expected__isnull=True)
+    assert (asked.count(), asked.filter(repeat=True).count()) == (80, 20)
+    assert study.items.filter(expected__isnull=False).count() == 2
+    slots = asked.aggregate(held=Sum("held"), wanted=Sum("redundancy"))
+    assert slots["wanted"] == 400 and 370 <= slots["held"] < 400
+    assert study.assignments.filter(state="leased").count() == 2
+    judgments = Answer.objects.filter(item__task=study, counts=True, worker__isnull=False)
+    assert 350 <= judgments.count() < slots["held"]
+    for pair in asked.filter(held=F("redundancy"), repeat=False):
+        turned = judgments.filter(item__first=pair.first_id, item__second=pair.second_id)
+        shares = [turned.filter(flipped=one).count() for one in (False, True)]
+        assert abs(shares[0] - shares[1]) <= 4, pair.key
+    own = Q(item__first__author=F("worker")) | Q(item__second__author=F("worker"))
+    assert not Answer.objects.filter(own, item__task=study).exists()
+    times = dwell.times_of(study)
+    assert len(times) >= judgments.count()
+    assert {one.seconds_total > 2 for one in times.values()} == {True}
+    calls = Answer.objects.filter(item__task=study, system__isnull=False)
+    assert [calls.filter(flipped=one).count() for one in (False, True)] == [30, 30]
+    assert panel.source_id == study.pk
+    assert Answer.objects.filter(item__task=panel).count() == 12 * 3
+    lines = [row["name"] for row in study.current.settings["dimensions"]]
+    values = ChoiceValue.objects.filter(answer__in=judgments)
+    assert len(lines) == 7 and values.count() == 7 * judgments.count()
+
+
+@pytest.mark.django_db
+def test_the_study_s_core_is_there_and_tells_careful_judges_and_good_texts_apart(
+    told: str,
+) -> None:
+    panel, study = demo_loader.compared()
+    for task in (panel, study):
+        core = Run.objects.get(task=task, method="pairwise")
+        assert core.state == "done"
+        assert core.followers.get().method == "pairwise_checks"
+    manners = {judge.worker: judge.manner for judge in judging.load().judges}
+    scores = WorkerScore.objects.filter(run=core, dimension="").order_by("estimate")
+    ranked = [(manners[one.worker.pseudonym], float(one.estimate or 0)) for one in scores]
+    assert len(ranked) == 24
+    assert "always_left" in [manner for manner, _ in ranked[:5]]
+    means = {
+        manner: mean(score for own, score in ranked if own == manner)
+        for manner in ("careful", "ordinary", "hasty")
+    }
+    assert means["careful"] > means["ordinary"] > means["hasty"]
+    systems = SystemScore.objects.filter(run=core, dimension="quality_overall")
+    order = [str(one.system) for one in systems.order_by("-estimate")]
+    assert order[0] == "Orrery-M, sources first" and order[-1] == "Pellet-3B, one pass"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "page", ["", "wins/", "pairs/", "workers/", "agreement/", "order/", "grades/", "judges/"]
+)
+def test_the_study_s_pages_open(told: str, client: Any, page: str) -> None:
+    study = demo_loader.compared()[1]
+    assert client.login(username="manager", password=demo_loader.PASSWORD)
+    shown = client.get(f"/projects/{study.project_id}/tasks/{study.pk}/study/{page}")
+    assert shown.status_code == 200 and b"Which answer is better?" in shown.content
 
 
 @pytest.mark.django_db

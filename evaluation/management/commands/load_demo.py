@@ -19,8 +19,8 @@ WAIT_SECONDS = 180
 SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
-    "worker1": "paid work, work that waits, a task to take",
-    "worker2": "a rejection with a reply, work that waits, a task to take",
+    "worker1": "paid work, work that waits, two tasks to take",
+    "worker2": "a rejection with a reply, work that waits, two tasks to take",
 }
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
     requires_system_checks = []
     help = (
         "Load the demo project: two texts, sixteen questions, 24 invented workers, 4 systems, "
-        "scores by AQER. Calling it again changes nothing."
+        "scores by AQER; a pairwise study with its first results. Calling it again changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -59,6 +59,9 @@ class Command(BaseCommand):
             task = self._refusable(demo_loader.load, self._say)
         if not Run.objects.filter(task=task, state=RunState.DONE).exists():
             self._runs(task, options["encoder"])
+        for study in demo_loader.compared():
+            if not Run.objects.filter(task=study, state=RunState.DONE).exists():
+                self._core(study)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
         self._accounts(task)
@@ -94,6 +97,21 @@ class Command(BaseCommand):
             self._say(
                 f"run {run.number} of AQER, {name}, {encoder}: {time.monotonic() - began:.1f} s"
             )
+
+    def _core(self, task: Task) -> None:
+        """The core of a pairwise study; its checks take longer, and are left to the worker."""
+        from evaluation import runs
+
+        began = time.monotonic()
+        active = Run.objects.filter(task=task, method="pairwise", state__in=runs.ACTIVE).first()
+        run = active or self._refusable(runs.start, by=task.project.owner, task=task)
+        run = self._finished(run)
+        if run.state != RunState.DONE:
+            raise CommandError(f"Run {run.number} of the study did not finish: {run.error}")
+        self._say(
+            f"run {run.number}, the core of a study: {time.monotonic() - began:.1f} s; "
+            "its checks follow in the background"
+        )
 
     def _finished(self, run: Run) -> Run:
         """The run at its end; a worker may have been faster to take it, or have died at it."""
