@@ -6,6 +6,7 @@ Pure: plain values in, text out. ``None`` reads "none" everywhere, never "nan" o
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -41,10 +42,15 @@ def score(value: Number | None, digits: int = 3) -> str:
 
 
 def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
-    """``.846–.892``; with a negative end "to" stands between, since a dash would look like one."""
-    if _missing(low) or _missing(high):
+    """``.846–.892``; with a negative end "to" stands between, since a dash would look like one.
+
+    With one digit and an end beyond 1 (per cent, grades) both keep their zero: ``0.4–3.1``.
+    """
+    if low is None or high is None or _missing(low) or _missing(high):
         return NONE
     left, right = score(low, digits), score(high, digits)
+    if digits == 1 and max(abs(low), abs(high)) >= 1:
+        left, right = (re.sub(r"^(\D?)\.", r"\g<1>0.", text) for text in (left, right))
     joint = " to " if MINUS in left + right else EN_DASH
     return f"{left}{joint}{right}"
 

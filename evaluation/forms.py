@@ -121,15 +121,15 @@ RUN_FORMS: dict[str, type[forms.Form]] = {"texts": RunForm, "pairs": PairRunForm
 
 
 class ScheduleForm(forms.Form):
+    """When runs of a task start by themselves; ``noun`` is what the task collects."""
+
     enabled = forms.BooleanField(
         required=False,
         label="Runs of this task start by themselves",
-        help_text="The first one when 3 workers have 5 answers each.",
     )
     after_answers = forms.IntegerField(
         required=False,
         min_value=1,
-        label="After so many new answers",
         help_text="Counted when none came for half a minute. Empty: not for this reason.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
@@ -140,3 +140,8 @@ class ScheduleForm(forms.Form):
         help_text="Only when something is new. Empty: not for this reason.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
+
+    def __init__(self, *args: Any, noun: str = "answer", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["enabled"].help_text = f"The first one when 3 workers have 5 {noun}s each."
+        self.fields["after_answers"].label = f"After so many new {noun}s"

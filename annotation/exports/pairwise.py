@@ -42,6 +42,11 @@ class PairExport:
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
     shapes: tuple[str, ...] = ("pairs",)
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The formats that this installation can write."""
+        return tuple(f for f in self.formats if f != "parquet" or crowdkit.can_parquet())
+
 
 def judgment_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
     """Every judgment of people and models, counting or not, with a column a dimension.

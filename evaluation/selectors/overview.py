@@ -297,7 +297,8 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     )  # fmt: skip
     title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
     noun = "group" if told["groups"] == 1 else "groups"
-    note = f"run {run.number}, {title}"
+    every = "all dimensions together, " if run.method == CORE else ""
+    note = f"{every}run {run.number}, {title}"
     if told["parts"] > 1:
         note += f"; {told['parts']} boards that cannot be compared"
     return {

@@ -25,25 +25,26 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
         "why": why,
         "simulated": simulated,
         "outdated": bool(plan.simulated) and not simulated,
-        "figures": figures(now) if now else [],
+        "figures": figures(now, on=plan.enabled) if now else [],
         "sentence": sentence(plan, now),
         "chart": histogram(now),
         "most": len(now["histogram"]) - 1 if now else 0,
     }
 
 
-def figures(now: dict[str, Any]) -> list[dict[str, Any]]:
-    """Votes, certain pairs, and what is saved or spent elsewhere."""
+def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
+    """Votes, certain pairs, and what is saved or spent elsewhere, or would be if it were on."""
     return [
         {"label": "Votes given", "value": count(now["votes"]), "of": f"of {count(now['budget'])}",
          "done": now["votes"], "total": now["budget"]},
         {"label": "Pairs that are certain", "value": count(now["certain"]),
          "of": f"of {count(now['pairs'])}"},
-        {"label": "Stopped early", "value": plural(now["early"], "pair"),
-         "note": "with fewer votes than the task asks for"},
-        {"label": "Votes saved there", "value": count(now["saved"]),
-         "note": "free for other pairs, or never collected"},
-        {"label": "Pairs with more", "value": plural(now["beyond"], "pair"),
+        {"label": "Stopped early" if on else "Would stop now",
+         "value": plural(now["early"], "pair"), "note": "with fewer votes than the task asks for"},
+        {"label": "Votes saved there" if on else "Votes it would save",
+         "value": count(now["saved"]), "note": "free for other pairs, or never collected"},
+        {"label": "Pairs with more" if on else "Would get more",
+         "value": plural(now["beyond"], "pair"),
          "note": "than the task asks for, since they are in doubt"},
     ]  # fmt: skip
 

@@ -181,7 +181,7 @@ def _news(core: Run, since: Fresh) -> list[Line]:
     if since.changed:
         changed = plural(since.changed, "judgment")
         return [Line("waiting", f"{changed} changed since run {core.number}")]
-    return [Line("done", f"Run {core.number} has every judgment so far")]
+    return [Line("done", f"Run {core.number} has every judgment that counts")]
 
 
 def _checks(runs: Shown, newest: Run | None) -> list[Line]:

@@ -17,7 +17,7 @@ from crowdqc.numbers import interval, percent, plural
 from evaluation import charts
 from evaluation import charts_agreement as drawn
 from evaluation.models import Run
-from evaluation.selectors.pair_trust import change_words
+from evaluation.selectors.pair_trust import change_words, within_shares
 from evaluation.selectors.recipes import recipe_pairs
 from evaluation.selectors.runs import figures_of
 
@@ -31,8 +31,13 @@ Row = Mapping[str, Any]
 
 
 def points(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """An interval of shares in percentage points; None where there is none."""
+    """An interval of a change in percentage points; None where there is none."""
     return None if low is None or high is None else (100 * low, 100 * high)
+
+
+def share_points(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An interval of shares in per cent, cut where no share can lie."""
+    return None if low is None or high is None else points(*within_shares(low, high))
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Side:
 
     @property
     def points(self) -> tuple[float, float] | None:
-        return points(self.low, self.high)
+        return share_points(self.low, self.high)
 
     @property
     def tells(self) -> bool:
@@ -118,7 +123,7 @@ class Straight:
 
     @property
     def points(self) -> tuple[float, float] | None:
-        return points(self.low, self.high)
+        return share_points(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ class Repeat:
 
     @property
     def points(self) -> tuple[float, float] | None:
-        return points(self.low, self.high)
+        return share_points(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -220,20 +225,25 @@ def _label(name: str, labels: Mapping[str, str], every: str = "All together") ->
 
 
 def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], SafeString]:
-    values = [row[key] for row in rows for key in ("right", "low", "high")]
+    spans = [_share_span(row) for row in rows]
+    values = [v for row, span in zip(rows, spans, strict=True) for v in (row["right"], *span)]
     scale = drawn.Scale.around(values, width=drawn.WIDE, count=4, include=[0.5])
     made = []
-    for row in rows:
+    for row, span in zip(rows, spans, strict=True):
         label = _label(row["dimension"], labels)
-        plot = drawn.share_cell(
-            scale, drawn.known(row["right"], row["low"], row["high"]), middle=0.5, name=label
-        )
+        plot = drawn.share_cell(scale, drawn.known(row["right"], *span), middle=0.5, name=label)
         made.append(
             Side(
                 label, row["right"], row["low"], row["high"], row["n"], row["reason"] or "", plot
             )
         )  # fmt: skip
     return made, charts.forest_axis(scale)
+
+
+def _share_span(row: Row) -> tuple[float | None, float | None]:
+    if row["low"] is None or row["high"] is None:
+        return None, None
+    return within_shares(row["low"], row["high"])
 
 
 def _drift(row: Row, labels: Mapping[str, str]) -> Drift:
@@ -334,8 +344,8 @@ def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str
     parts = []
     if sides and sides[0].right is not None:
         told = f"The right side wins {percent(sides[0].right, 1)} of the decisive votes"
-        if sides[0].low is not None and sides[0].high is not None:
-            told += f" ({interval(100 * sides[0].low, 100 * sides[0].high, 1)})"
+        if span := sides[0].points:
+            told += f" ({interval(*span, 1)})"
         parts.append(f"{told}.")
     if drifts and drifts[0].early is not None and drifts[0].late is not None:
         parts.append(

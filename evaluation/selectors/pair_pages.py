@@ -213,7 +213,8 @@ class VoteRow:
     score: WorkerScore | None
     seconds: float | None
     times: PairTimes | None
-    letters: list[tuple[str, bool]]  # a letter a dimension, and whether it is the gold label
+    letters: list[tuple[str, bool, str]]  # of each dimension: a letter, is it gold, its name
+    again: bool  # the worker had judged the pair before; a model was asked by a repeat
     excluded: bool
     since: bool  # came after the run
 
@@ -295,9 +296,11 @@ def _dimensions(
     return found
 
 
-def _letters(vote: Vote, gold: Mapping[str, str], asked: Sequence[Asked]) -> list[tuple[str, bool]]:
-    codes = [(one.name, vote.codes.get(one.name, "")) for one in asked]
-    return [(LETTERS.get(code, ""), gold.get(name) == code) for name, code in codes]
+def _letters(
+    vote: Vote, gold: Mapping[str, str], asked: Sequence[Asked]
+) -> list[tuple[str, bool, str]]:
+    codes = [(one, vote.codes.get(one.name, "")) for one in asked]
+    return [(LETTERS.get(code, ""), gold.get(one.name) == code, one.label) for one, code in codes]
 
 
 def _people(
@@ -312,12 +315,14 @@ def _people(
     }
     out = pair_votes.excluded(task)
     times = dwell.times_of(task, {v.assignment for v in people if v.assignment is not None})
+    first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
         VoteRow(
             vote=vote, name=names.get(vote.worker or 0, ""), score=scores.get(vote.worker or 0),
             seconds=times[vote.id].seconds_total if vote.id in times else None,
             times=times.get(vote.id), letters=_letters(vote, gold, asked),
-            excluded=vote.worker in out, since=seen is not None and vote.id not in seen,
+            again=first[vote.worker] != vote.id, excluded=vote.worker in out,
+            since=seen is not None and vote.id not in seen,
         )
         for vote in people
     ]  # fmt: skip
@@ -332,7 +337,7 @@ def _machines(
     rows = [
         VoteRow(
             vote=vote, name=names.get(vote.system or 0, ""), score=None, seconds=None, times=None,
-            letters=_letters(vote, gold, asked), excluded=False, since=False,
+            letters=_letters(vote, gold, asked), again=vote.repeat, excluded=False, since=False,
         )
         for vote in given
     ]  # fmt: skip

@@ -32,7 +32,7 @@ from evaluation.selectors.runs import figures_of
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
 MOST_GROUPS = 12  # shown by name; more are not a table any more
-ALL_STYLES = "All styles"
+ALL_STYLES, NO_STYLE = "All styles", "Without a style"
 EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
 
 
@@ -274,7 +274,7 @@ def _block(
     pair = [own.get(name) for name in chosen]
     differences = _tested(pair[0], pair[1]) if pair[0] is not None and pair[1] is not None else []
     return Block(
-        style=style or "Without a style",
+        style=style or NO_STYLE,
         groups=[_group(name, values, most) for name, values in list(own.items())[:MOST_GROUPS]],
         differences=differences,
         differing=sum(one.differs for one in differences),
@@ -294,6 +294,8 @@ def _mean(values: FloatArray, most: float) -> Mean:
     value, low, high = (
         None if np.isnan(found[key]) else float(found[key]) for key in ("mean", "low", "high")
     )
+    if low is not None and high is not None:  # no mean grade lies beyond the grades
+        low, high = max(1.0, low), min(most, high)
     return Mean(value, low, high, found["n"], drawn.heat_between(value, 1.0, most))
 
 
@@ -337,8 +339,8 @@ def _sentence(last: Block, held: _Held, first: str, second: str, topics: int) ->
     if not last.differences:
         return texts
     size = len(last.differences)
-    where = "Over all styles" if last.style == ALL_STYLES else f"In {last.style}"
-    return f"{texts} {where}, {first} and {second} differ on {last.differing} of {size} dimensions."
+    where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(last.style, f"In {last.style}, ")
+    return f"{texts} {where}{first} and {second} differ on {last.differing} of {size} dimensions."
 
 
 # Similarity to the best text -------------------------------------------------------------------

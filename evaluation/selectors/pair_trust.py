@@ -131,10 +131,15 @@ class Fact:
 
 
 def change_words(change: float, se: float | None) -> str:
-    """``+ 5.2, se .7`` from shares."""
+    """``+ 5.2, se 0.7`` from shares."""
     sign = MINUS if change < 0 else "+"
-    told = f"{sign} {score(abs(100 * change), 1)}"
-    return told if se is None else f"{told}, se {score(100 * se, 1)}"
+    told = f"{sign} {abs(100 * change):.1f}"
+    return told if se is None else f"{told}, se {100 * se:.1f}"
+
+
+def within_shares(low: float, high: float) -> tuple[float, float]:
+    """An interval of a share, cut at 0 and 1: few workers make a t interval reach beyond."""
+    return max(0.0, low), min(1.0, high)
 
 
 def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
@@ -144,7 +149,8 @@ def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
     if side and side["right"] is not None:
         more = ""
         if side["low"] is not None and side["high"] is not None:
-            more = interval(100 * side["low"], 100 * side["high"], 1)
+            low, high = within_shares(side["low"], side["high"])
+            more = interval(100 * low, 100 * high, 1)
         facts.append(Fact("Right side wins", percent(side["right"], 1), more))
     drift = next((r for r in core.get("drift", []) if not r["dimension"]), None)
     if drift and drift["early"] is not None and drift["late"] is not None:

@@ -84,6 +84,8 @@ def _start_page(
         "title": reads.title_of(task),
         "form": form,
         "shape": shape,
+        "noun": NOUNS[shape][0],
+        "begins": f"The {NOUNS[shape][0]}s that count now are frozen when the run begins.",
         "method": method.title if method else "",
         "last": last,
         "active": reads.active_of(task),
@@ -134,10 +136,10 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """When runs of the task start by themselves."""
     access, task = get_task(request, project_id, task_id)
-    schedule = schedules.schedule_of(task)
+    schedule, noun = schedules.schedule_of(task), NOUNS[get_type(task.type).shape][0]
     status = 200
     if request.method == "POST":
-        form = ScheduleForm(request.POST)
+        form = ScheduleForm(request.POST, noun=noun)
         if form.is_valid():
             try:
                 schedules.change_schedule(
@@ -155,13 +157,15 @@ def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
                 "enabled": schedule.enabled,
                 "after_answers": schedule.after_answers,
                 "every_minutes": schedule.every_minutes,
-            }
+            },
+            noun=noun,
         )
     context = {
         "task": task,
         "title": reads.title_of(task),
         "form": form,
         "schedule": schedule,
+        "noun": noun,
         "first": schedules.first_run(task),
         "last": schedules.last_run(task),
     }

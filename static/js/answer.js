@@ -284,6 +284,7 @@
     line.className = "note bad";
     line.textContent = why ?? "It was not taken. Load the page again.";
     work().querySelector("[data-refused]").replaceChildren(line);
+    work().querySelector("[data-wait]")?.remove(); // what was left when the page came
   }
 
   // The list of questions is as the server knows them: send what it lacks, then look again.

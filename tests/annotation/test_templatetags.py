@@ -41,6 +41,7 @@ def test_a_score_drops_the_leading_zero_and_never_reads_nan(
 def test_an_interval_with_a_negative_end_does_not_hide_its_sign() -> None:
     assert numbers.interval(0.846, 0.892) == ".846–.892"
     assert numbers.interval(-0.1, 0.2, 1) == "\u2212.1 to .2"
+    assert numbers.interval(-0.4, 87.9, 1) == "\u22120.4 to 87.9"
     assert numbers.interval(None, 0.2) == "none"
 
 

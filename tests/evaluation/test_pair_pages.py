@@ -149,7 +149,7 @@ def test_the_strip_asks_again_until_the_study_is_complete_or_closed(task: Task) 
     Run.objects.exclude(pk=run.pk).update(state=RunState.CANCELLED)
     said = live(task, run.pk)
     assert "300</b> of 300" in said and "60</b> of 60" in said
-    assert "Run 1 has every judgment so far" in said
+    assert "Run 1 has every judgment that counts" in said
     assert "hx-get" not in said  # complete, and nothing is to come
     Item.objects.filter(task=task).update(redundancy=6)
     assert 'hx-trigger="every 5s"' in live(task, run.pk)
