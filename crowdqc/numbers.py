@@ -49,7 +49,7 @@ def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
     if low is None or high is None or _missing(low) or _missing(high):
         return NONE
     left, right = score(low, digits), score(high, digits)
-    if digits == 1 and max(abs(low), abs(high)) >= 1:
+    if digits == 1 and max(abs(float(low)), abs(float(high))) >= 1:
         left, right = (re.sub(r"^(\D?)\.", r"\g<1>0.", text) for text in (left, right))
     joint = " to " if MINUS in left + right else EN_DASH
     return f"{left}{joint}{right}"
