@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.models import Candidate, Item
-from annotation.rendering import render_markdown
+from annotation.rendering import render_markdown, words_in
 from annotation.sides import LEFT, NEUTRAL, RIGHT
 from annotation.task_types import pairwise, rating
 
@@ -109,7 +109,7 @@ def _mark(html: str, known: set[int]) -> tuple[SafeString, int]:
 def shown(text: Candidate, side: str, known: set[int]) -> Shown:
     """A candidate as the page shows it; ``known``: the numbers of sources that are on the page."""
     html, cited = _mark(render_markdown(text.text, breaks=True), known)
-    return Shown(side, html, text.words or len(text.text.split()), cited)
+    return Shown(side, html, text.words or words_in(text.text), cited)
 
 
 def texts(item: Item, *, flipped: bool, known: set[int]) -> list[Shown]:

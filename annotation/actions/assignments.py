@@ -50,12 +50,20 @@ class _TooFew(Exception):
     """Others hold locks, or leases that ran out, on some of what a full bundle needs."""
 
 
-def _arrange(items: Sequence[Picked], version: TaskVersion, seed: str) -> list[int]:
-    """Ids in the order of presentation: as written, or random over groups and then within them."""
+def _arrange(
+    items: Sequence[Picked], version: TaskVersion, seed: str, *, together: bool
+) -> list[int]:
+    """Ids in the order of presentation: as written, or random.
+
+    ``together``: random over groups and then within them, so that a passage is read once; else
+    over all items.
+    """
     items = sorted(items, key=lambda i: (i.group_position, i.group, i.position, i.pk))
     if version.order == TaskVersion.Order.FIXED:
         return [item.pk for item in items]
     rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    if not together:
+        return rng.sample([item.pk for item in items], len(items))
     groups: dict[int, list[int]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item.pk)
@@ -151,7 +159,9 @@ def _lease(
         leased_at=now,
         expires_at=now + dt.timedelta(minutes=version.lease_minutes),
     )
-    order = _arrange(items, version, f"{worker.pk}:{assignment.pk}")
+    # Pairs of one topic side by side would be judged against each other.
+    together = get_type(task.type).shape == "texts"
+    order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
     slots.take(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
     record(
         by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)

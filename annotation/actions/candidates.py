@@ -20,6 +20,7 @@ from annotation.models import (
     TextValue,
     User,
 )
+from annotation.rendering import words_in
 from annotation.selectors.imports import Examined, examine_candidates
 from crowdqc.errors import Invalid
 
@@ -164,7 +165,7 @@ def _candidate(
     return Candidate(
         project=project, key=row["key"], topic=row["topic"], query=row.get("query", ""),
         text=row["text"], style=row.get("style", ""), origin=row.get("origin", ""),
-        system=system, author=author, words=len(row["text"].split()),
+        system=system, author=author, words=words_in(row["text"]),
     )  # fmt: skip
 
 
@@ -208,7 +209,7 @@ def _from_answer(row: Mapping[str, Any], human: System, topic: str, style: str) 
         "system_id": human.pk if system is None else system,
         "author_id": row["answer__worker_id"],
         "source_answer_id": row["answer_id"],
-        "words": len(text.split()),
+        "words": words_in(text),
     }  # fmt: skip
 
 

@@ -75,7 +75,12 @@ def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
         .annotate(
             given=Count("answers", distinct=True),
             declined=Count("no_answer__answer", distinct=True),
-            uncounted=Count("answers", filter=Q(answers__counts=False), distinct=True),
+            uncounted=Count(
+                "answers",
+                # Attention items never count; that says nothing of the work.
+                filter=Q(answers__counts=False, answers__item__expected__isnull=True),
+                distinct=True,
+            ),
             items=Count("entries", distinct=True),
         )
         .values_list("pk", "given", "declined", "uncounted", "items")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from django.template.loader import render_to_string
 
+from annotation.rendering import words_in
+
 ROOT = Path(__file__).resolve().parents[2]
 STATIC, TEMPLATES = ROOT / "static", ROOT / "templates"
 TOKENS = dict(
@@ -93,3 +95,8 @@ def test_an_error_page_stands_without_any_context(name: str) -> None:
     html = render_to_string(name)
     assert "<h1>" in html
     assert 'href="/"' in html
+
+
+def test_a_text_has_as_many_words_as_a_reader_counts() -> None:
+    assert words_in("- The well-known bee's dance [1][2] – seen\n* twice") == 6
+    assert words_in("") == words_in("– [3] *") == 0
