@@ -108,7 +108,8 @@ class AdaptivePlan(models.Model):
     floor = models.PositiveSmallIntegerField(default=3)
     ceiling = models.PositiveSmallIntegerField(default=9)
     certainty = models.FloatField(default=0.95)
-    target = models.CharField(max_length=10, default="label")  # or "ranking"
+    # Of the two the one whose intervals stay honest; "label" stops pairs one by one.
+    target = models.CharField(max_length=10, default="ranking")
     # All votes of the study; empty: as many as the task asked for without a plan.
     budget = models.PositiveIntegerField(null=True, blank=True)
     # What the simulation said, and of which settings: switching on needs it to be of these.

@@ -272,7 +272,7 @@ class Migration(migrations.Migration):
                 ("floor", models.PositiveSmallIntegerField(default=3)),
                 ("ceiling", models.PositiveSmallIntegerField(default=9)),
                 ("certainty", models.FloatField(default=0.95)),
-                ("target", models.CharField(default="label", max_length=10)),
+                ("target", models.CharField(default="ranking", max_length=10)),
                 ("budget", models.PositiveIntegerField(blank=True, null=True)),
                 ("simulated", models.JSONField(blank=True, default=dict)),
                 ("planned", models.JSONField(blank=True, default=dict)),

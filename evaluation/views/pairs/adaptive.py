@@ -31,8 +31,9 @@ class PlanForm(forms.Form):
     dimension = forms.ChoiceField(help_text="On whose votes a pair is judged to be certain.")
     target = forms.ChoiceField(
         label="What is to become certain",
-        choices=[("label", "Each pair’s label"), ("ranking", "The order of the systems")],
-        help_text="Labels: votes go to pairs in doubt. Order: to pairs that tell most about it.",
+        choices=[("ranking", "The order of the systems"), ("label", "Each pair’s label")],
+        help_text="Order: votes go to pairs that tell most about it. Labels: to pairs in doubt; "
+        "intervals of the systems then hold less often than they say.",
     )
     certainty = forms.FloatField(
         min_value=0.51, max_value=0.999, help_text="From this chance on a pair gets no more votes.",
