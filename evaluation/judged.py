@@ -22,6 +22,7 @@ from evaluation.methods.judgments import MISSING, SIDES, Judgments
 from evaluation.methods.order_data import ShownVotes
 from evaluation.methods.ratings import Ratings
 from evaluation.models import Snapshot
+from evaluation.snapshots import keep
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 
@@ -103,14 +104,7 @@ def take(task: Task) -> Snapshot:
         "max_id": max(ids),
         "left_out": collected.left_out(task),
     }
-    snapshot, made = Snapshot.objects.get_or_create(
-        task=task, content_hash=read.hash,
-        defaults={"project_id": task.project_id, "answer_ids": ids, "counts": counts},
-    )  # fmt: skip
-    if not made and (snapshot.answer_ids != ids or snapshot.counts != counts):
-        snapshot.answer_ids, snapshot.counts = ids, counts
-        snapshot.save(update_fields=["answer_ids", "counts"])
-    return snapshot
+    return keep(task, read.hash, ids, counts)
 
 
 def _pair(row: ItemRow) -> tuple[int, int | None]:

@@ -91,11 +91,14 @@ def take(task: Task) -> Snapshot:
         "max_id": max(row.answer_id for row in counting),
         "left_out": {"uncounted": answers.uncounted(task), "repeated": repeated},
     }
-    fields = {"answer_ids": [row.answer_id for row in rows], "counts": counts}
+    return keep(task, _content_hash(rows), [row.answer_id for row in rows], counts)
+
+
+def keep(task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]) -> Snapshot:
+    """The task's snapshot of this content, made where there is none yet."""
+    fields = {"answer_ids": answer_ids, "counts": counts}
     snapshot, made = Snapshot.objects.get_or_create(
-        task=task,
-        content_hash=_content_hash(rows),
-        defaults={"project_id": task.project_id, **fields},
+        task=task, content_hash=content_hash, defaults={"project_id": task.project_id, **fields}
     )
     if not made and any(getattr(snapshot, name) != value for name, value in fields.items()):
         # The same content under other ids (taken out and imported again), or others left out.

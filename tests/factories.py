@@ -12,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings as django_settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+
 from annotation.actions import answer_imports, answers, assignments, events, people, tasks
 from annotation.models import (
     Answer,
@@ -44,6 +48,16 @@ def make_user(name: str = "", *, password: str = "", **fields: Any) -> User:
         user.set_unusable_password()
     user.save()
     return user
+
+
+def session_of(user: User) -> str:
+    """The key of a session in which the person is signed in."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = django_settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return session.session_key or ""
 
 
 def make_project(

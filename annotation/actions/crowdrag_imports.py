@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.imports.crowdrag import CrowdRagStudy, Judgment, Pair
 from annotation.models import Candidate, Membership, Project, Task, User
+from annotation.sides import call_of
 from crowdqc.errors import Conflict
 
 from .answer_imports import systems_by_name, workers_named
@@ -188,7 +189,7 @@ def _models(
         votes.append(Vote(
             systems[MODEL, one.inference].pk, items[one.pair],
             choices_of(one.labels, flipped=flipped), flipped,
-            replicate=2 * (one.repeat - 1) + flipped,
+            replicate=call_of(one.repeat - 1, flipped=flipped),
             texts=tuple((name, 0, text) for name, text in one.justifications.items()),
         ))  # fmt: skip
     return add_model_votes(

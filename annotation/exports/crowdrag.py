@@ -15,7 +15,7 @@ from django.db.models import Q
 from annotation.imports.study_json import NAMES
 from annotation.models import Answer, Item, Task
 from annotation.selectors import judgments
-from annotation.sides import SHOWN, left_right, shown
+from annotation.sides import SHOWN, left_right, replicate_of, shown
 
 from .files import Echo
 
@@ -63,7 +63,7 @@ def models(task: Task, form: str, dimension: str = "") -> Iterator[str]:
         given = said.get(pk, {})
         yield writer.writerow([
             topic, *left_right(first, second, flipped=flipped), strategy,
-            replicate // 2 + 1,
+            replicate_of(replicate) + 1,
             *(LETTERS[shown(given[name], flipped=flipped)].lower() if name in given else ""
               for name in names),
         ])  # fmt: skip

@@ -15,27 +15,14 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
-from django.conf import settings  # noqa: E402
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY  # noqa: E402
-from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
 from annotation.actions import tasks  # noqa: E402
-from annotation.models import Task, User  # noqa: E402
+from annotation.models import Task  # noqa: E402
 from tests import factories  # noqa: E402
 
 BUNDLE = 5
-
-
-def session_of(user: User) -> str:
-    """The key of a session in which the person is signed in."""
-    session = SessionStore()
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session.save()
-    return session.session_key or ""
 
 
 def make_task(items: int) -> Task:
@@ -75,8 +62,8 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return {
-        "sessions": [session_of(worker.user) for worker in workers],
-        "requester": session_of(task.project.owner),
+        "sessions": [factories.session_of(worker.user) for worker in workers],
+        "requester": factories.session_of(task.project.owner),
         "bundle": BUNDLE,
         "claim": reverse("work_claim", args=[task.pk]),
         "home": reverse("work_home"),

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings as django_settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
 from annotation.task_types import pairwise
 from tests import factories
+from tests.browser.people import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TOPICS = 12
@@ -40,15 +38,7 @@ def world() -> factories.World:
 @pytest.fixture
 def page(world: factories.World, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
-    session, user = SessionStore(), world.requester
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = django_settings.AUTHENTICATION_BACKENDS[0]
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session.save()
-    context.add_cookies(
-        [{"name": django_settings.SESSION_COOKIE_NAME, "value": session.session_key or "",
-          "url": live_server.url}]
-    )  # fmt: skip
+    sign_in(context, world.requester, live_server.url)
     context.set_default_timeout(15_000)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings as django_settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
-from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import Assignment, Consent
 from annotation.selectors import dwell, log
@@ -36,35 +29,6 @@ def world() -> factories.World:
 def held(world: factories.World) -> Assignment:
     """Three pairs on seven dimensions; the one in the middle is shown turned."""
     return factories.claim(judging.make_pairs(world.project, 3, settings=SEVEN), world.worker)
-
-
-@pytest.fixture
-def signed_in(world: factories.World, context: BrowserContext, live_server: Any) -> BrowserContext:
-    """A browser in which the world's worker is signed in."""
-    session = SessionStore()
-    session[SESSION_KEY] = str(world.worker.user.pk)
-    session[BACKEND_SESSION_KEY] = django_settings.AUTHENTICATION_BACKENDS[0]
-    session[HASH_SESSION_KEY] = world.worker.user.get_session_auth_hash()
-    session.save()
-    context.add_cookies(
-        [{"name": django_settings.SESSION_COOKIE_NAME, "value": session.session_key or "",
-          "url": live_server.url}]
-    )  # fmt: skip
-    context.set_default_timeout(10_000)
-    return context
-
-
-@pytest.fixture
-def page(signed_in: BrowserContext) -> Iterator[Page]:
-    """A page that reports every error of its scripts."""
-    page, errors = signed_in.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    for left in signed_in.pages:
-        with contextlib.suppress(PlaywrightError):
-            left.goto("about:blank", timeout=2_000)
-    time.sleep(0.8)  # what pages send as they go has been answered
-    assert errors == []
 
 
 def open_pair(page: Page, live_server: Any, held: Assignment, number: int = 1) -> None:

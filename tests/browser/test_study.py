@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.management import call_command
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.exports.pairwise import PAIR_EXPORTS
-from annotation.models import Answer, Membership, Task, User
+from annotation.models import Answer, Membership, Task
 from annotation.selectors import dwell
 from evaluation import runs
 from evaluation.models import Run, RunState
 from tests import factories
 from tests.browser import test_build_study as building
+from tests.browser.people import sign_in
 from tests.browser.test_build_study import is_well, world
 
 __all__ = ["world"]
@@ -40,21 +38,11 @@ STYLES = {
 }  # fmt: skip
 
 
-def sign_in(context: BrowserContext, user: User, url: str) -> None:
-    session = SessionStore()
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = django_settings.AUTHENTICATION_BACKENDS[0]
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session.save()
-    name, value = django_settings.SESSION_COOKIE_NAME, session.session_key or ""
-    context.add_cookies([{"name": name, "value": value, "url": url}])
-    context.set_default_timeout(20_000)
-
-
 @pytest.fixture
 def page(world: factories.World, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
     sign_in(context, world.requester, live_server.url)
+    context.set_default_timeout(20_000)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
@@ -83,6 +71,7 @@ def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str
     assert worker.user is not None
     context = browser.new_context()
     sign_in(context, worker.user, live_server.url)
+    context.set_default_timeout(20_000)
     page = context.new_page()
     page.goto(live_server.url + reverse("work_home"))
     page.get_by_role("button", name="Start Which answer is better?").focus()

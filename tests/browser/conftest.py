@@ -1,0 +1,37 @@
+"""A browser in which the worker of a test's ``world`` is signed in, and a page of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Error as PlaywrightError
+
+from tests import factories
+from tests.browser.people import sign_in
+
+
+@pytest.fixture
+def signed_in(world: factories.World, context: BrowserContext, live_server: Any) -> BrowserContext:
+    """A browser in which the world's worker is signed in."""
+    assert world.worker.user is not None
+    sign_in(context, world.worker.user, live_server.url)
+    context.set_default_timeout(10_000)
+    return context
+
+
+@pytest.fixture
+def page(signed_in: BrowserContext) -> Iterator[Page]:
+    """A page that reports every error of its scripts."""
+    page, errors = signed_in.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    for left in signed_in.pages:
+        with contextlib.suppress(PlaywrightError):
+            left.goto("about:blank", timeout=2_000)
+    time.sleep(0.8)  # what pages send as they go has been answered
+    assert errors == []
