@@ -105,9 +105,13 @@ def counted(task: Task, dimension: str) -> Counted:
 def planned(task: Task, plan: AdaptivePlan) -> tuple[Counted, Plan]:
     """What the method wants of every pair now; nothing is changed. Raises Invalid."""
     have = counted(task, plan.dimension)
+    return have, _plan(task, plan, have)
+
+
+def _plan(task: Task, plan: AdaptivePlan, have: Counted) -> Plan:
     budget = plan.budget if plan.budget is not None else uniform_budget(task, len(have.items))
     try:
-        return have, plan_votes(
+        return plan_votes(
             have.votes, have.first, have.second, floor=plan.floor, ceiling=plan.ceiling,
             certainty=plan.certainty, budget=budget, target=plan.target, held=have.leased,
             neutral=have.neutral,
@@ -194,7 +198,11 @@ def switch(*, by: User, task: Task, on: bool) -> AdaptivePlan:
 
 def apply(plan: AdaptivePlan) -> int:
     """Let every pair ask for as many votes as the method wants now; returns how many changed."""
-    have, found = planned(plan.task, plan)
+    return _apply(plan, counted(plan.task, plan.dimension))
+
+
+def _apply(plan: AdaptivePlan, have: Counted) -> int:
+    found = _plan(plan.task, plan, have)
     slots = found.wanted + have.idle
     wanted = {pk: int(n) for pk, n in zip(have.items, slots, strict=True)}
     changed = tasks.set_wanted(by=None, task=plan.task, wanted=wanted, why="adaptive collection")
@@ -228,15 +236,23 @@ def adapt_all() -> int:
     """Plan every open task anew whose plan is on and which got votes; returns how many."""
     done = 0
     rows = AdaptivePlan.objects.filter(enabled=True, task__state=TaskState.OPEN)
-    for plan in rows.select_related("task__current", "task__project"):
-        if counted(plan.task, plan.dimension).votes.sum() == plan.planned.get("votes"):
-            continue
+    for pk in list(rows.values_list("pk", flat=True)):
         try:
             with transaction.atomic():
-                held = AdaptivePlan.objects.select_for_update(skip_locked=True).filter(pk=plan.pk)
-                if held.exists():
-                    apply(plan)
-                    done += 1
+                done += _adapt(pk)
         except (Invalid, Conflict) as problem:
-            logger.warning("task %s is not planned: %s", plan.task_id, problem.message)
+            logger.warning("adaptive plan %s is not applied: %s", pk, problem.message)
     return done
+
+
+def _adapt(pk: int) -> bool:
+    """Plan one task anew where it got votes, unless it was switched off or is worked on."""
+    held = AdaptivePlan.objects.select_for_update(of=("self",), skip_locked=True)
+    plan = held.select_related("task__current", "task__project").filter(pk=pk, enabled=True).first()
+    if plan is None:
+        return False
+    have = counted(plan.task, plan.dimension)
+    if have.votes.sum() == plan.planned.get("votes"):
+        return False
+    _apply(plan, have)
+    return True
