@@ -9,19 +9,20 @@ import nh3
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from annotation.citations import MARK
+
 TAGS = frozenset(
     "p br strong em del code pre blockquote ul ol li h2 h3 h4 hr a".split()
     + "table thead tbody tr th td".split()
 )
 
 
-_CITED = re.compile(r"\[\d+\]")
 _WORD = re.compile(r"\w[\w'’-]*")
 
 
 def words_in(text: str) -> int:
     """Words as a reader counts them: bullets, dashes and citation marks are none."""
-    return len(_WORD.findall(_CITED.sub(" ", text)))
+    return len(_WORD.findall(MARK.sub(" ", text)))
 
 
 @functools.cache

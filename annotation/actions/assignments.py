@@ -123,7 +123,7 @@ def _claim(
     if task.panel_id and not on_panel(task, worker):
         raise NotAllowed("This task is for a panel that you are not on.")
     stretch = None
-    if get_type(task.type).shape != "texts":
+    if get_type(task.type).shape in ("pairs", "ratings"):
         stretch, start = slots.next_stretch(task, version)
     else:
         start = found.position if found.position is not None else _start(task, worker)

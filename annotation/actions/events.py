@@ -27,18 +27,28 @@ TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
 # Judging: a choice made (the line's field, the side as shown or the point), milliseconds that the
 # page or one response was before the worker, sources and marks of differences shown or not.
 JUDGING_METHODS = ("change", "dwell", "sources", "differences")
-METHODS = frozenset((*PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, "offline", "online"))
+# Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
+WRITING_METHODS = ("passage", "cite", "find")
+METHODS = frozenset(
+    (*PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, *WRITING_METHODS, "offline", "online")
+)
 _MS = r"[0-9]{1,7}"
-JUDGING_WORDS = {  # method: what its name and its comment may be
-    "change": (r"[dr]-[a-z][a-z0-9_]{0,39}", r"left|neutral|right|-?[0-9]{1,3}"),
-    "dwell": (r"page|left|right", _MS),
+WORDS = {  # method: what its name and its comment may be
+    "change": (
+        r"(?:[dr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}", r"left|neutral|right|-?[0-9]{1,3}"
+    ),
+    "dwell": (r"page|left|right|passage-[0-9]{1,3}", _MS),
+    "passage": (r"open|close", r"[0-9]{1,3}"),
+    "cite": (r"[0-9]{1,3}", r""),
+    "find": (r"", r"hits"),
     "sources": (r"open|close", r"([0-9]{1,3})?"),
     "differences": (r"on|off", r""),
-}
+}  # fmt: skip
 KEY_CLASSES = frozenset(
     ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
 )
 MAX_BATCH = 1000  # events
+MAX_RUN, MAX_RUN_MS = 200, 60_000  # keystrokes in one event, ms between two of them
 MAX_BATCH_BYTES = 512 * 1024
 MAX_ASSIGNMENT_BYTES = 20 * 1024 * 1024
 MAX_STREAMS = 200
@@ -97,19 +107,21 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
             f"Event {number} names a key; only its class is taken.",
             fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
         )
-    if event["method"] in JUDGING_WORDS:
-        _check_judging(event, number)
+    if event["method"] in WORDS:
+        _check_words(event, number)
     if "delta" in raw:
         event["delta"] = _delta(raw["delta"], number)
+    if "ms" in raw:
+        event |= _run(raw, event, number)
     return event
 
 
-def _check_judging(event: dict[str, Any], number: int) -> None:
+def _check_words(event: dict[str, Any], number: int) -> None:
     """What is summed up later has to be of the vocabulary to the letter."""
-    for field, pattern in zip(("name", "comment"), JUDGING_WORDS[event["method"]], strict=True):
+    for field, pattern in zip(("name", "comment"), WORDS[event["method"]], strict=True):
         if not re.fullmatch(pattern, event.get(field, "")):
             raise Invalid(
-                f"Event {number} is no {event['method']} of a judgment.",
+                f"Event {number} is no {event['method']} that the log knows.",
                 fields={f"events.{number}.{field}": f"Must match {pattern or 'nothing'}."},
             )
 
@@ -128,6 +140,29 @@ def _delta(raw: Any, number: int) -> list[Any]:
             fields={f"events.{number}.delta": "[ms, position, deleted, inserted]"},
         )
     return [raw[0], raw[1], raw[2], _text(raw[3])]
+
+
+def _run(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, Any]:
+    """The timing of a run of keystrokes: one interval for each unit typed or deleted."""
+    times, keys = raw["ms"], raw.get("keys", 0)
+    _, _, deleted, inserted = event.get("delta") or (0, 0, 0, "")
+    units = len(inserted.encode("utf-16-le")) // 2
+    well = (
+        event["method"] == "input"
+        and isinstance(times, list)
+        and len(times) == max(deleted, units)
+        and min(deleted, units) == 0
+        and 0 < len(times) <= MAX_RUN
+        and all(type(ms) is int and 0 <= ms < MAX_RUN_MS for ms in times)
+        and type(keys) is int
+        and 0 <= keys < 10 * MAX_RUN
+    )
+    if not well:
+        raise Invalid(
+            f"Event {number} is no run of keystrokes.",
+            fields={f"events.{number}.ms": "One interval in ms for each unit typed or deleted."},
+        )
+    return {"ms": times, "keys": keys}
 
 
 def _text(raw: str) -> str:

@@ -46,9 +46,13 @@ def save_group(
     key: str = "",
     title: str = "",
     passage: str = "",
+    passages: Sequence[Mapping[str, str]] | None = None,
     look_back: bool = True,
 ) -> ItemGroup:
-    """Add a group or change one; a published group is replaced, and its items with it."""
+    """Add a group or change one; a published group is replaced, and its items with it.
+
+    Without ``passages`` those of the group stay.
+    """
     if len(passage) > MAX_PASSAGE:
         raise Invalid(
             "The passage is too long.", fields={"passage": f"{MAX_PASSAGE:,} characters at most."}
@@ -56,6 +60,7 @@ def save_group(
     content = {
         "title": as_stored(title).strip()[:160],
         "passage": as_stored(passage),
+        "passages": (group.passages if group else []) if passages is None else list(passages),
         "look_back": look_back,
     }
     if group is not None and _same(group, content):
@@ -114,7 +119,7 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
     return old
 
 
-_GROUP_CONTENT = ("title", "passage", "look_back")
+_GROUP_CONTENT = ("title", "passage", "passages", "look_back")
 _JUDGED = ("first_id", "second_id", "side", "repeat", "expected")
 _ITEM_CONTENT = ("question", "settings", "group_id")
 

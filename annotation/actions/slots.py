@@ -41,6 +41,17 @@ WHERE i.task_id = %(task)s AND i.held < i.redundancy
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
 """
+# Of tasks that ask a worker once a topic: nothing of a topic they were given, and of every other
+# topic only the first open item, so that no bundle holds two.
+ONCE = """
+  AND i.group_id NOT IN (
+    SELECT x.group_id FROM annotation_item x JOIN done ON done.item_id = x.id)
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_item j
+    WHERE j.task_id = i.task_id AND j.group_id = i.group_id AND j.id < i.id
+      AND j.held < j.redundancy AND j.priority = i.priority
+      AND j.since <= %(number)s AND (j.until IS NULL OR j.until > %(number)s))
+"""
 PLACED = """
 SELECT picked.id, picked.position, g.id, g.position
 FROM ({rows}) AS picked JOIN annotation_itemgroup g ON g.id = picked.group_id
@@ -55,12 +66,12 @@ WAYS = (
 LOCK = "FOR NO KEY UPDATE OF i"
 
 
-def _without_waiting(ways: Sequence[str]) -> str:
+def _without_waiting(ways: Sequence[str], open_items: str = OPEN) -> str:
     """A chain of parts, each limited to what the parts before it left wanting."""
     parts, before = [DONE], "0"
     for number, way in enumerate(ways):
         limit = f"LIMIT greatest(0, %(wanted)s - ({before}))"
-        parts.append(f"way{number} AS ({OPEN} AND {way} {limit} {LOCK} SKIP LOCKED)")
+        parts.append(f"way{number} AS ({open_items} AND {way} {limit} {LOCK} SKIP LOCKED)")
         before += f" + (SELECT count(*) FROM way{number})"  # noqa: S608 (constants alone)
     rows = " UNION ALL ".join(f"SELECT * FROM way{number}" for number in range(len(ways)))  # noqa: S608
     return f"WITH {', '.join(parts)} {PLACED.format(rows=rows)}"
@@ -68,9 +79,17 @@ def _without_waiting(ways: Sequence[str]) -> str:
 
 AHEAD = _without_waiting(WAYS[:2])  # what nearly every claim finds; half the planning
 ANYWHERE = _without_waiting(WAYS)
+
+
 # Everybody waits in the order of ids, which cannot deadlock.
-FREE = f"{OPEN} ORDER BY i.id LIMIT %(wanted)s {LOCK}"
-WAIT = f"WITH {DONE}, free AS ({FREE}) " + PLACED.format(rows="SELECT * FROM free")  # noqa: S608
+def _waiting(open_items: str = OPEN) -> str:
+    free = f"{open_items} ORDER BY i.id LIMIT %(wanted)s {LOCK}"
+    return f"WITH {DONE}, free AS ({free}) " + PLACED.format(rows="SELECT * FROM free")  # noqa: S608
+
+
+WAIT = _waiting()
+AHEAD_ONCE, ANYWHERE_ONCE = (_without_waiting(ways, OPEN + ONCE) for ways in (WAYS[:2], WAYS))
+WAIT_ONCE = _waiting(OPEN + ONCE)
 # Where the worker is in the task: their lease or else their last assignment, and its last item.
 REACHED = """
 SELECT t.state, t.current_id, last.id, last.state, (
@@ -164,7 +183,10 @@ def pick(
 ) -> list[Picked]:
     """Lock up to a bundle of open items; without ``wait``, those that nobody else has locked."""
     rows: list[Any] = []
-    for sql in (WAIT,) if wait else (AHEAD, ANYWHERE):  # the second finds the first's own locks
+    once = bool(version.settings.get("once_a_topic"))
+    ahead, anywhere = (AHEAD_ONCE, ANYWHERE_ONCE) if once else (AHEAD, ANYWHERE)
+    waiting = WAIT_ONCE if once else WAIT
+    for sql in (waiting,) if wait else (ahead, anywhere):  # the second finds the first's own locks
         rows = _rows(
             sql, task=task.pk, worker=worker.pk, number=version.number,
             wanted=version.items_per_assignment, start=start,

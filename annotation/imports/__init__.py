@@ -19,7 +19,7 @@ FORMATS: dict[str, Any] = {
 JUDGED = ("candidates", "judgments")
 KINDS = {
     "texts": ("items", "answers", "system_answers", "candidates"), "pairs": JUDGED,
-    "ratings": JUDGED,
+    "ratings": JUDGED, "responses": (),
 }  # fmt: skip
 
 

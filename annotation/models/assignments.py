@@ -36,6 +36,8 @@ class Assignment(models.Model):
     submitted_at = models.DateTimeField(null=True, blank=True)
     # The client's key: the same submit sent again is the same submit.
     submit_key = models.UUIDField(null=True, blank=True, unique=True)
+    # When its interaction log was erased, by age or on request; answers and payments stay.
+    log_erased_at = models.DateTimeField(null=True, blank=True)
     # Settled: an approved payout or a final rejection stands; else it waits for a decision.
     settled_at = models.DateTimeField(null=True, blank=True)
 

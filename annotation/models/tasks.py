@@ -111,6 +111,8 @@ class ItemGroup(models.Model):
     position = models.PositiveIntegerField(default=0)
     title = models.CharField(max_length=160, blank=True)
     passage = models.TextField(blank=True, help_text="Markdown")
+    # What a response may cite, the best first: [{"key", "title", "text"}], rank = index + 1.
+    passages = models.JSONField(default=list, blank=True)
     # False: the server stops showing the passage once the worker has gone on to the questions.
     look_back = models.BooleanField(default=True)
     since = models.PositiveIntegerField()

@@ -50,7 +50,8 @@ def steps(assignment: Assignment, current: int | None = None, *, whole: bool = T
     if whole:
         rows = rows.select_related("item__group", "item__first", "item__second")
     else:
-        rows = rows.select_related("item__group").defer("item__group__passage")
+        unread = ("item__group__passage", "item__group__passages")
+        rows = rows.select_related("item__group").defer(*unread)
     return [_step(task_type, assignment, entry, current) for entry in rows]
 
 

@@ -25,7 +25,9 @@ from annotation.models.tasks import TaskState
 from annotation.task_types import TYPES
 
 ZERO = Decimal("0.00")
-ANSWER_NOUNS = {"texts": "answer", "pairs": "judgment", "ratings": "rating"}
+ANSWER_NOUNS = {
+    "texts": "answer", "responses": "response", "pairs": "judgment", "ratings": "rating",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

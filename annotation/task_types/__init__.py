@@ -8,11 +8,13 @@ from .base import TaskType, Values
 from .free_text import FreeText
 from .pairwise import Pairwise
 from .rating import Rating
+from .writing import Writing
 
 TYPES: dict[str, TaskType] = {
     FreeText.slug: FreeText(),
     Pairwise.slug: Pairwise(),
     Rating.slug: Rating(),
+    Writing.slug: Writing(),
 }
 
 

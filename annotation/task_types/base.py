@@ -24,7 +24,7 @@ class TaskType(Protocol):
     slug: str
     label: str
     sentence: str  # what it asks and what comes of it, for somebody who chooses a type
-    shape: str  # "texts", "pairs" or "ratings": what the snapshot makes of its answers
+    shape: str  # "texts", "responses", "pairs" or "ratings": what the snapshot is made of
     item_noun: str  # what one item is called: a question, a pair, a text
     answer_template: str  # what the worker fills in, for one item
     item_template: str  # the worker's page around it

@@ -14,7 +14,7 @@ MAX_CHARACTERS = 20_000
 DONT_KNOW = "I don't know"
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text as PostgreSQL can hold it, with the line ends that a text area has."""
     text = text.replace("\r\n", "\n").replace("\x00", "")
     # Halves of characters cut apart have no UTF-8; a whole text passes unchanged.
@@ -61,7 +61,7 @@ class FreeText:
                 fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
             )
         return {
-            "text": _storable(text),
+            "text": storable(text),
             "declined": truth(raw.get("declined", False)),
             "skipped": truth(raw.get("skipped", False)),
         }

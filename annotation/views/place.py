@@ -17,6 +17,14 @@ PARTS: dict[str, dict[str, str]] = {
         "order": "Order and redundancy",
         **LAST,
     },
+    "responses": {
+        "text": "Text and instructions",
+        "styles": "Styles and rules",
+        "topics": "Topics and passages",
+        "forms": "Questionnaires",
+        "order": "Order and redundancy",
+        **LAST,
+    },
     "pairs": {
         "text": "Text and instructions",
         "asked": "Dimensions",
@@ -31,7 +39,8 @@ PARTS: dict[str, dict[str, str]] = {
         **LAST,
     },
 }
-FIRST = {"texts": "questions", "pairs": "asked", "ratings": "asked"}  # where the builder opens
+# Where the builder opens.
+FIRST = {"texts": "questions", "responses": "topics", "pairs": "asked", "ratings": "asked"}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,74 @@
+"""Citation marks in a text: ``[3]``, ``[1, 2]`` and ``[1,2,]`` point at numbered passages.
+
+Pure. Positions are code points of the text. What is no list of whole numbers (``[0.7]``, ``[...]``)
+is text; a mark of a year or larger number is one too, and its number is then reported as unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MARK = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*[,;]?\s*\]")
+# One claim may end with several marks in a row, as in "[1] [2]" or "[1][2]".
+RUN = re.compile(rf"{MARK.pattern}(?:\s*{MARK.pattern})*")
+
+
+@dataclass(frozen=True)
+class Marker:
+    """One mark in a text: where it stands, brackets included, and the numbers in it."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+def parse(text: str) -> list[Marker]:
+    """All marks in the order of the text; a number given twice in one mark counts once."""
+    return [
+        Marker(found.start(), found.end(), _numbers(found.group(1)))
+        for found in MARK.finditer(text)
+    ]
+
+
+def strip(text: str) -> str:
+    """The text without its marks and the spaces before them."""
+    return re.sub(rf"[ \t]*{MARK.pattern}", "", text)
+
+
+def cited(text: str) -> list[int]:
+    """The different numbers that are cited, in the order in which they first come."""
+    return list(dict.fromkeys(number for mark in parse(text) for number in mark.numbers))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A stretch of text and the numbers of the marks that end it; none for the last stretch."""
+
+    start: int
+    end: int
+    text: str
+    numbers: tuple[int, ...]
+
+
+def statements(text: str) -> list[Statement]:
+    """The text cut at its marks (Gienapp et al. 2025, section 4): each stretch with what it cites.
+
+    Marks in a row belong to one stretch. Stretches without a letter or digit (the full stop after
+    a mark) are none.
+    """
+    found, start = [], 0
+    for run in RUN.finditer(text):
+        numbers = [number for mark in parse(run.group()) for number in mark.numbers]
+        found.append((start, run.start(), tuple(dict.fromkeys(numbers))))
+        start = run.end()
+    found.append((start, len(text), ()))
+    return [
+        Statement(begin, end, text[begin:end], numbers)
+        for begin, end, numbers in found
+        if any(character.isalnum() for character in text[begin:end])
+    ]
+
+
+def _numbers(listed: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(int(number) for number in re.findall(r"\d+", listed)))
