@@ -48,8 +48,9 @@ ONCE = """
     SELECT x.group_id FROM annotation_item x JOIN done ON done.item_id = x.id)
   AND NOT EXISTS (
     SELECT 1 FROM annotation_item j
-    WHERE j.task_id = i.task_id AND j.group_id = i.group_id AND j.id < i.id
-      AND j.held < j.redundancy AND j.priority = i.priority
+    WHERE j.task_id = i.task_id AND j.group_id = i.group_id
+      AND (j.priority > i.priority OR j.priority = i.priority AND j.id < i.id)
+      AND j.held < j.redundancy
       AND j.since <= %(number)s AND (j.until IS NULL OR j.until > %(number)s))
 """
 PLACED = """
