@@ -162,6 +162,20 @@ class OwnRowOut(serializers.ModelSerializer[Assignment]):
         )  # fmt: skip
 
 
+class StyleOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    label = serializers.CharField()
+    instructions = serializers.CharField()
+
+
+class PassageOut(serializers.Serializer[Any]):
+    """A ranked passage that a response may cite as [number]."""
+
+    number = serializers.IntegerField()
+    title = serializers.CharField()
+    text = serializers.CharField()
+
+
 class EntryOut(serializers.Serializer[Any]):
     """A question within one's own assignment.
 
@@ -178,6 +192,13 @@ class EntryOut(serializers.Serializer[Any]):
     texts = serializers.ListField(
         child=serializers.CharField(),
         help_text="What is to be judged, from left to right; empty where a question is asked",
+    )
+    style = StyleOut(allow_null=True, help_text="How a response is to be written")
+    passages = PassageOut(
+        many=True,
+        allow_null=True,
+        help_text="What a response may cite, the best first; null until the required questions of "
+        "settings.entry are answered in the draft, as entry.NAME",
     )
     settings = serializers.DictField()
     draft = serializers.DictField()

@@ -13,11 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation import writing
 from annotation.access import get_access, get_own_assignment, get_task_by_id
 from annotation.actions import answers, assignments, events, people
 from annotation.models import Assignment, AssignmentItem, Membership, Role
 from annotation.selectors import api as selectors
 from annotation.selectors import work
+from annotation.task_types import get_type
 from crowdqc.api import Listing, read
 from crowdqc.errors import Invalid, Missing, NotAllowed
 
@@ -52,6 +54,7 @@ def shown(assignment: Assignment) -> dict[str, Any]:
                 "item_id": item.key if item.first_id is None else str(item.pk),
                 "position": entry.position,
                 "texts": texts_shown(entry),
+                **responses_shown(assignment, entry),
                 "question": None if state == "first" else item.question,
                 "passage": state,
                 "context": item.group.passage if state in ("open", "first") else None,
@@ -79,6 +82,16 @@ def shown(assignment: Assignment) -> dict[str, Any]:
         "seconds_to_wait": work.seconds_to_wait(assignment),
         "entries": entries,
     }
+
+
+def responses_shown(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
+    """What a response is written from: its style and, once the entry form is answered, passages."""
+    if get_type(assignment.task.type).shape != "responses":
+        return {"style": None, "passages": None}
+    settings = {**assignment.version.settings, **entry.item.settings}
+    shown = writing.seen(entry.draft, settings)
+    rows = writing.passages(entry.item.group, settings) if shown else None
+    return {"style": writing.style_of(settings), "passages": rows}
 
 
 def texts_shown(entry: AssignmentItem) -> list[str]:

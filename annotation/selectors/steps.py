@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.judging import in_words
+from annotation import judging, writing
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
 from annotation.task_types import TaskType, get_type
 from crowdqc.errors import DomainError
@@ -85,7 +85,9 @@ def _step(
         state,
         bool(entry.draft.get("declined")),
         problem,
-        in_words(entry.draft, settings),
+        writing.in_words(entry.draft)
+        if task_type.shape == "responses"
+        else judging.in_words(entry.draft, settings),
     )
 
 

@@ -198,8 +198,10 @@ def ran_out(assignment: Assignment) -> bool:
     )
 
 
+# Where a task asks a worker once a topic: topics that they were not given.
 OPEN_SQL = """
-SELECT i.task_id, count(*)
+SELECT i.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
+                       THEN count(DISTINCT i.group_id) ELSE count(*) END
 FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
@@ -212,7 +214,12 @@ WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
   AND NOT EXISTS (
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))
-GROUP BY i.task_id
+  AND NOT (coalesce((v.settings ->> 'once_a_topic')::boolean, false) AND i.group_id IN (
+    SELECT x.group_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    JOIN annotation_item x ON x.id = e.item_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted')))
+GROUP BY i.task_id, v.id
 """
 # Times longer than the lease with all its extensions are of pages left open.
 TIMES_SQL = """

@@ -24,7 +24,9 @@ from annotation.selectors import work
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
-NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "key"})
+from . import responses
+
+NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "key", "part"})
 
 
 def _worker(request: HttpRequest, project_id: int) -> Membership:
@@ -150,7 +152,8 @@ def _words(assignment: Assignment) -> dict[str, Any]:
     """The task's type, and what its pages call an item and the answer to one."""
     task_type = get_type(assignment.task.type)
     answer = {"texts": "answer", "ratings": "rating"}.get(task_type.shape, task_type.item_noun)
-    return {"type": task_type, "noun": task_type.item_noun, "answer_noun": answer}
+    typed = task_type.shape in ("texts", "responses")
+    return {"type": task_type, "noun": task_type.item_noun, "answer_noun": answer, "typed": typed}
 
 
 def _frame(
@@ -200,6 +203,8 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         if found.opened_at is None:
             assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     context = _frame(found, agreed, steps)
+    if context["type"].shape == "responses":
+        context["segments"] = responses.segments(found, steps)
     context |= {
         "problems": [step for step in steps if step.problem],
         "answered": sum(step.state == "done" for step in steps),
@@ -256,7 +261,9 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         "target": f"item-{entry.item_id}",
         "total": len(steps),
     }
-    if not reads:
+    if task_type.shape == "responses":
+        context |= responses.page(request, found, entry, steps)
+    elif not reads:
         context |= _judged(entry, settings, passage, len(steps))
     return render(request, task_type.item_template, context)
 
@@ -311,13 +318,18 @@ def _answered(
     if go == "skip":
         draft["skipped"] = True
     raw = request.POST.get("seq", "")
-    assignments.save_draft(
+    kept = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=found,
         item_id=entry.item_id,
         draft=draft,
         seq=int(raw) if raw.isdecimal() and len(raw) < 17 else int(time.time() * 1000),
     )
+    entry.draft = kept.draft
+    if get_type(found.task.type).shape == "responses":
+        within = responses.led_on(found, entry, request.POST)
+        if within:
+            return within
     target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
     if 1 <= target <= total:
         return redirect("work_item", assignment_id=found.pk, position=target)

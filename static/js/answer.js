@@ -1,5 +1,6 @@
 // The answering page: keys, words, clock, going on without loading a page anew, submit. What is
-// filled in is a text in a field, or choices on lines, which judge.js looks after.
+// filled in is a text in a field, choices on lines, which judge.js looks after, or a response with
+// its questions, which write.js does.
 "use strict";
 
 (() => {
@@ -7,7 +8,7 @@
   const work = () => document.getElementById("work");
   const form = () => work()?.querySelector("form[data-answering]");
   const field = () => work()?.querySelector("textarea[data-target]");
-  const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "seq", "key"]);
+  const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "seq", "key", "part"]);
   let ends = 0; // when the lease is over, on this page's own clock
   let moving = false;
   let touched = false;
@@ -47,6 +48,7 @@
 
   function describe() {
     crowdqc.judge?.describe();
+    crowdqc.write?.describe();
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
@@ -67,6 +69,7 @@
     describe();
     if (field()) log.show(field());
     crowdqc.judge?.begin();
+    crowdqc.write?.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
     if (!field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
@@ -113,6 +116,7 @@
     if (moving || !form() || crowdqc.judge?.holds(action)) return;
     moving = true;
     crowdqc.judge?.tell();
+    crowdqc.write?.tell();
     const { assignment, item } = work().dataset;
     let seq = 0;
     if (item) {
@@ -159,7 +163,9 @@
     history.pushState(null, "", response.url);
     scrollTo(0, 0);
     begin();
-    if (!field()) document.getElementById("main").focus({ preventScroll: true });
+    if (!field() && !work().contains(document.activeElement)) {
+      document.getElementById("main").focus({ preventScroll: true });
+    }
   }
 
   addEventListener("popstate", () => location.reload());
