@@ -6,7 +6,6 @@ ROUGE-L as the reference packages read texts, BERTScore with the tokens of the b
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from annotation.selectors import judgments
 from evaluation.judged import FrozenPairs
 from evaluation.methods.base import FloatArray, IntArray
 from evaluation.methods.rank_correlation import spearman
+from evaluation.methods.text_corpus import tokens_13a
 from evaluation.methods.text_metrics import bert_score, bleu, rouge_l, token_ids
 from evaluation.methods.text_stem import stem
 from evaluation.models import CandidateScore, Run
@@ -28,22 +28,6 @@ SCORES = {
     "BLEU": "sentence BLEU-4, 13a tokens, exponential smoothing",
     "ROUGE-L": "ROUGE-L F1, stemmed",
 }
-# sacrebleu's 13a (mteval-v13a): signs apart, but full stops and commas only away from digits.
-_13A = (
-    (re.compile(r"([\{-\~\[-\` -\&\(-\+\:-\@\/])"), r" \1 "),
-    (re.compile(r"([^0-9])([\.,])"), r"\1 \2 "),
-    (re.compile(r"([\.,])([^0-9])"), r" \1 \2"),
-    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
-)
-
-
-def tokens_13a(text: str) -> list[str]:
-    """Words and signs, cased, as sacrebleu's default tokenizer has them."""
-    line = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
-    line = f" {html.unescape(line)} " if "&" in line else f" {line} "
-    for pattern, put in _13A:
-        line = pattern.sub(put, line)
-    return line.split()
 
 
 def tokens_rouge(text: str) -> list[str]:

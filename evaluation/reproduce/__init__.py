@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluation.reproduce import aqer_cs, aqer_simulations, crowdrag, rescaling, summeval
+from evaluation.reproduce import (
+    aqer_cs,
+    aqer_simulations,
+    crowdrag,
+    crowdrag_signals,
+    crowdrag_writing,
+    rescaling,
+    summeval,
+)
 from evaluation.reproduce.rows import Row
 
 
@@ -24,6 +32,12 @@ REPRODUCTIONS = {
         aqer_simulations.TITLE, aqer_simulations.reproduce, aqer_simulations.LEFT_OUT
     ),
     "crowdrag": Reproduction(crowdrag.TITLE, crowdrag.reproduce, crowdrag.LEFT_OUT),
+    "crowdrag-signals": Reproduction(
+        crowdrag_signals.TITLE, crowdrag_signals.reproduce, crowdrag_signals.LEFT_OUT
+    ),
+    "crowdrag-writing": Reproduction(
+        crowdrag_writing.TITLE, crowdrag_writing.reproduce, crowdrag_writing.LEFT_OUT
+    ),
     "rescaling": Reproduction(rescaling.TITLE, rescaling.reproduce, rescaling.LEFT_OUT),
     "summeval": Reproduction(summeval.TITLE, summeval.reproduce, summeval.LEFT_OUT),
 }

@@ -27,7 +27,7 @@ from evaluation.reproduce.rows import Row
 RESTARTS = 20
 TITLE = "CrowdRAG (Gienapp et al. 2025): agreement, order effects, grades, similarity, LLM judges"
 LEFT_OUT = (
-    "Not measured: Tables 1 to 3 and the figures (writing of responses); Table 4's pointwise "
+    "Not measured: Tables 1 to 3 and the figures (see crowdrag-writing); Table 4's pointwise "
     "column, since 175 of its 410 rows are exact re-posts; Table 8's BERTScore with the published "
     "model. The published MACE run has no seed: its spam probabilities and gold labels are taken "
     "as published for the tables, and a refit is compared with them."
