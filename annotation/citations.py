@@ -7,11 +7,9 @@ is text; a mark of a year or larger number is one too, and its number is then re
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MARK = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*[,;]?\s*\]")
-# One claim may end with several marks in a row, as in "[1] [2]" or "[1][2]".
-RUN = re.compile(rf"{MARK.pattern}(?:\s*{MARK.pattern})*")
 
 
 @dataclass(frozen=True)
@@ -54,20 +52,23 @@ class Statement:
 def statements(text: str) -> list[Statement]:
     """The text cut at its marks (Gienapp et al. 2025, section 4): each stretch with what it cites.
 
-    Marks in a row belong to one stretch. Stretches without a letter or digit (the full stop after
-    a mark) are none.
+    Marks with no word between them belong to one stretch, also behind its full stop, and marks
+    before the first word to the first.
     """
-    found, start = [], 0
-    for run in RUN.finditer(text):
-        numbers = [number for mark in parse(run.group()) for number in mark.numbers]
-        found.append((start, run.start(), tuple(dict.fromkeys(numbers))))
-        start = run.end()
-    found.append((start, len(text), ()))
-    return [
-        Statement(begin, end, text[begin:end], numbers)
-        for begin, end, numbers in found
-        if any(character.isalnum() for character in text[begin:end])
-    ]
+    found: list[Statement] = []
+    early: tuple[int, ...] = ()
+    start = 0
+    for mark in [*parse(text), Marker(len(text), len(text), ())]:
+        part = text[start : mark.start]
+        if any(character.isalnum() for character in part):
+            found.append(Statement(start, mark.start, part, (*early, *mark.numbers)))
+            early = ()
+        elif found:
+            found[-1] = replace(found[-1], numbers=(*found[-1].numbers, *mark.numbers))
+        else:
+            early = (*early, *mark.numbers)
+        start = mark.end
+    return [replace(one, numbers=tuple(dict.fromkeys(one.numbers))) for one in found]
 
 
 def _numbers(listed: str) -> tuple[int, ...]:

@@ -31,6 +31,11 @@ def test_statements_are_cut_at_marks_and_know_what_they_cite():
     ]  # fmt: skip
 
 
+def test_marks_behind_a_full_stop_or_before_the_first_word_are_not_lost():
+    found = statements("[4] A claim [1]. [2] Another.")
+    assert [one.numbers for one in found] == [(4, 1, 2), ()]
+
+
 def test_marks_are_no_words_and_stripping_them_leaves_the_sentence():
     text = "The sea rises [1, 2], slowly [10]."
     assert strip(text) == "The sea rises, slowly."
