@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,5 +51,5 @@ def test_statements_and_marks_never_overlap_and_stay_in_the_text(parts):
     spans = [(mark.start, mark.end) for mark in parse(text)]
     spans += [(one.start, one.end) for one in statements(text)]
     spans.sort()
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
     assert all(text[one.start : one.end] == one.text for one in statements(text))
