@@ -88,6 +88,25 @@ def sources_of(passage: str) -> list[Source]:
     ]
 
 
+def as_sources(passages: Sequence[Mapping[str, str]], first_number: int = 1) -> str:
+    """Ranked passages as the passage of a topic: each a source under the number that cites it."""
+    return "\n\n".join(
+        "\n\n".join(
+            filter(None, (f"[{number}] {_bold(one['title'])}".rstrip(), _plain(one["text"])))
+        )
+        for number, one in enumerate(passages, first_number)
+    )
+
+
+def _bold(title: str) -> str:
+    return f"**{' '.join(title.replace('*', ' ').split())}**" if title.strip() else ""
+
+
+def _plain(text: str) -> str:
+    """A text whose lines begin no source, heading or list of their own."""
+    return re.sub(r"^([ ]{0,3})(?=[\[#>*+-])", r"\1\\", text, flags=re.MULTILINE)
+
+
 def _mark(html: str, known: set[int]) -> tuple[SafeString, int]:
     """Citation marks as small superscripts, linked where the source is on the page."""
     cited: set[int] = set()

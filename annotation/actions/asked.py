@@ -29,10 +29,13 @@ def list_of(task: Task) -> str:
         raise Invalid("This type of task has no dimensions.") from None
 
 
-@transaction.atomic
 def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> TaskVersion:
-    """Put changed rows into the draft; rows that stay as they are begin no version."""
-    name = list_of(task)
+    return change_rows(by=by, task=task, name=list_of(task), change=change)
+
+
+@transaction.atomic
+def change_rows(*, by: User, task: Task, name: str, change: Callable[[Rows], Rows]) -> TaskVersion:
+    """Change the rows of a setting in the draft; rows that stay as they are begin no version."""
     shown = task.versions.order_by("-number").first()
     if shown is not None and change(copy.deepcopy(shown.settings[name])) == shown.settings[name]:
         return shown
@@ -41,7 +44,8 @@ def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> TaskVers
     return edit_draft(by=by, task=task, fields={"settings": {name: rows}})
 
 
-def _at(rows: Rows, name: str) -> int:
+def row_at(rows: Rows, name: str) -> int:
+    """Where the row of this name stands; Conflict where it is there no more."""
     for place, row in enumerate(rows):
         if row["name"] == name:
             return place
@@ -57,7 +61,7 @@ def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> N
         raise Invalid("A line needs a name.", fields={"label": "Write a name."})
 
     def change(rows: Rows) -> Rows:
-        row = rows[_at(rows, name)]
+        row = rows[row_at(rows, name)]
         row |= {field: str(fields[field]).strip() for field in TEXTS if field in fields}
         if "neutral" in fields and "neutral" in row:
             row["neutral"] = truth(fields["neutral"])
@@ -92,7 +96,7 @@ def remove_row(*, by: User, task: Task, name: str) -> None:
     """Take a line out; the last one stays."""
 
     def change(rows: Rows) -> Rows:
-        at = _at(rows, name)
+        at = row_at(rows, name)
         if len(rows) == 1:
             raise Conflict("One line stays: there would be nothing to judge.")
         return rows[:at] + rows[at + 1 :]
@@ -102,21 +106,22 @@ def remove_row(*, by: User, task: Task, name: str) -> None:
 
 def move_row(*, by: User, task: Task, name: str, step: int) -> None:
     """Move a line up (-1) or down (1); at the end it stays where it is."""
+    _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
 
-    def change(rows: Rows) -> Rows:
-        at = _at(rows, name)
-        row = rows.pop(at)
-        rows.insert(max(0, min(len(rows), at + step)), row)
-        return rows
 
-    _change(by=by, task=task, change=change)
+def stepped(rows: Rows, name: str, step: int) -> Rows:
+    """The rows with the one called ``name`` so many places further down; at an end it stays."""
+    at = row_at(rows, name)
+    row = rows.pop(at)
+    rows.insert(max(0, min(len(rows), at + step)), row)
+    return rows
 
 
 def change_points(*, by: User, task: Task, name: str, step: int) -> None:
     """One point more at the top of a scale (1), or one less (-1); two stay."""
 
     def change(rows: Rows) -> Rows:
-        points = rows[_at(rows, name)]["points"]
+        points = rows[row_at(rows, name)]["points"]
         if step > 0:
             points.append({"value": points[-1]["value"] + 1, "label": ""})
         elif len(points) > 2:

@@ -30,6 +30,7 @@ from .audit import record
 BATCH = 2000
 HUMAN, MODEL = "human", "llm"  # origins of texts that people and systems of this project wrote
 TOPICS = ("item", "group")
+WRITTEN = "written"  # responses of a writing task: topic, query and style are those of the item
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -108,28 +109,33 @@ def candidates_from_answers(
     systems: bool = True,
     style: str = "",
     field: str = "answer",
+    items: Collection[int] | None = None,
 ) -> tuple[int, int]:
     """Put the counting answers of an earlier task to judgment; returns new and there already.
 
     A text's topic is its question (``topic="item"``) or the text that its questions share
-    (``"group"``); ``keys`` are the questions wanted (all). Answers that say "I don't know", empty
-    ones and those of workers left out of the task are not taken. Each answer has one key, so
-    that a second time adds nothing. Raises Invalid for a task of another project.
+    (``"group"``); a response's is that of its item, with its query and style (``"written"``).
+    ``keys`` are the questions wanted, ``items`` their ids (all). Answers that say "I don't know",
+    empty ones and those of workers left out of the task are not taken. Each answer has one key,
+    so that a second time adds nothing. Raises Invalid for a task of another project.
     """
     if source_task.project_id != project.pk:
         raise Invalid("The task belongs to another project.", fields={"task": "One of this."})
-    if topic not in TOPICS:
+    if topic not in (*TOPICS, WRITTEN):
         raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
     with transaction.atomic():
         project = _locked(project)
-        human, _ = System.objects.get_or_create(project=project, name=HUMAN, prompt_strategy=style)
-        rows = [
-            _from_answer(row, human, topic, style)
-            for row in _texts(source_task, keys, people, systems, field)
-        ]
+        texts = [
+            row for row in _texts(source_task, keys, people, systems, field)
+            if items is None or row["answer__item_id"] in items
+        ]  # fmt: skip
+        styles = {_style(row, topic, style) for row in texts if row["answer__system_id"] is None}
+        humans = {
+            one: System.objects.get_or_create(project=project, name=HUMAN, prompt_strategy=one)[0]
+            for one in styles
+        }
+        rows = [_from_answer(row, humans, topic, style) for row in texts]
         made = [Candidate(project=project, **row) for row in _fresh(project, rows)]
-        if not made and not human.candidates.exists() and not human.answers.exists():
-            human.delete()
         return _store(by, project, made, len(rows), f"task {source_task.pk}")
 
 
@@ -186,7 +192,8 @@ def _texts(
         found = found.filter(answer__system__isnull=True)
     out = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows: Any = found.order_by("answer__item__position", "answer__item_id", "answer_id").values(
-        "answer_id", "text", "answer__worker_id", "answer__system_id", "answer__item__key",
+        "answer_id", "text", "answer__worker_id", "answer__system_id", "answer__item_id",
+        "answer__item__key", "answer__item__settings",
         "answer__item__question", "answer__item__group__key", "answer__item__group__title",
     )  # fmt: skip
     return [
@@ -195,18 +202,24 @@ def _texts(
     ]  # fmt: skip
 
 
-def _from_answer(row: Mapping[str, Any], human: System, topic: str, style: str) -> dict[str, Any]:
-    by_item = topic == "item"
-    system = row["answer__system_id"]
+def _style(row: Mapping[str, Any], topic: str, style: str) -> str:
+    return str(row["answer__item__settings"].get("style", "")) if topic == WRITTEN else style
+
+
+def _from_answer(
+    row: Mapping[str, Any], humans: Mapping[str, System], topic: str, style: str
+) -> dict[str, Any]:
+    by_item, own_query = topic == "item", topic != "group"
+    system, style = row["answer__system_id"], _style(row, topic, style)
     text = row["text"].strip()
     return {
         "key": f"answer-{row['answer_id']}",
         "topic": row["answer__item__key" if by_item else "answer__item__group__key"],
-        "query": row["answer__item__question" if by_item else "answer__item__group__title"],
+        "query": row["answer__item__question" if own_query else "answer__item__group__title"],
         "text": text,
         "style": style,
         "origin": HUMAN if system is None else MODEL,
-        "system_id": human.pk if system is None else system,
+        "system_id": humans[style].pk if system is None else system,
         "author_id": row["answer__worker_id"],
         "source_answer_id": row["answer_id"],
         "words": words_in(text),

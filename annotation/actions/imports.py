@@ -21,6 +21,8 @@ from .candidates import refuse_bad
 from .items import import_items
 from .judgment_rows import import_judgment_rows
 from .topics import add_texts
+from .writing_imports import import_responses
+from .writing_topics import add_topics
 
 WRITE = {
     "items": import_items,
@@ -28,6 +30,8 @@ WRITE = {
     "system_answers": import_system_answers,
     "candidates": add_texts,
     "judgments": import_judgment_rows,
+    "topics": add_topics,
+    "responses": import_responses,
 }
 
 

@@ -20,7 +20,7 @@ STEP = 10  # positions are spaced, so that a row can be put between two others
 MAX_PASSAGE, MAX_QUESTION = 100_000, 20_000
 
 
-def _free_key(rows: Any, form: str) -> str:
+def free_key(rows: Any, form: str) -> str:
     """The first key of a form that none of the rows has, counted from their number on."""
     taken = set(rows.values_list("key", flat=True))
     number = len(taken) + 1
@@ -68,7 +68,7 @@ def save_group(
     draft = lock_draft(task, by=by)
     if group is None:
         last = task.groups.aggregate(m=Max("position"))["m"] or 0
-        key = key.strip() or _free_key(task.groups, "text-{}")
+        key = key.strip() or free_key(task.groups, "text-{}")
         if task.groups.filter(key=key, until__isnull=True).exists():
             raise Invalid(f"There is a text {key!r} already.", fields={"key": "Another key."})
         return ItemGroup.objects.create(
@@ -137,7 +137,7 @@ def _copy(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     return Item(task_id=item.task_id, since=draft.number, **fields)
 
 
-def _supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
+def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     """Put a changed copy of a published item into the draft; an item of the draft is changed.
 
     A change taken back word for word gives the published question back, with its answers.
@@ -203,9 +203,9 @@ def save_item(
         live = task.items.filter(key=item.key, until__isnull=True).select_related("group").first()
         if live is None:
             raise Conflict(f"Question {item.key} was removed meanwhile. Reload the page.")
-        return _supersede(live, draft, **changes)
+        return supersede(live, draft, **changes)
     draft = lock_draft(task, by=by)
-    key = key.strip() or _free_key(task.items, "q-{:03d}")
+    key = key.strip() or free_key(task.items, "q-{:03d}")
     if task.items.filter(key=key, until__isnull=True).exists():
         raise Invalid(f"There is a question {key!r} already.", fields={"key": "Another id."})
     return Item.objects.create(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -15,8 +16,9 @@ from annotation.selectors.missing import missing_in
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
+from . import drafts
 from .audit import record
-from .drafts import clean_rules, discard_draft, draft_of, edit_draft
+from .drafts import clean_rules, discard_draft, draft_of
 from .items import (
     clean_question,
     default_group,
@@ -27,6 +29,7 @@ from .items import (
     save_group,
     save_item,
 )
+from .writing_topics import sync_items
 
 __all__ = [
     "clean_question",
@@ -50,6 +53,12 @@ __all__ = [
 ]
 
 
+# What a draft begins with, where the model's defaults would be odd: one long text at a time.
+BEGINS: dict[str, dict[str, Any]] = {
+    "responses": {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
+}
+
+
 @transaction.atomic
 def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
     """A new task with its first draft."""
@@ -58,10 +67,21 @@ def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
         raise Invalid("A task needs a title.", fields={"title": "Write a title."})
     task = Task.objects.create(project=project, type=type, created_by=by)
     TaskVersion.objects.create(
-        task=task, number=1, title=title.strip()[:160], settings=task_type.clean_settings({})
-    )
+        task=task, number=1, title=title.strip()[:160], settings=task_type.clean_settings({}),
+        **BEGINS.get(task_type.shape, {}),
+    )  # fmt: skip
     record(by=by, project=project, action="task.create", on=task, type=type)
     return task
+
+
+@transaction.atomic
+def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
+    """Change a draft's wording and rules; items that follow from its settings follow."""
+    version = drafts.edit_draft(by=by, task=task, fields=fields)
+    styled = "settings" in fields and get_type(task.type).shape == "responses"
+    if styled and version.published_at is None:
+        sync_items(task, version)
+    return version
 
 
 def problems(task: Task, draft: TaskVersion) -> list[str]:

@@ -10,10 +10,11 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.models import Candidate, ItemGroup, Project, Task, User
+from annotation.selectors.written import asked_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
-from .candidates import TOPICS, Rows, add_candidates, candidates_from_answers
+from .candidates import TOPICS, WRITTEN, Rows, add_candidates, candidates_from_answers
 from .drafts import edit_draft, lock_draft
 from .items import STEP
 from .pair_items import make_texts, require
@@ -35,9 +36,12 @@ def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
 
     Those that are there stay as they are; one that the draft took out comes back.
     """
-    draft = lock_draft(task, by=by)
-    live = set(task.groups.in_version(draft.number).values_list("key", flat=True))
+    shown = task.versions.latest("number")
+    live = set(task.groups.in_version(shown.number).values_list("key", flat=True))
     fresh = [key for key in topics if key not in live]
+    if not fresh:
+        return 0
+    draft = lock_draft(task, by=by)
     back = {
         group.key: group.pk
         for group in task.groups.filter(until=draft.number, key__in=fresh)
@@ -109,6 +113,8 @@ def add_answers(
 ) -> tuple[int, int]:
     """Put an earlier task's answers, and their questions as topics, into the draft.
 
+    A response of a writing task keeps its topic and its style, whatever ``topic`` and ``style``
+    say, and its topic gets the passages as sources.
     ``most``: people's answers paired on a topic, drawn by lot (0: all); the others are left out
     and can be taken in by hand. Returns new texts and topics. Raises Invalid where the project
     has texts on a topic of the same key that answer another question.
@@ -118,11 +124,15 @@ def add_answers(
         raise Invalid("Whose answers?", fields={"people": "People's, systems' or both."})
     if topic not in TOPICS:
         raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
-    about = _asked(source, topic)
+    about, items = _asked(source, topic), None
+    if get_type(source.type).shape == "responses":
+        asked = asked_of(source)
+        topic, items = WRITTEN, {pk for one in asked for pk in one.items}
+        about = {one.key: About(one.query, one.sources) for one in asked}
     _same_questions(task.project, about)
     new, _ = candidates_from_answers(
         by=by, project=task.project, source_task=source, topic=topic, people=people,
-        systems=systems, style=style.strip()[:60],
+        systems=systems, style=style.strip()[:60], items=items,
     )  # fmt: skip
     taken = Candidate.objects.filter(
         project=task.project_id, topic__in=about, source_answer__item__task=source
@@ -133,7 +143,8 @@ def add_answers(
     )
     if most and people:
         _draw(by, task, list(taken.filter(author__isnull=False).order_by("pk")), most)
-    _settle(by, task)
+    if new or topics:
+        _settle(by, task)
     return new, topics
 
 

@@ -100,7 +100,7 @@ class TaskMove(APIView):
         return _task(request, task_id)
 
 
-def _import(request: Request, task_id: int, kind: str) -> Response:
+def import_into(request: Request, task_id: int, kind: str) -> Response:
     """Check all rows, then write all or none of them."""
     access, task = get_task_by_id(request, task_id, Role.REQUESTER)
     rows: list[dict[str, Any]] = read(RowsIn, request)["rows"]
@@ -122,7 +122,7 @@ class TaskItems(Listing):
         description=f"Rows of `item_id`, `question`, `context`, `topic`. {ALL_OR_NONE}",
     )  # fmt: skip
     def post(self, request: Request, task_id: int) -> Response:
-        return _import(request, task_id, "items")
+        return import_into(request, task_id, "items")
 
 
 class TaskAnswers(Listing):
@@ -143,7 +143,7 @@ class TaskAnswers(Listing):
         description=f"Rows of `item_id`, `worker_id`, `answer`, `submitted_at`. {ALL_OR_NONE}",
     )  # fmt: skip
     def post(self, request: Request, task_id: int) -> Response:
-        return _import(request, task_id, "answers")
+        return import_into(request, task_id, "answers")
 
 
 class TaskSystemAnswers(APIView):
@@ -155,7 +155,7 @@ class TaskSystemAnswers(APIView):
         ),
     )  # fmt: skip
     def post(self, request: Request, task_id: int) -> Response:
-        return _import(request, task_id, "system_answers")
+        return import_into(request, task_id, "system_answers")
 
 
 class TaskJudgments(APIView):
@@ -172,7 +172,7 @@ class TaskJudgments(APIView):
         ),
     )  # fmt: skip
     def post(self, request: Request, task_id: int) -> Response:
-        return _import(request, task_id, "judgments")
+        return import_into(request, task_id, "judgments")
 
 
 def _answer(request: Request, answer_id: int) -> Answer:

@@ -4,7 +4,7 @@ from django.urls import path
 from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 
-from . import docs, exports, staff, token, work
+from . import docs, exports, staff, token, work, writing
 
 SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
 
@@ -29,6 +29,9 @@ urlpatterns = [
         staff.TaskSystemAnswers.as_view(),
         name="api_system_answers",
     ),
+    path("tasks/<int:task_id>/topics/", writing.TaskTopics.as_view(), name="api_topics"),
+    path("tasks/<int:task_id>/responses/", writing.TaskResponses.as_view(), name="api_responses"),
+    path("tasks/<int:task_id>/judge/", writing.TaskJudge.as_view(), name="api_judge"),
     path("tasks/<int:task_id>/judgments/", staff.TaskJudgments.as_view(), name="api_judgments"),
     path(
         "tasks/<int:task_id>/assignments/", staff.TaskAssignments.as_view(), name="api_assignments"

@@ -10,16 +10,21 @@ from .answers import Answers
 from .candidates import Candidates
 from .items import Items
 from .judgments import Judgments
+from .responses import Responses
 from .system_answers import SystemAnswers
+from .topics import Topics
 
 FORMATS: dict[str, Any] = {
-    f.slug: f for f in (Items(), Answers(), SystemAnswers(), Candidates(), Judgments())
-}
+    f.slug: f
+    for f in (
+        Items(), Answers(), SystemAnswers(), Candidates(), Judgments(), Topics(), Responses()
+    )
+}  # fmt: skip
 # What a task of each shape takes; texts belong to the project, whichever task they came with.
 JUDGED = ("candidates", "judgments")
 KINDS = {
     "texts": ("items", "answers", "system_answers", "candidates"), "pairs": JUDGED,
-    "ratings": JUDGED, "responses": (),
+    "ratings": JUDGED, "responses": ("topics", "responses"),
 }  # fmt: skip
 
 

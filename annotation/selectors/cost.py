@@ -19,6 +19,12 @@ READ_A_MINUTE = 210
 CHARACTERS_A_MINUTE = 1200
 WORDS_A_MINUTE = 25
 SECONDS_A_LINE = 5  # to decide on one dimension or scale, once the texts are read
+# Writing from sources goes faster than composing, since much is taken over, and of many passages
+# only a part is read. Together they give 10 minutes for 250 words with 20 passages at hand, where
+# Gienapp et al. (2025, 3.1) measured 10:22.
+SOURCED_A_MINUTE = 40
+READ_FOR_A_WORD = 3  # words of passages read for each word written, where there are so many
+CHARACTERS_A_WORD = 6
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 
 
@@ -76,6 +82,8 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any, shape: st
         minutes = 0.0
     elif shape == "texts":
         minutes = _writing(version, items, groups, per, questions)
+    elif shape == "responses":
+        minutes = _responding(version, groups, per)
     else:
         minutes = _judging(version, items, per)
     answers = questions * version.redundancy
@@ -101,6 +109,20 @@ def _writing(version: TaskVersion, items: Any, groups: Any, per: int, questions:
     words = low + min(40, (high - low) / 4)
     characters = len(version.instructions) + per * length + read_texts * (texts["mean"] or 0)
     return characters / CHARACTERS_A_MINUTE + per * words / WORDS_A_MINUTE
+
+
+def _responding(version: TaskVersion, groups: Any, per: int) -> float:
+    """Reading instructions and passages, writing from them, and both forms, in minutes."""
+    own = version.settings
+    sample = groups.order_by("position", "pk")[:20].values_list("passages", flat=True)
+    lengths = [sum(len(one["text"]) for one in passages) for passages in sample]
+    there = statistics.mean(lengths) / CHARACTERS_A_WORD if lengths else 0
+    target = own["target_words"]
+    told = [len(style["instructions"].split()) for style in own["styles"]]
+    read = statistics.mean(told) + min(there, READ_FOR_A_WORD * target)
+    lines = len(own["entry"]) + len(own["exit"])
+    one = read / READ_A_MINUTE + target / SOURCED_A_MINUTE + lines * SECONDS_A_LINE / 60
+    return len(version.instructions.split()) / READ_A_MINUTE + per * one
 
 
 def _judging(version: TaskVersion, items: Any, per: int) -> float:

@@ -14,7 +14,9 @@ from annotation.imports.items import KnownItems
 from annotation.imports.judged_pairs import KnownPair
 from annotation.imports.judgment_lines import Author, Key, KnownJudgments
 from annotation.imports.judgments import Judgments
+from annotation.imports.responses import KnownResponses
 from annotation.imports.system_answers import KnownSystems
+from annotation.imports.topics import KnownTopics, content_of
 from annotation.models import (
     Answer,
     Candidate,
@@ -58,10 +60,13 @@ def known_for(task: Task, kind: str) -> Any:
         return _known_items(task)
     if kind == "candidates":
         return known_candidates(task.project)
+    if kind == "topics":
+        return _known_topics(task)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     known = {
-        "answers": _known_answers, "system_answers": _known_systems, "judgments": _known_judgments
+        "answers": _known_answers, "system_answers": _known_systems,
+        "judgments": _known_judgments, "responses": _known_responses,
     }  # fmt: skip
     return known[kind](task)
 
@@ -74,6 +79,18 @@ def _known_items(task: Task) -> KnownItems:
     return KnownItems(
         questions={key: (question, passage) for key, question, passage in items},
         topics=dict(groups),
+    )
+
+
+def _known_topics(task: Task) -> KnownTopics:
+    version = task.versions.latest("number")
+    asked = task.items.in_version(version.number).values_list("group_id", "question")
+    queries = dict(asked.order_by("-pk"))
+    return KnownTopics(
+        {
+            group.key: content_of(queries.get(group.pk, group.title), group.passages)
+            for group in task.groups.in_version(version.number)
+        }
     )
 
 
@@ -127,6 +144,29 @@ def _systems(task: Task) -> tuple[list[str], list[str]]:
     rows = System.objects.filter(project_id=task.project_id)
     systems = list(rows.values_list("name", "prompt_strategy"))
     return [name for name, _ in systems], [strategy for _, strategy in systems if strategy]
+
+
+def _known_responses(task: Task) -> KnownResponses:
+    workers = Membership.objects.filter(project_id=task.project_id, role=Role.WORKER)
+    people = list(workers.values_list("pk", "pseudonym", "external_id", "removed_at"))
+    names, strategies = _systems(task)
+    texts = TextValue.objects.filter(field="answer", index=0, answer__item__task=task)
+    found: dict[tuple[Author, str], str] = {}
+    for worker, name, strategy, replicate, key, text in texts.order_by("answer").values_list(
+        "answer__worker_id", "answer__system__name", "answer__system__prompt_strategy",
+        "answer__replicate", "answer__item__key", "text",
+    ):  # fmt: skip
+        author: Author = ("worker", worker) if worker else ("system", name, strategy, replicate)
+        found.setdefault((author, key), text)
+    return KnownResponses(
+        keys=_keys(task),
+        people={pseudonym: pk for pk, pseudonym, _, _ in people}
+        | {external: pk for pk, _, external, _ in people if external},
+        removed=frozenset(name for _, *both, removed in people if removed for name in both if name),
+        names=names,
+        strategies=strategies,
+        texts=found,
+    )
 
 
 def _known_judgments(task: Task) -> KnownJudgments:

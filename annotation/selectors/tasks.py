@@ -28,6 +28,7 @@ ZERO = Decimal("0.00")
 ANSWER_NOUNS = {
     "texts": "answer", "responses": "response", "pairs": "judgment", "ratings": "rating",
 }  # fmt: skip
+ADD = {"texts": "Add questions", "responses": "Add topics"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class TaskRow:
         """The one next thing to do: its words and the name of its address."""
         if self.task.state == TaskState.DRAFT:
             return ("Preview and publish", "task_build") if self.questions else (
-                "Add texts" if self.noun != "question" else "Add questions", "task_build",
+                ADD.get(TYPES[self.task.type].shape, "Add texts"), "task_build",
             )  # fmt: skip
         if self.waiting:
             noun = "assignment" if self.waiting == 1 else "assignments"

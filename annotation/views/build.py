@@ -18,14 +18,14 @@ from annotation.selectors.build import TEXTS_PER_PAGE, Build
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.htmx import page_or_fragment
 
-from .build_context import context_of, entry_of, find, moved, place_of, refused, saved
+from .build_context import context_of, entry_of, find, moved, place_of, previewed, refused, saved
 
 RULES = (
     "title", "instructions", "order", "redundancy", "items_per_assignment", "lease_minutes",
     "min_seconds", "pay", "bonus_note",
 )  # fmt: skip
-# Settings that have views of their own (build_pairs).
-OTHERWISE = {"dimensions", "scales", "design", "left_out", "made"}
+# Settings that have views of their own (build_pairs, build_writing).
+OTHERWISE = {"dimensions", "scales", "design", "left_out", "made", "styles", "entry", "exit"}
 
 
 def _settings_of(post: QueryDict, names: Any) -> dict[str, Any]:
@@ -238,6 +238,8 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "entry": entry_of(item, number - first - 1), "group": item.group if item else None,
         "preview": True, "answer_template": build.type.answer_template, "cost": build.cost(),
     }  # fmt: skip
-    if item is not None and build.shape != "texts":
+    if build.shape == "responses":
+        context |= previewed(build, item)
+    elif item is not None and build.shape != "texts":
         context |= judging.page(item, settings, {}, sources=settings["show_sources"])
     return render(request, "annotation/requester/preview.html", context)

@@ -9,19 +9,28 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from annotation import judging
+from annotation import judging, writing
 from annotation.access import Access, get_task
 from annotation.actions.people import current_consent_text
 from annotation.models import Item, Role, Task
 from annotation.selectors.build import Build, asks_twice
 from annotation.selectors.build_pairs import PairBuild, shown_item, sources_of, unused_topics
+from annotation.selectors.build_writing import WritingBuild
 from annotation.task_types import get_type
+from annotation.task_types.writing import ENTRY, EXIT, FORBIDDEN
 from crowdqc.errors import Invalid
 
 from .place import Place
 
-# The template of each part of the builder, where a shape has its own.
-OWN_PARTS = {"text", "asked", "texts", "pairs"}
+# Where the templates of the builder lie, and which parts a shape has of its own.
+FOLDER = "annotation/requester"
+JUDGED_PARTS = {"text", "asked", "texts", "pairs"}
+OWN_PARTS: dict[str, tuple[str, set[str]]] = {
+    "texts": (FOLDER, set()),
+    "responses": (f"{FOLDER}/writing", {"text", "styles", "topics", "forms", "order"}),
+    "pairs": (f"{FOLDER}/pairs", JUDGED_PARTS),
+    "ratings": (f"{FOLDER}/pairs", JUDGED_PARTS),
+}
 
 
 def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
@@ -37,11 +46,9 @@ def place_of(request: HttpRequest, task: Task) -> Place:
 def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
     """What every fragment of the builder may show."""
     build = Build(task)
-    own = _questions(build, place) if build.shape == "texts" else _judged(build, place)
+    shown = {"texts": _questions, "responses": _written}.get(build.shape, _judged)
     missing = build.missing()
-    folder = "annotation/requester"
-    if build.shape != "texts" and place.part in OWN_PARTS:
-        folder += "/pairs"
+    folder, parts = OWN_PARTS[build.shape]
     return {
         "access": access,
         "project": task.project,
@@ -49,7 +56,8 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
         "build": build,
         "version": build.version,
         "place": place,
-        "part_template": f"{folder}/_part_{place.part}.html",
+        "part_template": f"{folder if place.part in parts else FOLDER}/_part_{place.part}.html",
+        "preview_template": f"{folder}/_preview.html",
         "missing": missing,
         "cost": build.cost(),
         "answers": build.answers() if task.current_id else 0,
@@ -58,7 +66,7 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
         "answer_template": build.type.answer_template,
         "builder_template": build.type.builder_template,
         "preview": True,
-        **own,
+        **shown(build, place),
         **_republishing(build, missing),
         **({"consent": current_consent_text(task.project)} if place.part == "consent" else {}),
     }
@@ -66,7 +74,9 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
 
 def _save_to(task: Task, place: Place) -> str:
     """Where the part's form goes without scripts."""
-    name = {"asked": "task_build_asked", "pairs": "task_build_pairs"}.get(place.part, "task_build")
+    own = {"asked": "task_build_asked", "pairs": "task_build_pairs", "forms": "task_build_rows",
+           "topics": "task_build_topic"}  # fmt: skip
+    name = own.get(place.part, "task_build")
     return reverse(name, args=[task.project_id, task.pk])
 
 
@@ -161,6 +171,50 @@ def _judged(build: Build, place: Place) -> dict[str, Any]:
     return found
 
 
+# A task that asks for responses -----------------------------------------------------------------
+
+
+def _written(build: Build, place: Place) -> dict[str, Any]:
+    """The open part of a task that asks for responses, and the preview of one."""
+    own, version = WritingBuild(build), build.version
+    topic = build.group(place.text)
+    style = place.question if place.part == "styles" else ""
+    found: dict[str, Any] = {
+        "writing": own,
+        "settings": version.settings,
+        "place": place,
+        "topic": topic,
+        **previewed(build, own.shown(topic, style), style),
+    }
+    if place.part == "forms":
+        stage = place.question.partition(".")[0]
+        stage = stage if stage in (ENTRY, EXIT) else ENTRY
+        found |= {"stage": stage, "shown_form": found[f"{stage}_form"]}
+    if place.part == "topics":
+        if topic is not None and place.page == "1":
+            found["place"] = place = place.but(page=str(own.page_of(topic)))
+        page, rows = own.topics(place.page)
+        found |= {"page": page, "rows": rows, "cited": own.passages(topic) if topic else []}
+    return found
+
+
+def previewed(build: Build, item: Item | None, style: str = "") -> dict[str, Any]:
+    """What the preview shows of a response: query, style, rules, passages, both forms."""
+    settings: dict[str, Any] = {**build.version.settings, **(item.settings if item else {})}
+    if item is None:
+        settings["style"] = style or settings["styles"][0]["name"]
+    return {
+        "shown_item": item,
+        "shown_settings": settings,
+        "entry": entry_of(item, 0),
+        "style": writing.style_of(settings),
+        "forbidden": settings["tools"] == FORBIDDEN,
+        "passages": writing.passages(item.group, settings) if item else [],
+        "entry_form": writing.form(ENTRY, {}, settings, named=False),
+        "exit_form": writing.form(EXIT, {}, settings, named=False),
+    }
+
+
 def summary_of(access: Access, task: Task) -> dict[str, Any]:
     """What publishing asks of people and money."""
     build = Build(task)
@@ -168,7 +222,7 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
     return {
         "access": access, "project": task.project, "task": task, "build": build,
         "version": build.version, "cost": build.cost(),
-        "pairs": None if build.shape == "texts" else PairBuild(build),
+        "pairs": PairBuild(build) if build.shape in ("pairs", "ratings") else None,
         "asked": settings.get("dimensions") or settings.get("scales"),
     }  # fmt: skip
 

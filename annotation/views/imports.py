@@ -29,9 +29,13 @@ WORDS = {
     "system_answers": ("answers of systems", "answer"),
     "candidates": ("texts to be judged", "text"),
     "judgments": ("judgments", "judgment"),
+    "topics": ("topics", "topic"),
+    "responses": ("responses", "response"),
 }
 
-AFTER = ("answers", "system_answers", "judgments")  # only once the task is published
+# What is counted as new, where it is not a row of the file: several rows may make one.
+UNITS = {"topics": "topic"}
+AFTER = ("answers", "system_answers", "judgments", "responses")  # only once the task is published
 
 
 @login_required
@@ -149,6 +153,9 @@ def _sentence(file: ImportFile, found: Examined | None) -> tuple[str, str, str]:
         return "done", "Nothing new", said
     there = f", {checked.there:,} are there already" if checked.there else ""
     said = f"{len(checked.good):,} of {total:,} rows are new{there}."
+    if file.kind in UNITS:
+        new = numbers.plural(len(checked.good), f"new {UNITS[file.kind]}")
+        said = f"{new} in {numbers.plural(total, 'row')}{there}."
     return "waiting", "Nothing imported yet", said
 
 
@@ -163,7 +170,7 @@ def task_import_file(
     if request.method == "POST" and request.POST.get("do") == "import":
         leave_out = request.POST.get("leave_out") == "1"
         report = actions.import_file(by=access.user, file=file, leave_out_bad=leave_out)
-        _tell(request, report)
+        _tell(request, report, UNITS.get(file.kind, "row"))
         return redirect("task_import_file", project_id, task_id, file_id)
     if request.method == "POST" and not file.imported_at:
         actions.map_columns(by=access.user, file=file, mapping=_mapping(request))
@@ -173,6 +180,7 @@ def task_import_file(
     except Invalid as refused:
         error = refused
     state, word, sentence = _sentence(file, found)
+    unit = UNITS.get(file.kind, "row")
     context = {
         "access": access,
         "project": task.project,
@@ -192,6 +200,7 @@ def task_import_file(
         "problems": [p.as_dict() for p in found.checked.problems[:SHOWN_PROBLEMS]] if found else [],
         "more_problems": max(0, len(found.checked.problems) - SHOWN_PROBLEMS) if found else 0,
         "new": len(found.checked.good) if found else 0,
+        "units": f"{unit},{unit}s",
     }
     return page_or_fragment(
         request,
@@ -211,9 +220,9 @@ def _mapping(request: HttpRequest) -> dict[str, str]:
     }
 
 
-def _tell(request: HttpRequest, report: actions.Report) -> None:
+def _tell(request: HttpRequest, report: actions.Report, unit: str) -> None:
     if report.new:
-        messages.success(request, f"{numbers.plural(report.new, 'row')} imported.")
+        messages.success(request, f"{numbers.plural(report.new, unit)} imported.")
     else:
         messages.info(request, "Nothing was added: every row was there already.")
 

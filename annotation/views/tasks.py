@@ -8,16 +8,20 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_access, get_task
+from annotation.actions import chain
 from annotation.actions import tasks as actions
+from annotation.exports.pairwise import exports_of
 from annotation.forms import TaskForm, add_errors
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.selectors.build import Build
 from annotation.selectors.tasks import TaskRow, task_row, task_rows, versions_of
-from annotation.task_types import TYPES
+from annotation.selectors.written import chain_of
+from annotation.task_types import TYPES, get_type
 from crowdqc import numbers
 from crowdqc.errors import Invalid
 
@@ -78,7 +82,10 @@ def _sentence(row: TaskRow) -> str:
     """The state of a task in one line, with its numbers."""
     task = row.task
     if task.state == TaskState.DRAFT:
-        return f"{numbers.plural(row.questions, row.noun)}, nothing published yet."
+        asked = numbers.plural(row.questions, row.noun)
+        if row.noun == "response":
+            asked = f"{numbers.plural(row.slots, row.noun)} asked for"
+        return f"{asked}, nothing published yet."
     done = (
         f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} are there."
     )
@@ -124,8 +131,12 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "figures": figures,
         "sentence": _sentence(row),
         "versions": versions_of(task),
+        "topics": task.groups.in_version(row.version.number).count(),
+        "chain": chain_of(task) if row.noun == "response" and task.current else None,
         "cost": Build(task).cost(),
         "moves": _moves(task.state) if access.is_requester else [],
+        "shape": get_type(task.type).shape,
+        "exports": exports_of(task) if task.current else {},
     }
     return render(request, "annotation/requester/task.html", context)
 
@@ -146,6 +157,24 @@ def _moves(state: str) -> list[dict[str, Any]]:
         for slug, (sources, _) in actions.MOVES.items()
         if state in sources
     ]
+
+
+@login_required
+@require_POST
+def task_judge(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Put the task's responses to judgment in a task of their own, and go to its texts."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    type = request.POST.get("type", "pairwise")
+    judged = chain.judge_responses(by=access.user, task=task, type=type)
+    if judged.begun:
+        texts = numbers.plural(judged.new, "new text")
+        messages.success(request, f"A task that judges these responses is begun: {texts}.")
+    elif judged.new:
+        texts = numbers.plural(judged.new, "new text")
+        messages.success(request, f"{texts} came to the task that judges these responses.")
+    else:
+        messages.info(request, "Nothing new: every response that counts is here already.")
+    return redirect(reverse("task_build", args=[project_id, judged.task.pk]) + "?part=texts")
 
 
 @login_required

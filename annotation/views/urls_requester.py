@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from . import build, build_pairs, imports, members, projects, tasks
+from . import (
+    build,
+    build_pairs,
+    build_writing,
+    exports,
+    imports,
+    members,
+    projects,
+    retention,
+    tasks,
+)
 
 TASK = "tasks/<int:task_id>/"
 urlpatterns = [
@@ -15,11 +25,18 @@ urlpatterns = [
         name="invitation_revoke",
     ),
     path("settings/", projects.project_settings, name="project_settings"),
+    path("settings/erase-logs/", retention.project_logs_erase, name="project_logs_erase"),
+    path(
+        "people/<int:membership_id>/erase-logs/",
+        retention.worker_logs_erase,
+        name="worker_logs_erase",
+    ),
     path("settings/consent/", projects.project_settings_consent, name="project_settings_consent"),
     path("tasks/", tasks.task_list, name="task_list"),
     path("tasks/new/", tasks.task_new, name="task_new"),
     path(TASK, tasks.task, name="task"),
     path(TASK + "move/", tasks.task_move, name="task_move"),
+    path(TASK + "judge/", tasks.task_judge, name="task_judge"),
     path(TASK + "build/", build.task_build, name="task_build"),
     path(TASK + "build/question/", build.task_build_question, name="task_build_question"),
     path(TASK + "build/add/", build.task_build_add, name="task_build_add"),
@@ -34,6 +51,16 @@ urlpatterns = [
     path(TASK + "build/texts/", build_pairs.task_build_texts, name="task_build_texts"),
     path(TASK + "build/pairs/", build_pairs.task_build_pairs, name="task_build_pairs"),
     path(TASK + "build/attention/", build_pairs.task_build_attention, name="task_build_attention"),
+    path(TASK + "build/rows/", build_writing.task_build_rows, name="task_build_rows"),
+    path(
+        TASK + "build/rows/step/", build_writing.task_build_rows_step, name="task_build_rows_step"
+    ),
+    path(TASK + "build/topic/", build_writing.task_build_topic, name="task_build_topic"),
+    path(
+        TASK + "build/topic/step/",
+        build_writing.task_build_topic_step,
+        name="task_build_topic_step",
+    ),
     path(TASK + "preview/", build.task_preview, name="task_preview"),
     path(TASK + "publish/", build.task_publish, name="task_publish"),
     path(TASK + "import/<int:file_id>/", imports.task_import_file, name="task_import_file"),
@@ -43,4 +70,5 @@ urlpatterns = [
         name="task_import_bad_rows",
     ),
     path(TASK + "import/<slug:kind>/", imports.task_import, name="task_import"),
+    path(TASK + "export/<slug:what>.<slug:form>", exports.task_export, name="task_export"),
 ]

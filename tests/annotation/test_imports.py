@@ -19,7 +19,9 @@ from annotation.imports.candidates import KnownCandidates
 from annotation.imports.items import KnownItems
 from annotation.imports.judgment_lines import KnownJudgments
 from annotation.imports.reading import read, sheet_of
+from annotation.imports.responses import KnownResponses
 from annotation.imports.system_answers import KnownSystems
+from annotation.imports.topics import KnownTopics
 from crowdqc.errors import Invalid
 
 KEYS = [f"voy-{n:02d}" for n in range(1, 9)]
@@ -111,9 +113,10 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
         return
     for importer, known in zip(
         FORMATS.values(),
-        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments()),
+        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments(),
+         KnownTopics(), KnownResponses()),
         strict=True,
-    ):
+    ):  # fmt: skip
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
 
 

@@ -54,7 +54,7 @@ def test_a_published_study_is_taken_in_whole_and_once(folder: Path) -> None:
     for line in (
         "texts: 18 new, 0 there already", "judgments: 350 new, 0 there already",
         "model judgments: 68 new", "expert judgments: 12 new", "pilot ratings: 6 new",
-        "workers: 14", "50 do not count", "published results, written", "Not imported: writing",
+        "workers: 14", "50 do not count", "published results, written", "Not imported here",
     ):  # fmt: skip
         assert line in out, line
     assert "judgments of people: 350 of 350" in err and "read 18 texts" in err
