@@ -35,6 +35,7 @@ from annotation.models import (
 from crowdqc.errors import Conflict
 from evaluation.demo_clock import Clock, clock_at
 from evaluation.demo_study import Study, pseudonyms
+from evaluation.demo_writing import WritingTask
 
 PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
 MARK = "demo.load"
@@ -121,7 +122,8 @@ class Loader:
         task = self._task(project)
         self.say(f"task “{task.current.title}”: 16 questions, 24 workers")  # type: ignore[union-attr]
         study = Study(self, project)
-        agenda = [*self._agenda(task), *study.agenda()]
+        written = WritingTask(self, project)
+        agenda = [*self._agenda(task), *study.agenda(), *written.agenda()]
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
             step()
@@ -129,11 +131,11 @@ class Loader:
         self.say(f"{counted} answers of workers")
         self._side_tasks(project)
         study.stay_in_work()
-        self.say(study.sentence())
+        self.say(f"{study.sentence()}\n  {written.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
         self.clock.to(self.now)
         record(by=None, project=project, action=MARK, on=project, task=task.pk,
-               study=study.task.pk, panel=study.panel.pk)  # fmt: skip
+               study=study.task.pk, panel=study.panel.pk, writing=written.task.pk)  # fmt: skip
         return task
 
     def ago(self, days: float) -> dt.datetime:

@@ -18,6 +18,8 @@ from annotation.models import Answer
 from crowdqc.cells import protected
 from crowdqc.errors import Invalid
 from evaluation.figure_names import figures_text
+from evaluation.methods.writing import NAME as WRITING
+from evaluation.methods.writing_signals import SIGNALS
 from evaluation.models import (
     AnswerScore,
     CandidateScore,
@@ -53,7 +55,15 @@ class Sheet:
     def header(self) -> list[str]:
         """The columns of the file."""
         own = [name for name, _ in self.names]
-        return [*own, *self.columns, *(f"{self.prefix}{key}" for key in self.extra)]
+        more = (f"{self.prefix}{key.replace('.', '_')}" for key in self.extra)
+        return [*own, *self.columns, *more]
+
+    def told(self, source: Mapping[str, Any]) -> list[Any]:
+        """The values of ``extra``; a dot leads into a nested one."""
+        return [
+            (source.get(part) or {}).get(rest) if rest else source.get(part)
+            for part, _, rest in (key.partition(".") for key in self.extra)
+        ]
 
 
 TABLES: dict[str, Sheet] = {
@@ -117,13 +127,39 @@ PAIR_TABLES: dict[str, Sheet] = {
         "p_",
     ),
 }
+SIGNAL_COLUMNS = tuple(
+    f"{part}.{signal.slug}" for part in ("states", "values") for signal in SIGNALS
+)
+# Of runs on written responses; a signal's state is fired, quiet, not_recorded or too_little.
+WRITING_TABLES: dict[str, Sheet] = {
+    "responses": Sheet(
+        AnswerScore,
+        (
+            ("item_id", "answer__item__key"),
+            ("topic", "answer__item__group__key"),
+            ("style", "answer__item__settings__style"),
+            ("worker", "answer__worker__pseudonym"),
+            ("system", "answer__system__name"),
+            ("prompt_strategy", "answer__system__prompt_strategy"),
+            ("replicate", "answer__replicate"),
+            ("words", "estimate"),
+        ),
+        (),
+        (
+            "statements", "citations", "documents", "unknown", "order", "bleu", "heavy",
+            "readability", "source_readability", "minutes", *SIGNAL_COLUMNS,
+        ),
+    )
+}  # fmt: skip
 OF_PAIRS = ("pairwise", "pairwise_checks", "published")
 FORMATS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 
 
 def tables_of(run: Run) -> dict[str, Sheet]:
     """What a run of this method can be exported as."""
-    return PAIR_TABLES if run.method in OF_PAIRS else TABLES
+    if run.method in OF_PAIRS:
+        return PAIR_TABLES
+    return WRITING_TABLES if run.method == WRITING else TABLES
 
 
 def check(run: Run, table: str, form: str) -> None:
@@ -144,7 +180,7 @@ def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
     head = sheet.header
     for values in found.values_list(*paths, *sheet.columns, sheet.source).iterator(chunk_size=2000):
         *plain, extra = values
-        yield dict(zip(head, [*plain, *(extra.get(key) for key in sheet.extra)], strict=True))
+        yield dict(zip(head, [*plain, *sheet.told(extra)], strict=True))
 
 
 def lines(run: Run, table: str, form: str) -> Iterator[str]:
@@ -191,8 +227,8 @@ def _versions(run: Run) -> list[int]:
 
 
 def archive(run: Run, form: str) -> bytes:
-    """All tables and the manifest in one ZIP file, and the figures of a pairwise run."""
-    check(run, "workers", form)
+    """All tables and the manifest in one ZIP file, and the figures where pages draw them."""
+    check(run, next(iter(tables_of(run))), form)
     buffer, hashes = io.BytesIO(), {}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         for table in tables_of(run):
@@ -202,7 +238,7 @@ def archive(run: Run, form: str) -> bytes:
                     digest.update(line.encode())
                     handle.write(line.encode())
             hashes[name] = digest.hexdigest()
-        if run.method in OF_PAIRS:
+        if run.method in (*OF_PAIRS, WRITING):
             text = figures_text(run)
             bundle.writestr(_entry("figures.json"), text)
             hashes["figures.json"] = hashlib.sha256(text.encode()).hexdigest()

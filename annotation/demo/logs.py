@@ -2,7 +2,8 @@
 
 Events are those of the answering page: ``method``, ``time`` (ms since the assignment opened),
 ``target``, ``name``, ``comment``, ``length`` and, where the text changed, ``delta``
-[ms, position, deleted, inserted]. They are invented, as are the people; they show what the pages
+[ms, position, deleted, inserted]; keystrokes that follow one another are one event, a run, with
+the time of each in ``ms``. They are invented, as are the people; they show what the pages
 do with a log and say nothing about how real people type.
 """
 
@@ -21,6 +22,7 @@ Span = tuple[float, float]
 MIN_COPIED = 40  # characters in common with the passage that a copy-paster took from it
 MIN_FETCHED = 120  # characters that a copy-paster took from elsewhere rather than typed
 SCREENS = ((1920, 1080), (1366, 768), (1536, 864), (2560, 1440), (390, 844))
+RUN_KEYS, RUN_MS, RUN_PAUSE_MS = 40, 5000, 1500  # as in static/js/eventlog.js
 NEIGHBOURS = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxsdtghokjlnmipwetyihecxu", strict=True))
 
 
@@ -74,7 +76,7 @@ def events_for(
     manner = _manner(kind)
     if any(ord(character) > 0xFFFF for character in answer_text):
         raise Invalid("The answer has characters that take two UTF-16 units.")
-    page = _Page(target, start_ms, manner, rng)
+    page = Page(target, start_ms, manner, rng)
     page.begin()
     away = rng.random() < manner.leave
     if away and rng.random() < 0.5:
@@ -150,15 +152,7 @@ def _reading(passage: str, manner: Manner, rng: random.Random, start: int) -> li
     return events
 
 
-def _key_class(character: str) -> str:
-    if character.isalpha():
-        return "letter"
-    if character.isdigit():
-        return "digit"
-    return {" ": "space", "\n": "enter"}.get(character, "punctuation")
-
-
-class _Page:
+class Page:
     """One answer's field while somebody works in it: the text so far, the clock, the events."""
 
     def __init__(self, target: str, start: int, manner: Manner, rng: random.Random) -> None:
@@ -181,19 +175,45 @@ class _Page:
         self.add("input", name=name, delta=[int(self.time), position, deleted, inserted])
         self.length += len(inserted) - deleted
 
+    def stroke(self, position: int, inserted: str) -> None:
+        """One key: a character put in, or the one at ``position`` deleted; part of a run."""
+        now = int(self.time)
+        run = self.events[-1] if self.events and self.events[-1].get("ms") else None
+        if run is None or not self._goes_on(run, position, inserted, now):
+            delta = [now, position, 0 if inserted else 1, inserted]
+            self.add("input", name="run", delta=delta, ms=[0], keys=1)
+        else:
+            if inserted:
+                run["delta"][3] += inserted
+            else:
+                run["delta"][1:3] = [position, run["delta"][2] + 1]
+            run["ms"].append(now - run["time"] - sum(run["ms"]))
+            run["keys"] += 1
+        self.length += 1 if inserted else -1
+
+    def _goes_on(self, run: Event, position: int, inserted: str, now: int) -> bool:
+        _, start, _, so_far = run["delta"]
+        place = start + len(so_far) if inserted else start - 1
+        spent = now - run["time"]
+        return (
+            bool(so_far) == bool(inserted)
+            and position == place
+            and len(run["ms"]) < RUN_KEYS
+            and spent <= RUN_MS
+            and spent - sum(run["ms"]) <= RUN_PAUSE_MS
+        )
+
     def press(self, character: str, position: int | None = None) -> None:
         """Type one character, at the end unless told otherwise."""
         self.time += max(35.0, self.rng.lognormvariate(0, 0.45) * self.manner.key)
-        self.add("keydown", name=_key_class(character))
         self.time += self.rng.uniform(1, 6)
-        self.change(self.length if position is None else position, 0, character, "insertText")
+        self.stroke(self.length if position is None else position, character)
 
     def erase(self, count: int) -> None:
         """Delete backwards from the end."""
         for _ in range(count):
             self.time += self.rng.uniform(60, 160)
-            self.add("keydown", name="correction")
-            self.change(self.length - 1, 1, "", "deleteContentBackward")
+            self.stroke(self.length - 1, "")
 
     def begin(self) -> None:
         """See the question, think, look at the passage perhaps, click into the field."""

@@ -1,4 +1,4 @@
-"""What a task of pairs (or ratings) can be exported as: one line a format in PAIR_EXPORTS.
+"""What a task of pairs, ratings or responses can be exported as: one line a format in PAIR_EXPORTS.
 
 Every export is streamed, names people by pseudonym, and has a fixed order.
 """
@@ -16,13 +16,14 @@ from annotation.sides import left_right, replicate_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
-from . import arena, crowdkit, crowdrag, files, reliability
+from . import arena, crowdkit, crowdrag, files, reliability, writing
 
 CHUNK = 2000
 CANDIDATES = (
     "key", "topic", "query", "text", "style", "origin", "system", "prompt_strategy", "author",
 )  # fmt: skip
 NOTHING = dict[str, int]()
+WRITTEN = ("responses",)
 Lines = Iterator[str] | Iterator[str | bytes]
 MEDIA = {**files.FORMATS, "parquet": crowdkit.PARQUET}
 
@@ -41,6 +42,7 @@ class PairExport:
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
     shapes: tuple[str, ...] = ("pairs",)
+    note: str = ""  # what it holds, where the title does not say it
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -94,6 +96,25 @@ PAIR_EXPORTS: dict[str, PairExport] = {
     ),
     "crowdrag-raw": PairExport("CrowdRAG-25, raw judgments", ("jsonl",), crowdrag.raw),
     "crowdrag-llm": PairExport("CrowdRAG-25, judgments of models", ("csv",), crowdrag.models),
+    "responses": PairExport(
+        "Responses", ("csv", "jsonl"), writing.response_lines, shapes=WRITTEN,
+        note="texts of people and systems, and the passages that they cite",
+    ),
+    "surveys": PairExport(
+        "Questionnaires", ("csv", "jsonl"), writing.survey_lines, shapes=WRITTEN,
+        note="what people said before and after writing",
+    ),
+    "topics": PairExport(
+        "Topics", ("csv", "jsonl"), writing.topic_lines, shapes=WRITTEN,
+        note="queries with their ranked passages",
+    ),
+    "writing-logs": PairExport(
+        "Writing logs", ("jsonl",), writing.log_lines, shapes=WRITTEN,
+        note="how each text came about, as changes that give it exactly",
+    ),
+    "events": PairExport(
+        "Events", ("jsonl",), writing.event_lines, shapes=WRITTEN, note="all that was recorded"
+    ),
 }  # fmt: skip
 
 

@@ -10,15 +10,17 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from crowdqc.errors import Invalid
 
 from .base import MAX_PROBLEMS, MAX_SHOWN, Problem
 
 Record = dict[str, Any]
+Advance = Callable[[int, int], None]  # bytes read, of how many
+TOLD_EVERY = 2000  # rows
 
 
 class Source:
@@ -41,9 +43,34 @@ class Source:
         """
         text = self._text()
         kind = self.name.removesuffix(".gz").rpartition(".")[2]
-        yield from self._csv(text) if kind == "csv" else self._jsonl(text)
+        yield from self._csv(text) if kind == "csv" else self._jsonl(text.split("\n"))
+        self._end()
+
+    def stream(self, advance: Advance = lambda done, total: None) -> Iterator[Record]:
+        """The rows of a JSONL file that is too large to be held, one after another.
+
+        ``advance`` is told now and then how many of the file's bytes were read. Raises as ``rows``.
+        """
+        try:
+            total = self.path.stat().st_size
+            with self.path.open("rb") as raw:
+                packed = self.name.endswith(".gz")
+                lines = gzip.GzipFile(fileobj=raw) if packed else raw
+                yield from self._jsonl(_decoded(lines, raw, total, advance))
+        except UnicodeDecodeError as error:
+            raise self._refused(f"is not UTF-8 in line {self.line + 1:,}") from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._unread(error) from error
+        advance(total, total)
+        self._end()
+
+    def _end(self) -> None:
         if self.line == 0 and not self.problems:
             raise self._refused("has no rows")
+        self.refuse()
+
+    def refuse(self) -> None:
+        """Raise Invalid for what ``bad`` was told of, if it was told of anything."""
         if self.problems:
             count = len({problem.line for problem in self.problems})
             raise Invalid(
@@ -101,17 +128,19 @@ class Source:
             if self.name.endswith(".gz"):
                 content = gzip.decompress(content)
             return content.decode("utf-8-sig")
-        except FileNotFoundError as error:
-            raise Invalid(
-                f"There is no {self.name} in {self.path.parent}.", fields={"file": self.name}
-            ) from error
-        except OSError as error:  # gzip's own error is one
-            raise self._refused(f"cannot be read: {error.strerror or error}") from error
-        except (EOFError, zlib.error) as error:
-            raise self._refused("is cut off or damaged; fetch it again") from error
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise self._refused(f"is not UTF-8 in line {line:,}") from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._unread(error) from error
+
+    def _unread(self, error: Exception) -> Invalid:
+        if isinstance(error, FileNotFoundError):
+            wrong = f"There is no {self.name} in {self.path.parent}."
+            return Invalid(wrong, fields={"file": self.name})
+        if isinstance(error, OSError):  # gzip's own error is one
+            return self._refused(f"cannot be read: {error.strerror or error}")
+        return self._refused("is cut off or damaged; fetch it again")
 
     def _refused(self, why: str) -> Invalid:
         return Invalid(f"{self.name} {why}.", fields={"file": self.name})
@@ -132,8 +161,8 @@ class Source:
         except csv.Error as error:
             raise self._refused(f"cannot be read in line {reader.line_num:,}: {error}") from error
 
-    def _jsonl(self, text: str) -> Iterator[Record]:
-        for self.line, line in enumerate(text.split("\n"), 1):
+    def _jsonl(self, lines: Iterable[str]) -> Iterator[Record]:
+        for self.line, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
@@ -154,3 +183,11 @@ class Source:
         missing = [name for name in self.needed if name not in columns]
         if missing:
             raise self._refused(f"has no column {missing[0]}; it has {', '.join(columns)}")
+
+
+def _decoded(lines: Iterable[bytes], raw: IO[bytes], total: int, advance: Advance) -> Iterator[str]:
+    """Lines as text, saying now and then how far the file beneath them was read."""
+    for number, line in enumerate(lines):
+        if number % TOLD_EVERY == 0:
+            advance(min(raw.tell(), total - 1), total)
+        yield line.decode("utf-8-sig" if number == 0 else "utf-8")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from evaluation.importing.base import Format
 from evaluation.importing.crowdrag import CrowdRag, CrowdRagRaw
+from evaluation.importing.crowdrag_writing import RESPONSES, TOPICS, CrowdRagWriting, WritingLogs
 from evaluation.importing.free_text import FreeText
 from evaluation.importing.judgments import (
     Arena,
@@ -20,7 +21,7 @@ from evaluation.importing.judgments import (
 FORMATS: dict[str, Format] = {
     one.slug: one
     for one in (
-        FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), Arena(), CrowdKit(),
-        Reliability(), Judgments(),
+        FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), CrowdRagWriting(),
+        Arena(), CrowdKit(), Reliability(), Judgments(), TOPICS, RESPONSES, WritingLogs(),
     )
 }  # fmt: skip

@@ -26,8 +26,8 @@ from .base import Bar, Options, add_target, parts, target
 
 CORE = "pairwise"
 LATER = (
-    "Not imported: writing logs, retrieved passages and questionnaires of the writing study; they "
-    "belong to writing tasks."
+    "Not imported here: writing logs, retrieved passages and questionnaires of the writing study; "
+    "crowdqc_import crowdrag-writing takes them in."
 )
 
 

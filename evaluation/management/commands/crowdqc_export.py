@@ -19,7 +19,7 @@ from evaluation import exports as scores
 from evaluation.models import Run, RunState
 
 SCORES = "scores"
-# Formats of judgments: the export of each --what (the first by default).
+# Formats of judgments and responses: the export of each --what (the first by default).
 JUDGMENTS = {
     "judgments": {"all": "judgments"},
     "candidates": {"all": "candidates"},
@@ -27,6 +27,9 @@ JUDGMENTS = {
     "crowdkit": {"pairwise": "crowdkit-pairwise", "labels": "crowdkit-labels"},
     "reliability": {"matrix": "reliability"},
     "crowdrag": {"raw": "crowdrag-raw", "llm": "crowdrag-llm"},
+    "writing": {
+        name: name for name in ("responses", "writing-logs", "events", "surveys", "topics")
+    },
 }
 BOARD = "leaderboard"
 Told = tuple[dict[str, Any], Iterator[str] | Iterator[str | bytes]]
@@ -34,9 +37,9 @@ Told = tuple[dict[str, Any], Iterator[str] | Iterator[str | bytes]]
 
 class Command(BaseCommand):
     help = (
-        "Export a task's questions, answers, scores, judgments or texts, under pseudonyms, with a "
-        "manifest.json beside the file. The file is there whole or not at all. Exit status 1 "
-        "where it is refused."
+        "Export a task's questions, answers, scores, judgments, responses or texts, under "
+        "pseudonyms, with a manifest.json beside the file. The file is there whole or not at all. "
+        "Exit status 1 where it is refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -15,16 +15,16 @@ from evaluation.importing.base import told
 
 class Command(BaseCommand):
     help = (
-        "Import free text, texts to be judged, judgments or a published study. All of a file is "
-        "taken or none of it, and what is there already is not added again. Exit status 1 where "
-        "it is refused."
+        "Import free text, responses with their logs, texts to be judged, judgments or a "
+        "published study. All of a file is taken or none of it, and what is there already is not "
+        "added again. Exit status 1 where it is refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
         for slug, one in FORMATS.items():
             own = formats.add_parser(slug, help=one.help, description=f"Import {one.help}.")
-            own.add_argument("file", type=Path, help="the file (crowdrag: the folder)")
+            own.add_argument("file", type=Path, help="the file, or of a published study the folder")
             own.add_argument("--by", required=True, help="username of a requester of the project")
             one.add_arguments(own)
 

@@ -19,8 +19,8 @@ WAIT_SECONDS = 180
 SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
-    "worker1": "paid work, work that waits, two tasks to take",
-    "worker2": "a rejection with a reply, work that waits, two tasks to take",
+    "worker1": "paid work, work that waits, three tasks to take",
+    "worker2": "a rejection with a reply, work that waits, three tasks to take",
 }
 
 
@@ -29,7 +29,8 @@ class Command(BaseCommand):
     requires_system_checks = []
     help = (
         "Load the demo project: two texts, sixteen questions, 24 invented workers, 4 systems, "
-        "scores by AQER; a pairwise study with its first results. Calling it again changes nothing."
+        "scores by AQER; a pairwise study with its first results; a writing task with its logs. "
+        "Calling it again changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
