@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from evaluation import runs, text_runs
-from evaluation.methods import pairwise
+from evaluation.methods import pairwise, writing
 
 ENCODERS = [
     ("minilm", "MiniLM, a sentence model"),
@@ -116,8 +116,38 @@ class PairRunForm(forms.Form):
     )
 
 
+class WritingRunForm(forms.Form):
+    """Options of a run on written responses."""
+
+    resamples = forms.IntegerField(
+        min_value=0,
+        max_value=20_000,
+        initial=writing.DEFAULTS["resamples"],
+        label="Resamples of the topics",
+        help_text="For the intervals. 0 leaves them out; else 100 or more.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
+    threshold = forms.FloatField(
+        min_value=0,
+        max_value=100,
+        initial=writing.DEFAULTS["threshold"],
+        label="BLEU up to which a statement counts as written anew",
+        help_text="The paper looks at 25, which hardly any statement of a model exceeds.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**53,
+        initial=runs.DEFAULT_SEED,
+        help_text="The same seed on the same responses gives the same numbers.",
+        widget=forms.NumberInput(attrs={"class": "mid num"}),
+    )
+
+
 # The form of the method that runs on tasks of a shape.
-RUN_FORMS: dict[str, type[forms.Form]] = {"texts": RunForm, "pairs": PairRunForm}
+RUN_FORMS: dict[str, type[forms.Form]] = {
+    "texts": RunForm, "pairs": PairRunForm, "responses": WritingRunForm,
+}  # fmt: skip
 
 
 class ScheduleForm(forms.Form):
@@ -143,5 +173,7 @@ class ScheduleForm(forms.Form):
 
     def __init__(self, *args: Any, noun: str = "answer", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["enabled"].help_text = f"The first one when 3 workers have 5 {noun}s each."
+        enough = "there are 5" if noun == "response" else "3 workers have 5"
+        each = "" if noun == "response" else " each"
+        self.fields["enabled"].help_text = f"The first one when {enough} {noun}s{each}."
         self.fields["after_answers"].label = f"After so many new {noun}s"

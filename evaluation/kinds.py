@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaluation import pair_runs, published_checks, text_runs
+from evaluation import pair_runs, published_checks, text_runs, writing_runs
 from evaluation.methods.base import Method, Result
 from evaluation.models import Run
 from evaluation.progress import Recorder
@@ -57,8 +57,10 @@ class Kind:
 _TEXTS = Kind("texts", "free text", text_runs, {"aqer": text_runs.STEPS})
 _PAIRS = Kind("pairs", "pairwise judgments", pair_runs, pair_runs.STEPS)
 _RATINGS = Kind("ratings", "ratings", pair_runs, pair_runs.STEPS)
+_RESPONSES = Kind("responses", "writing with sources", writing_runs, writing_runs.STEPS)
 KINDS: dict[str, Kind] = {
     "aqer": _TEXTS, "pairwise": _PAIRS, "pairwise_checks": _PAIRS, "ratings": _RATINGS,
+    "writing": _RESPONSES,
 }  # fmt: skip
 # What belongs to an imported result and is never started by hand.
 IMPORTED = {
@@ -67,5 +69,7 @@ IMPORTED = {
     )
 }
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
-MAIN = {"texts": "aqer", "pairs": "pairwise", "ratings": "ratings"}
+MAIN = {
+    "texts": "aqer", "pairs": "pairwise", "ratings": "ratings", "responses": "writing",
+}  # fmt: skip
 FOLLOWS = {"pairwise": "pairwise_checks"}

@@ -23,6 +23,7 @@ from evaluation.models import Run, RunSchedule
 
 logger = logging.getLogger(__name__)
 FIRST_WORKERS, FIRST_ANSWERS = 3, 5
+FIRST_RESPONSES = 5  # of anybody: describing texts compares nobody
 DEFAULT_AFTER = 20
 # New answers are waited for until none came for a while, but not for ever.
 QUIET = dt.timedelta(seconds=30)
@@ -74,8 +75,10 @@ class FirstRun:
 
 
 def first_run(task: Task) -> FirstRun:
-    """Methods compare workers, so they want 3 of them with 5 answers each."""
+    """Methods that compare workers want 3 of them with 5 answers each; responses, 5 in all."""
     given = answers.answers_by_worker(task)
+    if get_type(task.type).shape == "responses":
+        return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))
     best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
     missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
     enough = sum(n >= FIRST_ANSWERS for n in given)

@@ -16,6 +16,7 @@ from evaluation.methods import (
     ratings,
     rescaling,
     roy,
+    writing,
 )
 from evaluation.methods.base import BadParameter, Method
 
@@ -34,6 +35,7 @@ METHODS: dict[str, Method] = {
         ratings.METHOD,
         rescaling.METHOD,
         roy.METHOD,
+        writing.METHOD,
         *baselines.METHODS,
     )
 }  # fmt: skip

@@ -22,6 +22,7 @@ from annotation.selectors.progress import HourlyPay, TaskProgress
 from annotation.task_types import TYPES
 from crowdqc.numbers import count, money, plural, short_date
 from evaluation import charts
+from evaluation.methods.writing import NAME as WRITING
 from evaluation.models import Run, SystemScore, WorkerScore
 from evaluation.selectors.pair_runs import CORE
 
@@ -286,6 +287,15 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     if not found.runs:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
     run = max(found.runs.values(), key=lambda one: one.pk)
+    title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
+    if run.method == WRITING:  # describes texts and ranks nobody
+        seen = run.snapshot.counts if run.snapshot else {}
+        return {
+            "label": "Responses described",
+            "value": count(seen.get("answers", 0) + seen.get("system_answers", 0)),
+            "of": f"on {plural(seen.get('questions', 0), 'topic')}",
+            "note": f"run {run.number}, {title}",
+        }
     scores: type[SystemScore | WorkerScore] = WorkerScore
     nouns = ("person", "people")
     if run.method == CORE:  # a pairwise study ranks systems
@@ -295,7 +305,6 @@ def _told_apart(found: Facts) -> dict[str, Any]:
             "component", distinct=True, filter=Q(group__isnull=False)
         ),
     )  # fmt: skip
-    title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
     noun = "group" if told["groups"] == 1 else "groups"
     every = "all dimensions together, " if run.method == CORE else ""
     note = f"{every}run {run.number}, {title}"

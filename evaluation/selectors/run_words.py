@@ -13,15 +13,21 @@ from evaluation.selectors.pair_runs import CHECKS, CORE, PUBLISHED
 from evaluation.selectors.recipes import encoder_words
 
 # Shape of a task -> the page of its results.
-PAGES = {"texts": "task_results", "pairs": "pair_results", "ratings": "rating_results"}
-EXPORTS = {"texts": "task_results_export", "pairs": "pair_export"}
+PAGES = {
+    "texts": "task_results", "pairs": "pair_results", "ratings": "rating_results",
+    "responses": "writing_results",
+}  # fmt: skip
+EXPORTS = {
+    "texts": "task_results_export", "pairs": "pair_export", "responses": "writing_export",
+}  # fmt: skip
 NOUNS = {
-    "texts": ("answer", "question"), "pairs": ("judgment", "pair"), "ratings": ("rating", "text")
+    "texts": ("answer", "question"), "pairs": ("judgment", "pair"), "ratings": ("rating", "text"),
+    "responses": ("response", "topic"),
 }  # fmt: skip
 
 
 def shape_of(task: Task) -> str:
-    """What the task's answers are: texts, pairs or ratings."""
+    """What the task's answers are: texts, responses, pairs or ratings."""
     return get_type(task.type).shape
 
 

@@ -15,6 +15,7 @@ from annotation.selectors import judgments
 from annotation.selectors.payouts import rejections_owed
 from annotation.selectors.progress import HourlyPay, TaskProgress
 from crowdqc.numbers import ago, money, plural
+from evaluation import kinds
 from evaluation.models import Run
 
 from . import pair_facts
@@ -106,6 +107,8 @@ def _told(found: Facts, run: Run) -> list[Warning]:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
         asked = judgments.asked(task.current) if task is not None and task.current else []
         return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
+    if run.method != kinds.MAIN["texts"]:
+        return []
     names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
     return warnings(run, figures_of(run), names, item_numbers(run))
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from . import questions, results, runs
+from . import questions, results, runs, writing
 
 TASK = "tasks/<int:task_id>/"
 RESULTS = f"{TASK}results/"
@@ -15,6 +15,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{RESULTS}questions/<int:item_id>/", questions.question, name="task_results_question"),
     path(f"{RESULTS}convergence/", results.convergence, name="task_results_convergence"),
     path(f"{RESULTS}export/", results.export, name="task_results_export"),
+    path(f"{TASK}writing/", writing.results, name="writing_results"),
+    path(f"{TASK}writing/export/", writing.export, name="writing_export"),
     path("runs/", runs.run_list, name="run_list"),
     path("runs/<int:number>/", runs.run, name="run"),
     path("runs/<int:number>/progress/", runs.run_progress, name="run_progress"),
