@@ -40,12 +40,12 @@ class _Read:
     def hash(self) -> str:
         """SHA-256 over the passages of every topic, then over every row."""
         digest = hashlib.sha256()
-        for topic in sorted(self.topics.values(), key=lambda one: (one.key, one.topic_id)):
-            digest.update(_line([topic.key, *map(_short, topic.passages)]))
+        for topic in _topics(self):
+            digest.update(_line([topic.key, *map(_short, (*topic.passages, *topic.titles))]))
         for row in self.rows:
             item, log = self.asked[row.item_id], self.logs.get(row.assignment_id or 0)
             digest.update(_line([
-                f"{item.key}@{item.since}", item.style, self.topics[item.topic_id].key,
+                f"{item.key}@{item.since}", item.style, self.topics[item.topic_id].key, item.query,
                 row.worker_id, row.system_id, row.replicate, row.first_number,
                 _short(self.texts[row.answer_id]),
                 sorted(self.forms.get(row.answer_id, {}).items()),
@@ -113,11 +113,14 @@ def take(task: Task) -> Snapshot:
 class FrozenResponses:
     """A snapshot of a writing task as arrays, and what its rows are.
 
-    ``rows`` are aligned with ``data``; ``forms`` hold the points that each writer chose; ``logged``
-    are the assignments whose log is kept.
+    ``rows`` are aligned with ``data``, ``titles`` with its passages, ``queries`` with its topics;
+    ``forms`` hold the points that each writer chose; ``logged`` are the assignments whose log is
+    kept.
     """
 
     data: Responses
+    titles: tuple[tuple[str, ...], ...]
+    queries: tuple[str, ...]
     rows: tuple[Header, ...]
     forms: tuple[Mapping[str, int], ...]
     logged: frozenset[int]
@@ -140,8 +143,12 @@ def load(snapshot: Snapshot) -> FrozenResponses:
             f"The responses of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
+    topics = _topics(read)
+    queries = {item.topic_id: item.query for item in read.asked.values()}
     return FrozenResponses(
         data=_arrays(task, read),
+        titles=tuple(one.titles for one in topics),
+        queries=tuple(queries[one.topic_id] for one in topics),
         rows=tuple(read.rows),
         forms=tuple(read.forms.get(row.answer_id, {}) for row in read.rows),
         logged=frozenset(read.logs),
@@ -156,10 +163,15 @@ def style_names(task: Task, used: Iterable[str]) -> list[str]:
     return [name for name in named if name in there] + sorted(there - set(named))
 
 
+def _topics(read: _Read) -> list[Topic]:
+    """The topics in the order of the arrays."""
+    return sorted(read.topics.values(), key=lambda one: (one.key, one.topic_id))
+
+
 def _arrays(task: Task, read: _Read) -> Responses:
     items = [read.asked[row.item_id] for row in read.rows]
     styles = style_names(task, (item.style for item in items))
-    topics = sorted(read.topics.values(), key=lambda one: (one.key, one.topic_id))
+    topics = _topics(read)
     topic_at = {one.topic_id: at for at, one in enumerate(topics)}
     origin = [MODELS if row.worker_id is None else PEOPLE for row in read.rows]
     groups = [name for name in (PEOPLE, MODELS) if name in origin]

@@ -103,7 +103,7 @@ class _Topics:
     """The passages of topics, prepared; the last ``PREPARED`` stay, for memory has an end."""
 
     def __init__(self, frozen: FrozenResponses) -> None:
-        self.topic, self.passages = frozen.data.topic, frozen.data.passages
+        self.topic, self.frozen = frozen.data.topic, frozen
         self.made: dict[int, Sources] = {}
 
     def of(self, at: int) -> Sources:
@@ -111,7 +111,10 @@ class _Topics:
         if topic not in self.made:
             if len(self.made) >= PREPARED:
                 self.made.pop(next(iter(self.made)))
-            self.made[topic] = Sources(self.passages[topic])
+            frozen = self.frozen
+            self.made[topic] = Sources.of_page(
+                frozen.titles[topic], frozen.data.passages[topic], frozen.queries[topic]
+            )
         return self.made[topic]
 
 
@@ -130,7 +133,10 @@ def _processes(
                 yield at, None, ""
                 continue
             try:
-                process = read(own, sources.of(at), target=target_of(row.item_id))
+                process = read(
+                    own, sources.of(at), target=target_of(row.item_id),
+                    first_number=1 if row.first_number is None else row.first_number,
+                )  # fmt: skip
             except ValueError as gap:  # events are missing: said, and nothing is concluded from it
                 logger.info("response %s: %s", row.answer_id, gap)
                 yield at, None, str(gap)

@@ -43,13 +43,14 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """An item: a topic in a style."""
+    """An item: a topic in a style, and its query."""
 
     item_id: int
     key: str
     since: int
     style: str
     topic_id: int
+    query: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Topic:
     key: str
     title: str
     passages: tuple[str, ...]
+    titles: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,12 @@ def texts(answer_ids: Collection[int]) -> dict[int, str]:
 
 def asked(task: Task) -> dict[int, Asked]:
     """Every item that the task ever had, by id."""
-    rows = Item.objects.filter(task=task).values_list("pk", "key", "since", "settings", "group_id")
+    rows = Item.objects.filter(task=task).values_list(
+        "pk", "key", "since", "settings", "group_id", "question"
+    )
     return {
-        pk: Asked(pk, key, since, str(settings.get("style", "")), group)
-        for pk, key, since, settings, group in rows
+        pk: Asked(pk, key, since, str(settings.get("style", "")), group, question)
+        for pk, key, since, settings, group, question in rows
     }
 
 
@@ -102,9 +106,13 @@ def topics(topic_ids: Collection[int]) -> dict[int, Topic]:
     """Topics with their passages, by id."""
     rows = ItemGroup.objects.filter(pk__in=topic_ids).values_list("pk", "key", "title", "passages")
     return {
-        pk: Topic(pk, key, title, tuple(str(one.get("text", "")) for one in passages))
+        pk: Topic(
+            pk, key, title,
+            tuple(str(one.get("text", "")) for one in passages),
+            tuple(str(one.get("title", "")) for one in passages),
+        )
         for pk, key, title, passages in rows
-    }
+    }  # fmt: skip
 
 
 def forms(answer_ids: Collection[int]) -> dict[int, dict[str, int]]:

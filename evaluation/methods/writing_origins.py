@@ -109,6 +109,12 @@ class Sources:
         self.numbered = {n: Known(text) for n, text in enumerate(passages, 1)}
         self.page = tuple(Known(text) for text in also)
 
+    @classmethod
+    def of_page(cls, titles: Sequence[str], passages: Sequence[str], query: str) -> Sources:
+        """What a writer had before them: passages with their titles, and the query."""
+        known = zip(titles, passages, strict=True)
+        return cls([f"{title}\n{text}" for title, text in known], also=[query])
+
     def __len__(self) -> int:
         return len(self.numbered)
 
