@@ -18,7 +18,7 @@ TABS = (
     ("People", "people", "people", ("people", "worker_card", "invitation")),
     ("Results", "results", "", ("results", "task_results", "pair")),
     ("Runs", "run_list", "runs", ("run",)),
-    ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection")),
+    ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection", "replay")),
     ("Settings", "project_settings", "", ("project_settings",)),
 )
 

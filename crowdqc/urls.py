@@ -9,6 +9,7 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
     path("", include("annotation.views.urls_people")),
     path("", include("annotation.views.urls_worker")),
+    path("", include("evaluation.views.urls_work")),
     path("projects/<int:project_id>/", include("annotation.views.urls_requester")),
     path("projects/<int:project_id>/", include("annotation.views.urls_manager")),
     path("projects/<int:project_id>/", include("evaluation.views.urls")),

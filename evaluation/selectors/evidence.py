@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from annotation.models import Assignment, Task
+from django.db.models import Count, Min, Q
+
+from annotation.models import Answer, Assignment, Task
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
 from crowdqc.numbers import duration, percent
@@ -20,6 +22,7 @@ FAST_SHARE = 1 / 3  # of the median time of the task
 DECLINED_SHARE = 0.25
 ENOUGH_TIMES = 5  # assignments before a median says anything
 BINS = 12
+WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Evidence:
     seconds: float | None
     score: WorkerScore | None
     notes: tuple[Note, ...]
+    text: int | None = None  # its answer, where it is one text whose writing can be replayed
 
     @property
     def look_first(self) -> bool:
@@ -49,7 +53,7 @@ class Evidence:
     @property
     def pasted(self) -> float | None:
         """Share of what was put in that was pasted; None where nothing was recorded."""
-        return self.log.paste_share if self.log.events else None
+        return self.log.paste_share if self.log.events and not self.log.snapshots else None
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int,
     """The evidence of each of these assignments of one task."""
     facts = work_facts([a.pk for a in assignments])
     scores = worker_scores(around.run, {a.worker_id for a in assignments})
+    texts = single_texts(a.pk for a in assignments if around.logs.get(a.pk, EMPTY).events)
     usual = around.median_seconds
     found = {}
     for assignment in assignments:
@@ -121,8 +126,25 @@ def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int,
             seconds=seconds,
             score=scores.get(assignment.worker_id),
             notes=tuple(notes(facts[pk], log, seconds, usual)),
+            text=texts.get(pk),
         )
     return found
+
+
+def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:
+    """By assignment its one answer, of those that hold one text and nothing else."""
+    wanted = list(assignment_ids)
+    if not wanted:
+        return {}
+    rows = (
+        Answer.objects.filter(assignment__in=wanted)
+        .order_by()
+        .values("assignment")
+        .annotate(n=Count("pk", distinct=True), answer=Min("pk"), written=WRITTEN)
+        .filter(n=1, written=1)
+        .values_list("assignment", "answer")
+    )
+    return dict(rows)
 
 
 def notes(

@@ -237,7 +237,14 @@ def get_pair(task: Task, item_id: int) -> Item:
     """An item of the task that puts a pair to judgment; Missing where it is none."""
     found = (
         Item.objects.filter(task=task, pk=item_id, second__isnull=False)
-        .select_related("group", "first__system", "second__system", "first__author")
+        .select_related(
+            "group",
+            "first__system",
+            "second__system",
+            "first__author",
+            "first__source_answer__item",
+            "second__source_answer__item",
+        )
         .first()
     )
     if found is None:

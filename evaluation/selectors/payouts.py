@@ -83,7 +83,7 @@ class Person:
     @property
     def pasted(self) -> float | None:
         """Pasted of all that was put in, over these assignments; None without a log."""
-        logs = [e.log for e in self.evidence if e.log.events]
+        logs = [e.log for e in self.evidence if e.pasted is not None]
         put_in = sum(log.pasted_chars + log.typed_chars for log in logs)
         if not logs:
             return None

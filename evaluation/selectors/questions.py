@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.utils.safestring import SafeString
 
-from annotation.models import Item, ItemGroup, Task, TextValue
+from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
 from annotation.selectors.snapshot import ANSWER, declined
 from crowdqc.errors import Missing
 from crowdqc.numbers import percent, plural
@@ -86,6 +86,7 @@ class AnswerRow:
     best: bool
     trusted: bool
     unknown: bool
+    logged: bool  # how it was written can be replayed
     plot: SafeString
 
 
@@ -116,7 +117,12 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> Question:
                 TextValue.objects.filter(answer=OuterRef("answer"), field=ANSWER, index=0).values(
                     "text"
                 )[:1]
-            )
+            ),
+            logged=Exists(
+                EventStream.objects.filter(
+                    assignment=OuterRef("answer__assignment"), next_seq__gt=0
+                )
+            ),
         )
     )
     unknown = declined([row.answer_id for row in found])
@@ -155,6 +161,7 @@ def _answer(row: AnswerScore, scale: charts.Scale, own: ItemScore, unknown: bool
         best=bool(row.extra.get("best")),
         trusted=bool(row.extra.get("best_trusted")),
         unknown=unknown,
+        logged=row.logged,  # type: ignore[attr-defined]
         plot=charts.forest_cell(
             scale,
             Estimate(row.estimate) if row.estimate is not None else None,

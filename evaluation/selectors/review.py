@@ -11,6 +11,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 
 from annotation.models import Answer, Task
+from annotation.selectors.log import log_summaries
 from annotation.selectors.payouts import answers_of, waiting
 from evaluation.models import AnswerScore, Run
 
@@ -94,13 +95,17 @@ class ReadAnswer:
     text: str
     declined: bool
     score: AnswerScore | None
+    replays: bool = False  # it is a text, and the log of its writing is kept
 
     @classmethod
-    def of(cls, answer: Answer, score: AnswerScore | None) -> ReadAnswer:
+    def of(cls, answer: Answer, score: AnswerScore | None, *, logged: bool) -> ReadAnswer:
         """From the answer with its texts and choices, and its score where it has one."""
+        values = list(answer.texts.all())
+        written = [value.text for value in values if value.field == "answer"]
         return cls(
             answer=answer,
-            text="\n\n".join(value.text for value in answer.texts.all()),
+            text="\n\n".join(written or [value.text for value in values]),
+            replays=bool(written) and logged,
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,
         )
@@ -110,4 +115,5 @@ def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
     """The answers of an assignment with their scores in the run."""
     rows = list(answers_of(assignment_id))
     scores = answer_scores(run, [row.pk for row in rows])
-    return [ReadAnswer.of(row, scores.get(row.pk)) for row in rows]
+    logged = log_summaries([assignment_id])[assignment_id].events > 0
+    return [ReadAnswer.of(row, scores.get(row.pk), logged=logged) for row in rows]

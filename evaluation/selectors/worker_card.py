@@ -29,7 +29,7 @@ from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.svg import Scale
 
 from .card import combined
-from .evidence import ENOUGH_TIMES, Evidence, latest_runs, notes
+from .evidence import ENOUGH_TIMES, Evidence, latest_runs, notes, single_texts
 from .review import ReadAnswer
 
 ZERO = Decimal("0.00")
@@ -122,7 +122,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         works=works,
         work_rows=_works(worker, list(works.object_list), logs),
         answers=answers,
-        answer_rows=_read(list(answers.object_list), runs),
+        answer_rows=_read(list(answers.object_list), runs, logs),
         log=combined([log for log in logs.values() if log.events]),
         logged=sum(log.events > 0 for log in logs.values()),
         submitted=len(assignments),
@@ -179,7 +179,7 @@ def _works(
     worker: Membership, assignments: list[Assignment], logs: dict[int, LogSummary]
 ) -> list[Work]:
     ids = [a.pk for a in assignments]
-    facts = work_facts(ids)
+    facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
     usual = median_seconds(worker.project)
     paid: dict[int, Decimal] = dict(
         LedgerEntry.objects.filter(assignment__in=ids)
@@ -202,7 +202,15 @@ def _works(
         told = notes(facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None)
         made.append(
             Work(
-                evidence=Evidence(a, facts[a.pk], log, seconds, None, tuple(told)),
+                evidence=Evidence(
+                    a,
+                    facts[a.pk],
+                    log,
+                    seconds,
+                    None,
+                    tuple(told),
+                    text=texts.get(a.pk),
+                ),
                 task=a.task,
                 state=_state(a, open_lines),
                 paid=paid.get(a.pk, ZERO),
@@ -232,11 +240,20 @@ def _answers(worker: Membership) -> Any:
     )
 
 
-def _read(answers: list[Answer], runs: dict[int, Run]) -> list[ReadAnswer]:
+def _read(
+    answers: list[Answer], runs: dict[int, Run], logs: dict[int, LogSummary]
+) -> list[ReadAnswer]:
     scores = {
         row.answer_id: row
         for row in AnswerScore.objects.filter(
             run__in=[run.pk for run in runs.values()], answer__in=answers, dimension=""
         )
     }
-    return [ReadAnswer.of(answer, scores.get(answer.pk)) for answer in answers]
+    return [
+        ReadAnswer.of(
+            answer,
+            scores.get(answer.pk),
+            logged=logs.get(answer.assignment_id or 0, EMPTY).events > 0,
+        )
+        for answer in answers
+    ]

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from . import overview, payouts, precision, review, workers
+from . import overview, payouts, precision, replay, review, workers
 
 urlpatterns = [
     path("", overview.project, name="project"),
@@ -12,6 +12,10 @@ urlpatterns = [
         "tasks/<int:task_id>/review/<int:assignment_id>/",
         review.review_answers,
         name="review_answers",
+    ),
+    path("tasks/<int:task_id>/replay/<int:answer_id>/", replay.replay, name="replay"),
+    path(
+        "tasks/<int:task_id>/replay/<int:answer_id>/data/", replay.replay_data, name="replay_data"
     ),
     path("tasks/<int:task_id>/payouts/new/", payouts.payout_new, name="payout_new"),
     path("payouts/", payouts.payout_list, name="payout_list"),

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_access, get_worker
 from annotation.actions.payouts import REASONS
+from annotation.selectors.retention import kept_of_workers
 from evaluation.selectors.card import CANNOT_SCORE, paste_sources
 from evaluation.selectors.worker_card import worker_card as read
 
@@ -27,5 +28,6 @@ def worker_card(request: HttpRequest, project_id: int, membership_id: int) -> Ht
         "sources": paste_sources(shown.log),
         "cannot_score": CANNOT_SCORE,
         "reasons": REASONS,
+        "kept": kept_of_workers([worker])[worker.pk],
     }
     return render(request, "evaluation/workers/worker_card.html", context)

@@ -157,7 +157,7 @@ def test_cost_by_day_works_on_the_first_day_and_refuses_disorder() -> None:
 
 
 def test_the_replay_strip_dims_what_is_not_yet_played() -> None:
-    writing = Writing(100, [(5, 3)], [(6, 1)], [Paste(50, 43, outside=True)], [(60, 90)])
+    writing = Writing(100, [(5, 3)], [(6, 1)], [Paste(50, 43, "outside")], [(60, 90)])
     root = parse(replay_strip(writing, now=25))
     dimmed = next(e for e in root.iter("rect") if e.get("class") == "not-yet")
     assert (dimmed.get("x"), dimmed.get("width")) == ("25.00%", "75.00%")
