@@ -67,7 +67,7 @@ COUNTED = 0.5
 Say = Callable[[str], None]
 
 
-def _called(*names: str) -> list[Task]:
+def called(*names: str) -> list[Task]:
     """The tasks that a demo which was loaded calls so; an earlier one may lack some."""
     entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
     wanted = [entry.detail.get(name) for name in names] if entry else []
@@ -76,12 +76,12 @@ def _called(*names: str) -> list[Task]:
 
 def loaded() -> Task | None:
     """The demo's main task where the demo has been loaded, whatever it is called by now."""
-    return next(iter(_called("task")), None)
+    return next(iter(called("task")), None)
 
 
 def compared() -> list[Task]:
     """The experts' task and the pairwise study, the one made last first."""
-    return _called("study", "panel")
+    return called("study", "panel")
 
 
 def taken() -> list[str]:

@@ -60,9 +60,9 @@ class Command(BaseCommand):
             task = self._refusable(demo_loader.load, self._say)
         if not Run.objects.filter(task=task, state=RunState.DONE).exists():
             self._runs(task, options["encoder"])
-        for study in demo_loader.compared():
-            if not Run.objects.filter(task=study, state=RunState.DONE).exists():
-                self._core(study)
+        for other in demo_loader.called("study", "panel", "writing"):
+            if not Run.objects.filter(task=other, state=RunState.DONE).exists():
+                self._first(other)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
         self._accounts(task)
@@ -99,20 +99,18 @@ class Command(BaseCommand):
                 f"run {run.number} of AQER, {name}, {encoder}: {time.monotonic() - began:.1f} s"
             )
 
-    def _core(self, task: Task) -> None:
-        """The core of a pairwise study; its checks take longer, and are left to the worker."""
-        from evaluation import runs
+    def _first(self, task: Task) -> None:
+        """A task's own run; the checks of a study take longer, and are left to the worker."""
+        from evaluation import kinds, runs
 
-        began = time.monotonic()
-        active = Run.objects.filter(task=task, method="pairwise", state__in=runs.ACTIVE).first()
-        run = active or self._refusable(runs.start, by=task.project.owner, task=task)
+        began, method = time.monotonic(), runs.main_method(task)
+        active = Run.objects.filter(task=task, method=method, state__in=runs.ACTIVE).first()
+        run = active or self._refusable(runs.start, by=task.project.owner, task=task, method=method)
         run = self._finished(run)
         if run.state != RunState.DONE:
-            raise CommandError(f"Run {run.number} of the study did not finish: {run.error}")
-        self._say(
-            f"run {run.number}, the core of a study: {time.monotonic() - began:.1f} s; "
-            "its checks follow in the background"
-        )
+            raise CommandError(f"Run {run.number} of {method} did not finish: {run.error}")
+        later = "; its checks follow in the background" if method in kinds.FOLLOWS else ""
+        self._say(f"run {run.number} of {method}: {time.monotonic() - began:.1f} s{later}")
 
     def _finished(self, run: Run) -> Run:
         """The run at its end; a worker may have been faster to take it, or have died at it."""
