@@ -99,13 +99,21 @@ def get_item(
     return access, task, item
 
 
-def get_own_assignment(request: Any, assignment_id: int) -> Assignment:
-    """An assignment of the person's own; anybody else's does not exist for them."""
+AROUND = ("task__project", "version", "worker")
+
+
+def get_own_assignment(
+    request: Any, assignment_id: int, around: tuple[str, ...] = AROUND
+) -> Assignment:
+    """An assignment of the person's own; anybody else's does not exist for them.
+
+    ``around`` is what is fetched with it: less where a page asks every few seconds.
+    """
     assignment = (
         Assignment.objects.filter(
             pk=assignment_id, worker__user_id=request.user.pk, worker__removed_at__isnull=True
         )
-        .select_related("task__project", "version", "worker")
+        .select_related(*around)
         .first()
     )
     if assignment is None:

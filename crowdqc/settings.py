@@ -220,6 +220,8 @@ CROWDQC_ENCODER_DIRS = env.list("CROWDQC_ENCODER_DIRS", default=[])
 
 CELERY_BEAT_SCHEDULE = {
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
+    # Hourly: the schedule counts from the start, and a stack may not run for a whole day.
+    "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
     "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},

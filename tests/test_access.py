@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from annotation.actions import exclusions, payouts
+from annotation.actions import exclusions, payouts, tasks
 from annotation.actions.imports import keep_file
 from annotation.actions.people import invitation_token, invite
 from annotation.models import Item, Rejection, Role
@@ -51,7 +51,9 @@ GET: dict[str, str] = {
     "work_submit": POST_ONLY, "work_done": OWN, "work_extend": POST_ONLY,
     "work_return": POST_ONLY, "work_draft": POST_ONLY, "work_stream": POST_ONLY,
     "work_events": POST_ONLY, "work_record": SIGNED_IN, "work_record_assignment": OWN,
-    "work_rejection_reply": POST_ONLY, "people": STAFF, "people_remove": POST_ONLY,
+    "work_rejection_reply": POST_ONLY, "own_logs_erase": POST_ONLY,
+    "project_logs_erase": POST_ONLY, "worker_logs_erase": POST_ONLY, "people": STAFF,
+    "people_remove": POST_ONLY,
     "invitation_new": STAFF, "invitation_revoke": POST_ONLY, "project_settings": STAFF,
     "project_settings_consent": STAFF, "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
     "task_move": POST_ONLY, "task_build": REQUESTER, "task_build_question": POST_ONLY,
@@ -60,6 +62,8 @@ GET: dict[str, str] = {
     "task_build_asked": POST_ONLY, "task_build_asked_step": POST_ONLY,
     "task_build_texts": POST_ONLY, "task_build_pairs": REQUESTER,
     "task_build_attention": POST_ONLY, "task_precision": STAFF,
+    "task_build_rows": POST_ONLY, "task_build_rows_step": POST_ONLY,
+    "task_build_topic": POST_ONLY, "task_build_topic_step": POST_ONLY, "task_judge": POST_ONLY,
     "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
     "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
     "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
@@ -77,7 +81,8 @@ GET: dict[str, str] = {
     "api_projects": API_SIGNED_IN, "api_project": "CNOOO", "api_tasks": API_STAFF,
     "api_task": API_STAFF, "api_task_publish": "CMMMM", "api_task_move": "CMMMM",
     "api_items": API_STAFF, "api_answers": API_STAFF, "api_system_answers": "CMMMM",
-    "api_judgments": "CMMMM",
+    "api_judgments": "CMMMM", "api_topics": API_STAFF, "api_responses": "CMMMM",
+    "api_judge": "CMMMM",
     "api_assignments": API_STAFF, "api_answer": API_STAFF, "api_open_tasks": API_SIGNED_IN,
     "api_claim": "CMMMM", "api_consent": "CNOFF", "api_assignment": API_OWN,
     "api_question": "CMMMM", "api_draft": "CMMMM", "api_submit": "CMMMM", "api_extend": "CMMMM",
@@ -85,9 +90,12 @@ GET: dict[str, str] = {
     "api_run": API_STAFF, "api_run_cancel": "CMMMM",
     "api_scores_workers": API_STAFF, "api_scores_systems": API_STAFF,
     "api_scores_answers": API_STAFF, "api_scores_items": API_STAFF, "api_export": API_STAFF,
+    "task_export": NOTHING_YET,
     "pair_agreement": STAFF, "pair_panel": POST_ONLY, "pair_order": STAFF, "pair_grades": STAFF,
     "pair_judges": STAFF, "pair_published": NOTHING_YET, "pair_exclude": REQUESTER,
     "pair_include": POST_ONLY, "pair_adaptive": STAFF, "rating_results": STAFF,
+    "writing_results": STAFF, "writing_export": NOTHING_YET,
+    "replay": STAFF, "replay_data": STAFF, "work_replay": OWN, "work_replay_data": OWN,
     "api_join": "CMMMM", "api_own_assignments": API_SIGNED_IN, "api_unknown": "NNNNN",
 }  # fmt: skip
 
@@ -104,7 +112,9 @@ POST: dict[str, str] = {
     "task_build_text": WRITE_REQUESTER, "task_build_text_step": WRITE_REQUESTER,
     "task_build_asked": WRITE_REQUESTER, "task_build_asked_step": WRITE_REQUESTER,
     "task_build_texts": WRITE_REQUESTER, "task_build_pairs": WRITE_REQUESTER,
-    "task_build_attention": WRITE_REQUESTER,
+    "task_build_attention": WRITE_REQUESTER, "task_build_rows": WRITE_REQUESTER,
+    "task_build_rows_step": WRITE_REQUESTER, "task_build_topic": WRITE_REQUESTER,
+    "task_build_topic_step": WRITE_REQUESTER, "task_judge": WRITE_REQUESTER,
     "task_publish": WRITE_REQUESTER, "task_import": WRITE_REQUESTER,
     "task_import_file": WRITE_REQUESTER, "rejection_decide": WRITE_MANAGER,
     "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
@@ -113,15 +123,25 @@ POST: dict[str, str] = {
     "pair_adaptive": WRITE_REQUESTER,
     "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
     "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_STAFF,
+    "project_logs_erase": WRITE_REQUESTER, "worker_logs_erase": WRITE_STAFF,
+    "own_logs_erase": "LNXFF",
     "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
     "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
     "api_task_publish": "CNFXF", "api_task_move": "CNFXF", "api_tasks": "CNFXF",
     "api_items": "CNFXF", "api_answers": "CNFXF", "api_system_answers": "CNFXF",
-    "api_judgments": "CNFXF",
+    "api_judgments": "CNFXF", "api_topics": "CNFXF", "api_responses": "CNFXF",
+    "api_judge": "CNFXF",
     "api_claim": "CNXFF", "api_submit": "CNXNN", "api_extend": "CNXNN", "api_return": "CNXNN",
     "api_streams": "CNXNN", "api_events": "CNXNN", "api_question": "CNXNN",
     "api_consent": "CNXFF", "api_runs": "CNFXX", "api_run_cancel": "CNFXX",
+}  # fmt: skip
+
+
+# Addresses that make sense for a writing task alone.
+WRITING = {
+    "task_build_rows", "task_build_rows_step", "task_build_topic", "task_build_topic_step",
+    "task_judge", "api_topics", "api_responses", "api_judge", "writing_results", "writing_export",
 }  # fmt: skip
 
 
@@ -165,6 +185,7 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3, project=project)
     )
     judge, other = (one.worker for one in study.assignments.order_by("pk")[:2])
+    written = tasks.create_task(by=world.requester, project=project, type="writing", title="W")
     left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
     values = {
         "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
@@ -173,10 +194,12 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         "invitation_id": invitation.pk,
         "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
         "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
+        "own_answer_id": rejected.answers.first().pk,
         "submitted_id": submitted.pk, "token": invitation_token(invitation),
         "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
-        "rated_id": judging.make_ratings(project, 1).pk, "worker_id": judge.pk,
-        "exclusion_id": left_out.pk, "uidb64": "x", "what": "answers", "form": "csv",
+        "rated_id": judging.make_ratings(project, 1).pk, "written_id": written.pk,
+        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb64": "x",
+        "what": "answers", "form": "csv",
         "rest": "nothing/",
     }  # fmt: skip
     people = {
@@ -200,6 +223,10 @@ def address(name: str, values: dict[str, Any]) -> str:
         own.update(task_id=values["study_id"], item_id=values["pair_id"])
     if name == "rating_results":
         own["task_id"] = values["rated_id"]
+    if name in WRITING:
+        own["task_id"] = values["written_id"]
+    if name.startswith("work_replay"):
+        own["answer_id"] = values["own_answer_id"]
     if name == "review_answers":
         own["assignment_id"] = values["submitted_id"]
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])

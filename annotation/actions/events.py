@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
 from annotation.models import Assignment, EventBatch, EventStream, User
@@ -64,6 +63,12 @@ def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
     _writable(by, assignment)
     known = EventStream.objects.filter(key=key).first()
     if known is None:
+        # Locked, so that an erasure of the log sees this stream or is seen here.
+        fresh = Assignment.objects.select_for_update(no_key=True, of=("self",)).get(
+            pk=assignment.pk
+        )
+        if fresh.log_erased_at:
+            raise Conflict("The log of this assignment was erased; nothing more is recorded.")
         if assignment.streams.count() >= MAX_STREAMS:
             raise TooMuch("This assignment was opened too often to be recorded further.")
         begun = assignment.opened_at or assignment.leased_at
@@ -176,6 +181,15 @@ def _in_rate(stream: EventStream, fresh: int) -> None:
         raise TooMuch("More events came than a person makes; they are taken later.", code="rate")
 
 
+# Asked every few seconds by everybody who writes, hence plain SQL: a stream, locked, and how much
+# all streams of its assignment hold.
+STREAM = """
+SELECT s.*, (SELECT sum(a.stored_bytes) FROM annotation_eventstream a
+             WHERE a.assignment_id = s.assignment_id) AS stored_in_all
+FROM annotation_eventstream s WHERE s.key = %s FOR NO KEY UPDATE OF s
+"""
+
+
 @transaction.atomic
 def append(
     *, by: User, assignment: Assignment, stream_key: UUID, first_seq: int, events: Sequence[Any]
@@ -195,7 +209,7 @@ def append(
     size = len(json.dumps(clean, ensure_ascii=False).encode())
     if size > MAX_BATCH_BYTES:
         raise TooMuch("The batch is too large; send smaller ones.")
-    stream = EventStream.objects.select_for_update(no_key=True).filter(key=stream_key).first()
+    stream = next(iter(EventStream.objects.raw(STREAM, [stream_key])), None)
     if stream is None or stream.assignment_id != assignment.pk:
         raise Invalid(
             "There is no such stream.", fields={"stream": "Open one first."}, code="no-stream"
@@ -209,8 +223,7 @@ def append(
     if not fresh:
         return stream.next_seq
     _in_rate(stream, len(fresh))
-    stored = assignment.streams.aggregate(total=Sum("stored_bytes"))["total"] or 0
-    if stored + size > MAX_ASSIGNMENT_BYTES:
+    if stream.stored_in_all + size > MAX_ASSIGNMENT_BYTES:  # type: ignore[attr-defined]
         raise TooMuch("The log of this assignment is full.", code="log-full")
     last = stream.next_seq + len(fresh) - 1
     EventBatch.objects.create(stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh)

@@ -22,10 +22,10 @@ PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "past
 # What a person does only while the page is before them.
 PRESENT = frozenset(
     {"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open", "change",
-     "sources", "differences"}
+     "sources", "differences", "passage", "cite", "find"}
 )  # fmt: skip
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
-SUMMARY_VERSION = 2  # part of the cache's key
+SUMMARY_VERSION = 3  # part of the cache's key
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class LogSummary:
     keys: int = 0
     corrections: int = 0
     events: int = 0
+    snapshots: int = 0  # states of a text in an imported log, which knows no keys and no pastes
 
     @property
     def paste_share(self) -> float:
@@ -160,10 +161,20 @@ SOURCES = {
 }
 
 
+OPENED = {"open": "opened", "close": "closed"}
 PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
+
+
+def _place(name: str) -> str:
+    return PLACES.get(name) or name.replace("-", " ")
+
+
 JUDGING: dict[str, Callable[[Event], str]] = {
     "change": lambda event: f"chose {event['comment']} for {event['name'][2:].replace('_', ' ')}",
-    "dwell": lambda event: f"{PLACES[event['name']]}, {int(event['comment']) / 1000:.1f} s",
+    "dwell": lambda event: f"{_place(event['name'])}, {int(event['comment']) / 1000:.1f} s",
+    "passage": lambda event: f"{OPENED[event['name']]} passage {event['comment']}",
+    "cite": lambda event: f"cited passage {event['name']}",
+    "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",
     "sources": lambda event: f"{event['name']} the sources",
     "differences": lambda event: f"marks of differences {event['name']}",
 }
@@ -187,15 +198,17 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
     if method == "visibilitychange":
         what = "left the page" if event.get("name") == "hidden" else "came back to the page"
     elif method == "keydown":
-        what = f"pressed a key: {event.get('name')}"
+        number = event.get("length", 1)
+        what = f"pressed {'a key' if number == 1 else f'{number} keys'}: {event.get('name')}"
     elif method == "input":
-        what = "changed the text"
+        what = "changed the text" if not is_run(event) else _run_in_words(event)
     elif method in JUDGING:
         what = JUDGING[method](event)
-    if event.get("length"):
+    if event.get("length") and method not in ("keydown", "find"):
         what += f" {event['length']} characters"
     if event.get("comment") in SOURCES:
-        what += f" {SOURCES[event['comment']]}"
+        numbered = method in ("paste", "drop") and event.get("name")
+        what += f" from passage {event['name']}" if numbered else f" {SOURCES[event['comment']]}"
     target = event.get("target", "")
     return Line(
         seconds=event["time"] / 1000,
@@ -206,23 +219,24 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
     )
 
 
+def is_run(event: Event) -> bool:
+    """Whether an event is a run of keystrokes: a delta with the time of each of them."""
+    return event["method"] == "input" and bool(event.get("ms"))
+
+
+def _run_in_words(event: Event) -> str:
+    number, seconds = len(event["ms"]), sum(event["ms"]) / 1000
+    did = "typed" if event["delta"][3] else "deleted"
+    return f"{did} {number} character{'' if number == 1 else 's'} in {seconds:.1f} s"
+
+
 def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
     """For each assignment what its log adds up to; an empty summary where there is no log.
 
     Two queries at most, whatever their number: logs only grow, so a summary computed once is
     kept under the count of its events.
     """
-    sizes = (
-        EventStream.objects.filter(assignment__in=assignment_ids)
-        .values("assignment")
-        .annotate(size=Sum("next_seq"), opened=Max("opened_at"))
-        .values_list("assignment", "size", "opened")
-    )
-    keys = {
-        pk: f"log-summary:{SUMMARY_VERSION}:{pk}:{size}:{opened.timestamp()}"
-        for pk, size, opened in sizes
-        if size
-    }
+    keys = summary_keys(assignment_ids)
     known = cache.get_many(keys.values())
     found = {pk: known[key] for pk, key in keys.items() if key in known}
     missing = sorted(keys.keys() - found.keys())
@@ -231,6 +245,21 @@ def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
         cache.set_many({keys[pk]: summary for pk, summary in new.items()}, timeout=None)
         found.update(new)
     return {pk: found.get(pk, EMPTY) for pk in assignment_ids}
+
+
+def summary_keys(assignment_ids: Sequence[int]) -> dict[int, str]:
+    """Under which key of the cache the summary of each of these is kept; none without a log."""
+    sizes = (
+        EventStream.objects.filter(assignment__in=assignment_ids)
+        .values("assignment")
+        .annotate(size=Sum("next_seq"), opened=Max("opened_at"))
+        .values_list("assignment", "size", "opened")
+    )
+    return {
+        pk: f"log-summary:{SUMMARY_VERSION}:{pk}:{size}:{opened.timestamp()}"
+        for pk, size, opened in sizes
+        if size
+    }
 
 
 def _computed(assignment_ids: Sequence[int]) -> Iterator[tuple[int, LogSummary]]:
@@ -249,7 +278,9 @@ def _computed(assignment_ids: Sequence[int]) -> Iterator[tuple[int, LogSummary]]
 def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
     """The summary of an assignment's streams, each in the order of its numbers."""
     streams = list(streams)
-    counts = {"typed": 0, "pasted": 0, "passage": 0, "own": 0, "outside": 0, "keys": 0, "back": 0}
+    counts = dict.fromkeys(
+        ("typed", "pasted", "passage", "own", "outside", "keys", "back", "snapshots"), 0
+    )
     for events in streams:
         _count(events, counts)
     merged = sorted(
@@ -260,7 +291,7 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
     )  # fmt: skip
     away, losses = _absences([event for *_, event in merged])
     return LogSummary(
-        seconds_total=(merged[-1][0] - merged[0][0]) / 1000 if merged else 0.0,
+        seconds_total=(max(map(_end, merged)) - merged[0][0]) / 1000 if merged else 0.0,
         seconds_away=away,
         pasted_chars=counts["pasted"],
         typed_chars=counts["typed"],
@@ -271,7 +302,12 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
         keys=counts["keys"],
         corrections=counts["back"],
         events=len(merged),
+        snapshots=counts["snapshots"],
     )
+
+
+def _end(row: tuple[float, int, int, Event]) -> float:
+    return row[0] + sum(row[3].get("ms", ()))  # the time of a run is that of its first key
 
 
 def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
@@ -280,16 +316,21 @@ def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
     for event in events:
         method = event["method"]
         if method == "keydown":
-            counts["keys"] += 1
-            counts["back"] += event.get("name") == "correction"
+            pressed = event.get("length", 1)
+            counts["keys"] += pressed
+            counts["back"] += pressed if event.get("name") == "correction" else 0
         elif method == "paste" or (method == "drop" and event.get("comment")):
             source = event.get("comment", "outside")
             counts[source if source in ("passage", "own") else "outside"] += 1
         elif method == "input" and event.get("delta") and event.get("comment") != "sync":
+            counts["keys"] += event.get("keys", 0)
+            counts["back"] += event["delta"][2] if is_run(event) else 0
             size = utf16_length(event["delta"][3])
             after_paste = before.get("method") in ("paste", "drop") and not event.get("name")
             kind = "pasted" if event.get("name") in PASTED or after_paste else "typed"
-            counts[kind] += size
+            counts["snapshots"] += event.get("name") == "snapshot"
+            if event.get("name") not in ("cite", "snapshot"):  # neither typed nor pasted
+                counts[kind] += size
         before = event
 
 

@@ -15,6 +15,7 @@ from annotation.access import Access, get_access
 from annotation.actions import people as actions
 from annotation.forms import ConsentForm, ProjectSettingsForm, add_errors
 from annotation.models import Role
+from annotation.selectors import retention
 from annotation.selectors.members import consent_versions
 from crowdqc.errors import Invalid
 
@@ -57,6 +58,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "project": project,
         "form": form,
         "consent": actions.current_consent_text(project),
+        "kept": retention.kept_of_project(project),
     }
     status = 422 if form.errors else 200
     return render(request, "annotation/people/project_settings.html", context, status=status)

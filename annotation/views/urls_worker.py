@@ -2,12 +2,17 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from . import worker, worker_api, worker_record
+from . import retention, worker, worker_api, worker_record
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("work/", worker.home, name="work_home"),
     path("work/projects/<int:project_id>/consent/", worker.consent, name="work_consent"),
     path("work/projects/<int:project_id>/withdraw/", worker.withdraw, name="work_withdraw"),
+    path(
+        "work/projects/<int:project_id>/erase-logs/",
+        retention.own_logs_erase,
+        name="own_logs_erase",
+    ),
     path("work/tasks/<int:task_id>/claim/", worker.claim, name="work_claim"),
     path("work/assignments/<int:assignment_id>/", worker.assignment, name="work_assignment"),
     path(

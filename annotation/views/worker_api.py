@@ -26,6 +26,7 @@ from crowdqc.errors import DomainError, Invalid, TooMuch
 from crowdqc.middleware import problem
 
 MAX_BODY = 1024 * 1024
+OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
 View = Callable[[HttpRequest, int], HttpResponse]
 
 
@@ -96,7 +97,7 @@ def _object(raw: Any, name: str) -> dict[str, Any]:
 @for_scripts
 def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Save {item, draft, seq}; answers the number of what is kept, with it where it is newer."""
-    assignment = get_own_assignment(request, assignment_id)
+    assignment = get_own_assignment(request, assignment_id, around=(*OFTEN, "task"))
     body = read_json(request)
     seq = _whole(body.get("seq"), "seq")
     entry = assignments.save_draft(
@@ -115,7 +116,7 @@ def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
 @for_scripts
 def stream(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Open the stream {key}; answers the number of the event that is expected next."""
-    assignment = get_own_assignment(request, assignment_id)
+    assignment = get_own_assignment(request, assignment_id, around=OFTEN)
     body = read_json(request)
     opened = log.open_stream(
         by=request.user,  # type: ignore[arg-type]
@@ -128,7 +129,7 @@ def stream(request: HttpRequest, assignment_id: int) -> HttpResponse:
 @for_scripts
 def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Store {stream, first_seq, events}; ``next`` acknowledges every event before it."""
-    assignment = get_own_assignment(request, assignment_id)
+    assignment = get_own_assignment(request, assignment_id, around=OFTEN)
     body = read_json(request)
     user, key = request.user, read_uuid(body.get("stream"), "stream")
     batch: dict[str, Any] = {

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.actions import rejections
 from annotation.models import Rejection
-from annotation.selectors import log, work
+from annotation.selectors import log, retention, work
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid, Missing
 
@@ -30,8 +30,11 @@ def record(request: HttpRequest) -> HttpResponse:
         request.GET.get("page")
     )
     kinds = log.counts_by_method([row.pk for row in rows.object_list])
+    memberships = work.memberships_with_consent(user)  # type: ignore[arg-type]
+    kept = retention.kept_of_workers(memberships)
     context = {
-        "memberships": work.memberships_with_consent(user),  # type: ignore[arg-type]
+        "memberships": memberships,
+        "kept": [(one, kept[one.pk]) for one in memberships],
         "consents": work.consents_of(user),  # type: ignore[arg-type]
         "page": rows,
         "rows": [(row, kinds[row.pk], sum(kinds[row.pk].values())) for row in rows.object_list],
@@ -51,13 +54,12 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     steps = work.steps(found, whole=False)
     names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
+    written = found.answers.filter(texts__field="answer").values_list("item", "pk")
+    replayed = dict(written) if events else {}
     context = {
         "assignment": found,
         "type": get_type(found.task.type),
-        "steps": steps,
-        "answers": {
-            answer.item_id: answer for answer in found.answers.prefetch_related("texts", "choices")
-        },
+        "steps": [(step, replayed.get(step.entry.item_id)) for step in steps],
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
         "events": [log.in_words(event, names) for event in page.object_list],

@@ -1,11 +1,18 @@
 // The interaction log, after consent only: what happens on the page, numbered in one stream per
 // opening of it, kept on this device until the server has acknowledged it. Of a key its class;
-// texts as deltas [ms, position, deleted, inserted] in UTF-16 units, exact when replayed.
+// texts as deltas [ms, position, deleted, inserted] in UTF-16 units, exact when replayed. Keystrokes
+// that follow one another are one event, a run: a delta, and for each of them the ms since the one
+// before.
 "use strict";
 
 crowdqc.log = (() => {
   const LOG = "crowdqc:log:"; // + stream:first -> {url, events}, a batch not yet acknowledged
-  const { post, store, uuid } = crowdqc;
+  const OPEN = "crowdqc:open:"; // + stream -> {url, events, first, at}, a copy of what still grows
+  const [FLUSH_MS, ORPHAN_MS] = [5000, 4000]; // a copy this old was left by a page that died
+  const RUN = { keys: 40, pause: 1500, length: 5000 }; // ms; what ends a run at the latest
+  const TYPED = /^(insert(Text|LineBreak|CompositionText)|deleteContentBackward)$/;
+  const TYPES = /^(.{1,2}|Backspace|Delete|Enter|Shift|CapsLock|AltGraph|Dead|Process|Unidentified)$/su;
+  const { change, post, store, uuid } = crowdqc;
   const data = document.getElementById("work")?.dataset ?? {};
   const base = performance.getEntriesByType("navigation")[0]?.responseStart ?? 0;
   const values = new WeakMap(); // what each field held when last seen
@@ -16,8 +23,12 @@ crowdqc.log = (() => {
   let chunk = [];
   let size = 0;
   let last = 0;
-  let busy = false;
-  let pasted = "";
+  let kept = false; // whether there is a copy of the chunk
+  let run = null; // the run that goes on: {event, kind, at}
+  let held = []; // keys whose change is still to come, and keys alike that follow one another
+  let citing = false;
+  let busy = null; // what is being sent
+  let pasted = {};
 
   const leaving = []; // what others still have to say when the page goes away
   const FIELD = "textarea[data-target]"; // what a text is written in
@@ -25,27 +36,145 @@ crowdqc.log = (() => {
     element?.closest?.("[data-target]")?.dataset.target ??
     (element?.closest?.("[data-passage]") ? "passage" : "page");
 
-  function add(method, more = {}) {
-    if (!on) return;
-    last = Math.max(last, Math.round(Number(data.offsetMs ?? 0) + performance.now() - base));
-    const event = { method, time: last, ...more };
+  function tick() {
+    const now = Math.round(Number(data.offsetMs ?? 0) + performance.now() - base);
+    return (last = Math.max(last, now));
+  }
+
+  function push(event) {
     if (event.delta) {
-      event.delta[0] = last;
+      event.delta[0] = event.time;
       size += event.delta[3].length * 3;
     }
     chunk.push(event);
-    size += 120;
+    size += 120 + 5 * (event.ms?.length ?? 0);
+  }
+
+  function add(method, more = {}) {
+    if (!on) return;
+    end();
+    push({ method, time: tick(), ...more });
+    if (method === "cite") {
+      citing = true;
+      setTimeout(() => (citing = false));
+    }
     if (size > 40000) seal();
+  }
+
+  // Runs of keystrokes --------------------------------------------------------------------------
+
+  function endRun() {
+    if (run) push(run.event);
+    run = null;
+  }
+
+  function release(keys) {
+    for (const { time, target, name, length } of keys) {
+      push({ method: "keydown", time, target, name, ...(length > 1 ? { length } : {}) });
+    }
+  }
+
+  function end() {
+    endRun();
+    release(held);
+    held = [];
+  }
+
+  // A key that may change a text waits for that; any other one is an event, with its like.
+  function pressed(key) {
+    if (!on || !key.key) return; // what fills in forms sends keys without a name
+    const { target } = key;
+    const shortcut = (key.ctrlKey || key.metaKey || key.altKey) && !key.getModifierState("AltGraph");
+    const own = !target.matches?.(FIELD) || shortcut || !TYPES.test(key.key);
+    const one = { time: tick(), target: targetOf(target), name: keyClass(key), length: 1, own };
+    if (run && (one.own || one.target !== run.event.target)) endRun();
+    const before = held.at(-1);
+    const alike = before?.own && one.own && before.name === name && before.target === one.target;
+    if (alike && one.time - before.until < 300) {
+      before.length++;
+      before.until = one.time;
+    } else held.push({ ...one, until: one.time });
+  }
+
+  // One unit put in or deleted backwards: does it go on where the run stands?
+  function follows(target, kind, position, now) {
+    const { event, at } = run;
+    const [, from, , inserted] = event.delta;
+    const place = kind === "typed" ? from + inserted.length : from - 1;
+    return event.target === target && run.kind === kind && position === place
+      && event.ms.length < RUN.keys && now - at <= RUN.pause && now - event.time <= RUN.length;
+  }
+
+  function stroke(target, [, position, deleted, inserted]) {
+    const now = tick();
+    const kind = inserted ? "typed" : "deleted";
+    const foreign = held.findLastIndex((key) => key.own || key.target !== target) + 1;
+    if (run && (foreign || !follows(target, kind, position, now))) endRun();
+    release(held.slice(0, foreign));
+    const keys = held.length - foreign;
+    held = [];
+    if (!run) {
+      const delta = [now, position, deleted, inserted];
+      const event = { method: "input", time: now, target, name: "run", delta, ms: [0], keys };
+      run = { event, kind, at: now };
+      return;
+    }
+    const { event } = run;
+    if (kind === "typed") event.delta[3] += inserted;
+    else {
+      event.delta[1] = position;
+      event.delta[2]++;
+    }
+    event.ms.push(now - run.at);
+    event.keys += keys;
+    run.at = now;
+  }
+
+  // What waits on this device -------------------------------------------------------------------
+
+  // A page that was taken for dead finds its copy gone: it goes on in a stream of its own.
+  const adopted = () => kept && !store.get(OPEN + stream);
+
+  // Each second a copy of what still grows, for the page after a tab that was killed.
+  function keep() {
+    if (adopted()) return restart();
+    const events = run ? [...chunk, run.event] : chunk;
+    if (!events.length) return;
+    kept = true;
+    const body = { url: data.eventsUrl, events, first: next, at: Date.now() };
+    store.set(OPEN + stream, JSON.stringify(body));
   }
 
   // Close the open chunk; it now waits in the store, where the next page finds it.
   function seal() {
+    end();
+    if (adopted()) restart();
     if (!chunk.length) return;
     const body = { url: data.eventsUrl, events: chunk };
     store.set(`${LOG}${stream}:${next}`, JSON.stringify(body));
+    store.remove(OPEN + stream);
     next += chunk.length;
-    chunk = [];
-    size = 0;
+    [chunk, size, kept] = [[], 0, false];
+  }
+
+  // What pages left that died is sealed as they left it.
+  function adopt() {
+    for (const key of store.keys(OPEN)) {
+      const id = key.slice(OPEN.length);
+      const left = JSON.parse(store.get(key));
+      if (!left || id === stream || Math.abs(Date.now() - left.at) < ORPHAN_MS) continue;
+      const sealed = `${LOG}${id}:${left.first}`;
+      const { url, events } = left;
+      if (!store.get(sealed)) store.set(sealed, JSON.stringify({ url, events }));
+      store.remove(key);
+    }
+  }
+
+  function restart() {
+    store.remove(OPEN + stream);
+    [stream, next, chunk, size, kept, run, held] = [uuid(), 0, [], 0, false, null, []];
+    document.querySelectorAll(FIELD).forEach(show);
+    document.querySelectorAll("[data-judged]").forEach(showJudged);
   }
 
   // All that waits of a stream, as [first, events, url, key] in order.
@@ -94,22 +223,24 @@ crowdqc.log = (() => {
   function lost(id, wanted) {
     if (waiting(id)[0]?.[0] <= wanted) return;
     drop(id);
-    if (id !== stream) return;
-    [stream, next, chunk] = [uuid(), 0, []];
-    document.querySelectorAll(FIELD).forEach(show);
-    document.querySelectorAll("[data-judged]").forEach(showJudged);
+    if (id === stream) restart();
   }
 
-  async function flush() {
-    seal();
-    if (busy) return;
-    busy = true;
+  async function sendAll() {
     try {
+      adopt();
       for (const id of streams()) if (!(await send(id, false))) break;
     } catch {
       // no network: the next turn tries again
     }
-    busy = false;
+  }
+
+  async function flush() {
+    seal();
+    while (busy) await busy;
+    busy = sendAll();
+    await busy;
+    busy = null;
   }
 
   function leave() {
@@ -123,29 +254,22 @@ crowdqc.log = (() => {
     }
   }
 
-  // The least change between two texts that ends before ``end`` of the new one.
-  function change(old, now, end) {
-    const most = Math.min(old.length, now.length);
-    let tail = 0;
-    while (tail < Math.min(most, now.length - end) && old.at(-1 - tail) === now.at(-1 - tail)) tail++;
-    let head = 0;
-    while (head < most - tail && old[head] === now[head]) head++;
-    // Never cut a character of two units apart.
-    if (/[\uD800-\uDBFF]/.test(now[head - 1] ?? "")) head--;
-    if (/[\uDC00-\uDFFF]/.test(now[now.length - tail] ?? "")) tail--;
-    return [0, head, old.length - tail - head, now.slice(head, now.length - tail)];
-  }
-
   function changed(field, more) {
     const old = values.get(field) ?? "";
     const now = field.value;
     if (old === now) return;
     values.set(field, now);
+    if (!on) return;
     const cost = (delta) => delta[2] + delta[3].length;
     const caret = change(old, now, field.selectionEnd ?? 0);
     const free = change(old, now, 0);
     const delta = cost(free) < cost(caret) ? free : caret;
-    add("input", { target: targetOf(field), delta, ...more });
+    const target = targetOf(field);
+    const cited = citing || (chunk.at(-1)?.method === "cite" && !run && !held.length);
+    citing = false;
+    if (cited && !more.comment) add("input", { target, delta, name: "cite" });
+    else if (TYPED.test(more.name) && cost(delta) === 1) stroke(target, delta);
+    else add("input", { target, delta, ...more });
   }
 
   function show(field) {
@@ -160,14 +284,19 @@ crowdqc.log = (() => {
 
   const plain = (text) => text.replace(/\s+/g, " ").trim();
 
+  // Where a text is from: {comment, name}, the name being the number of a numbered passage.
   function source(text) {
     const wanted = plain(text);
+    const from = copied.get(wanted);
+    if (from?.name) return from;
     const read = [...document.querySelectorAll("[data-passage], #question")];
-    if (read.some((part) => plain(part.textContent).includes(wanted))) return "passage";
-    if (copied.has(wanted)) return copied.get(wanted);
-    const own = crowdqc.drafts.all(data.assignment).map(([, held]) => held?.draft?.text ?? "");
-    return own.some((part) => plain(part).includes(wanted)) ? "own" : "outside";
+    const part = read.find((one) => plain(one.textContent).includes(wanted));
+    if (part) return passage(part);
+    if (from) return from;
+    const own = crowdqc.drafts.all(data.assignment).map(([, row]) => row?.draft?.text ?? "");
+    return { comment: own.some((one) => plain(one).includes(wanted)) ? "own" : "outside" };
   }
+  const passage = (part) => ({ comment: "passage", name: part?.dataset.passage || undefined });
 
   function keyClass({ key, ctrlKey, metaKey, altKey }) {
     if (key === "Backspace" || key === "Delete") return "correction";
@@ -189,25 +318,27 @@ crowdqc.log = (() => {
   function begin() {
     add("open", { target: "window", name: document.visibilityState, ...screen() });
     post(data.streamUrl, { key: stream }).catch(() => {}); // the events open it, too
-    listen("keydown", (e) => add("keydown", { target: targetOf(e.target), name: keyClass(e) }));
+    listen("keydown", pressed);
     for (const name of ["copy", "cut"]) {
       listen(name, (e) => {
         const field = e.target.closest?.(FIELD);
         const { selectionStart: from, selectionEnd: to } = field ?? {};
         const text = field ? field.value.slice(from, to) : String(getSelection());
-        copied.set(plain(text), field ? "own" : "passage");
+        const node = getSelection()?.anchorNode;
+        const part = (node?.closest ? node : node?.parentElement)?.closest("[data-passage]");
+        copied.set(plain(text), field ? { comment: "own" } : passage(part));
         add(name, { target: targetOf(e.target), length: text.length });
       });
     }
     for (const name of ["paste", "drop"]) {
       listen(name, (e) => {
         const text = (e.clipboardData ?? e.dataTransfer)?.getData("text/plain") ?? "";
-        pasted = text && source(text);
-        add(name, { target: targetOf(e.target), length: text.length, comment: pasted });
+        pasted = text ? source(text) : {};
+        add(name, { target: targetOf(e.target), length: text.length, ...pasted });
       });
     }
     listen("input", (e) => {
-      const from = /From(Paste|Drop)/.test(e.inputType) ? { comment: pasted } : {};
+      const from = /From(Paste|Drop)/.test(e.inputType) ? { comment: pasted.comment } : {};
       if (e.target.matches?.(FIELD)) changed(e.target, { name: e.inputType, ...from });
     });
     listen("click", (e) => {
@@ -232,11 +363,12 @@ crowdqc.log = (() => {
       add("visibilitychange", { target: "window", name: "hidden" });
       leave();
     }, window);
-    setInterval(seal, 1000);
+    setInterval(keep, 1000);
   }
 
   if (on) begin();
-  setInterval(flush, 3000);
+  setInterval(() => (busy ? seal() : flush()), FLUSH_MS);
+  adopt();
   if (streams().size) flush();
   return {
     add,

@@ -5,7 +5,7 @@
 crowdqc.passages = (() => {
   const { log } = crowdqc;
   const IDLE_MS = 120000; // without a sign for so long, nobody counts as reading
-  const TELL_MS = 5000; // what a killed tab may lose of the times
+  const TELL_MS = 15000; // what a killed tab may lose of the times
   const MOST = 2000; // hits that are marked
   const page = () => document.querySelector("#work[data-write]");
   const list = () => page()?.querySelector("[data-list]");

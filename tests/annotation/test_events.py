@@ -23,6 +23,16 @@ def clicks(number: int, start: int = 0) -> list[dict[str, Any]]:
     return [{"method": "click", "time": start + n} for n in range(number)]
 
 
+def run(
+    position: int, inserted: str, ms: list[Any], *, deleted: int = 0, keys: int = 2, time: int = 1
+) -> dict[str, Any]:
+    """Keystrokes that followed one another, as the page tells them."""
+    return {
+        "method": "input", "time": time, "target": "item-1", "name": "run",
+        "delta": [time, position, deleted, inserted], "ms": ms, "keys": keys,
+    }  # fmt: skip
+
+
 @pytest.fixture
 def opened() -> dict[str, Any]:
     """What ``append`` needs: an open stream of a worker's assignment."""
@@ -81,6 +91,18 @@ def test_nothing_is_stored_without_or_after_agreement(opened: dict[str, Any]) ->
         ({"method": "keydown", "time": 1, "name": "a"}, "events.0.name"),
         ({"method": "input", "time": 1, "delta": [1, -1, 0, "x"]}, "events.0.delta"),
         ({"method": "input", "time": 1, "delta": [1, 0, "x"]}, "events.0.delta"),
+        (run(0, "ab", [0]), "events.0.ms"),
+        (run(0, "ab", [0, -1]), "events.0.ms"),
+        (run(0, "ab", [0, 1.5]), "events.0.ms"),
+        (run(0, "ab", [0, 60_000]), "events.0.ms"),
+        (run(0, "ab", [0, 90], keys=-1), "events.0.ms"),
+        (run(0, "ab", [0, 90], deleted=2), "events.0.ms"),
+        (run(0, "x" * 201, [0] * 201), "events.0.ms"),
+        ({"method": "input", "time": 1, "ms": [0]}, "events.0.ms"),
+        ({"method": "click", "time": 1, "ms": [0], "delta": [1, 0, 0, "a"]}, "events.0.ms"),
+        ({"method": "cite", "time": 1, "name": "first"}, "events.0.name"),
+        ({"method": "passage", "time": 1, "name": "open", "comment": "doc-7"}, "events.0.comment"),
+        ({"method": "find", "time": 1, "comment": "storks"}, "events.0.comment"),
         ("click", "events.0.method"),
     ],
 )
@@ -90,6 +112,15 @@ def test_an_event_outside_the_vocabulary_is_named(
     with pytest.raises(Invalid) as refused:
         events.append(**opened, first_seq=0, events=[event])
     assert field in refused.value.fields
+
+
+def test_a_run_of_keystrokes_is_stored_to_the_letter(opened: dict[str, Any]) -> None:
+    sent = [run(0, "a 😀", [0, 112, 95, 0], keys=4), run(1, "", [0, 80, 75], deleted=3, keys=3)]
+    events.append(**opened, first_seq=0, events=sent)
+    stored = log.assignment_events(opened["assignment"].pk)
+    kept = [{key: event[key] for key in sent[0]} for event in stored]
+    assert kept == sent
+    assert log.replay(stored) == "a"
 
 
 def test_half_a_character_is_stored_as_its_replacement(opened: dict[str, Any]) -> None:
@@ -180,6 +211,55 @@ def test_the_summary_tells_typing_pastes_and_absences() -> None:
     assert (found.typed_chars, found.pasted_chars, found.paste_share) == (4, 12, 0.75)
     assert (found.pastes_passage, found.pastes_own, found.pastes_outside) == (1, 0, 1)
     assert (found.keys, found.corrections, found.events) == (2, 1, 10)
+
+
+def test_a_run_adds_up_to_what_its_single_keys_would_have() -> None:
+    def key(time: int, name: str, *delta: Any) -> list[dict[str, Any]]:
+        change = {"method": "input", "time": time, "name": "insertText", "delta": [time, *delta]}
+        return [{"method": "keydown", "time": time, "name": name}, change]
+
+    single = [*key(0, "letter", 0, 0, "n"), *key(90, "letter", 1, 0, "e"),
+              *key(200, "correction", 1, 1, ""), *key(260, "correction", 0, 1, "")]  # fmt: skip
+    runs = [run(0, "ne", [0, 90], time=0), run(0, "", [0, 60], deleted=2, time=200)]
+    one, other = log.summarise([single]), log.summarise([runs])
+    fields = ("keys", "corrections", "typed_chars", "seconds_total", "pasted_chars")
+    assert [getattr(one, name) for name in fields] == [getattr(other, name) for name in fields]
+    assert (one.keys, one.corrections, one.seconds_total) == (4, 2, 0.26)
+    alike = [{"method": "keydown", "time": 0, "name": "correction", "length": 7}]
+    assert log.summarise([alike]).corrections == 7
+
+
+def test_what_is_cited_or_imported_counts_as_neither_typed_nor_pasted() -> None:
+    def put_in(name: str) -> log.LogSummary:
+        change = {"method": "input", "time": 1, "name": name, "delta": [1, 0, 0, "[3]"]}
+        return log.summarise([[change]])
+
+    for name in ("cite", "snapshot"):
+        assert (put_in(name).typed_chars, put_in(name).pasted_chars) == (0, 0)
+    assert put_in("snapshot").snapshots == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (run(0, "ne", [0, 900]), "typed 2 characters in 0.9 s"),
+        (run(0, "", [0], deleted=1), "deleted 1 character in 0.0 s"),
+        ({"method": "keydown", "name": "navigation"}, "pressed a key: navigation"),
+        ({"method": "keydown", "name": "navigation", "length": 5}, "pressed 5 keys: navigation"),
+        ({"method": "paste", "comment": "passage", "name": "3", "length": 20},
+         "pasted 20 characters from passage 3"),
+        ({"method": "paste", "comment": "outside", "length": 20},
+         "pasted 20 characters from elsewhere"),
+        ({"method": "passage", "name": "open", "comment": "12"}, "opened passage 12"),
+        ({"method": "cite", "name": "3"}, "cited passage 3"),
+        ({"method": "find", "comment": "hits", "length": 6},
+         "searched the passages for 6 characters"),
+        ({"method": "dwell", "name": "passage-3", "comment": "4200"}, "passage 3, 4.2 s"),
+        ({"method": "dwell", "name": "left", "comment": "4200"}, "the left text, 4.2 s"),
+    ],
+)  # fmt: skip
+def test_a_worker_reads_every_event_in_words(event: dict[str, Any], words: str) -> None:
+    assert log.in_words({"time": 0, **event}, {}).what == words
 
 
 def test_going_from_one_page_to_the_next_is_no_absence() -> None:

@@ -25,7 +25,7 @@ JSON = {"HTTP_ACCEPT": "application/json"}
 HOME_QUERIES = 12
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
-RECORD_QUERIES = 8
+RECORD_QUERIES = 10
 
 
 def signed_in(who: Any) -> Client:

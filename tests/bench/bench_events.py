@@ -10,7 +10,7 @@ from tests.bench import harness
 from tests.bench.harness import Client, figure, percentile
 
 TABS = 16
-BATCH = 60  # what three seconds of fast typing make: a key and a change each
+BATCH = 60  # a key and a change each, as programs may send them; the page joins them to runs
 SECONDS = 10.0
 PEER = "trivial Django view, one read and one insert"
 

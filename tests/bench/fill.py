@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 from typing import Any
 
@@ -20,7 +21,7 @@ from django.urls import reverse  # noqa: E402
 
 from annotation.actions import tasks  # noqa: E402
 from annotation.models import Task  # noqa: E402
-from tests import factories  # noqa: E402
+from tests import factories, writing  # noqa: E402
 
 BUNDLE = 5
 
@@ -38,6 +39,18 @@ def make_task(items: int) -> Task:
     return task
 
 
+def make_writing(topics: int, passages: int) -> Task:
+    """A published task of so many topics to write about, with so many passages each."""
+    rng = random.Random(1)
+    words = "storks nest on poles and roofs where meadows are wet and frogs are many".split()
+    found = [
+        {"key": f"p-{n}", "title": f"Passage {n}", "text": " ".join(rng.choices(words, k=120))}
+        for n in range(1, passages + 1)
+    ]
+    limits = {"min_words": 50, "target_words": 250, "max_words": 2000}
+    return writing.make_writing(factories.make_project(), topics, passages=found, settings=limits)
+
+
 def answer_half(task: Task, people: int = 40) -> None:
     """Two answers to each question of the first half, as imported files bring them."""
     keys = list(task.items.order_by("pk").values_list("key", flat=True))
@@ -51,14 +64,14 @@ def answer_half(task: Task, people: int = 40) -> None:
 
 def main(sizes: dict[str, int]) -> dict[str, Any]:
     """Make it all; returns sessions and addresses."""
-    task = make_task(sizes.get("items", 10_000))
+    passages = sizes.get("passages", 0)
+    items = sizes.get("items", 10_000)
+    task = make_writing(items, passages) if passages else make_task(items)
     if sizes.get("answered", 1):
         answer_half(task)
     workers = [factories.make_worker(task.project) for _ in range(sizes.get("people", 10))]
     project = task.project.pk
-    leases = []
-    for worker in workers[: sizes.get("leases", 0)]:
-        leases.append(factories.claim(task, worker).pk)
+    leases = [factories.claim(task, worker) for worker in workers[: sizes.get("leases", 0)]]
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return {
@@ -72,7 +85,8 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
             "task": reverse("task", args=[project, task.pk]),
             "people": reverse("people", args=[project]),
         },
-        "leases": leases,
+        "leases": [lease.pk for lease in leases],
+        "first_items": [lease.entries.get(position=0).item_id for lease in leases],
         "item": task.items.order_by("pk").values_list("pk", flat=True)[0],
     }
 

@@ -107,6 +107,11 @@ def kill(page: Page) -> None:
         page.goto("chrome://crash", wait_until="commit", timeout=5_000)
 
 
+def log_is_sent(page: Page) -> None:
+    """All that the page has recorded so far is with the server."""
+    page.evaluate("() => crowdqc.log.flush()")
+
+
 class Api:
     """A scripted worker: the HTTP API with a token, nothing else."""
 

@@ -13,7 +13,7 @@ from annotation.models import Assignment, Consent
 from annotation.selectors import dwell, log
 from annotation.task_types.pairwise import TEMPLATE
 from tests import factories, judging
-from tests.browser.people import kill
+from tests.browser.people import kill, log_is_sent
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVEN = {"dimensions": list(TEMPLATE)}
@@ -122,6 +122,8 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     # On the turned pair right is the first text and left the second.
     assert turned == {**dict.fromkeys(NAMES[:6], "first"), NAMES[6]: "second"}
     assert third == {**dict.fromkeys(NAMES[:6], "neutral"), NAMES[6]: "first"}
+    again.wait_for_timeout(4500)  # what a killed tab left is taken over a little later
+    log_is_sent(again)
     is_logged(held)
 
 
@@ -167,7 +169,7 @@ def test_nothing_moves_the_text_while_it_is_read(
     assert not any("heliopause" in run for run in marked)
     press(page, "d")
     assert not page.evaluate("CSS.highlights.has('only-here')")
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert [event["name"] for event in events_of(held, "differences")] == ["on", "off"]
 
 
@@ -187,7 +189,7 @@ def test_sources_open_at_the_one_that_is_cited(
     expect(answered(page)).to_have_text("1 of 7 answered")
     press(page, "Escape")
     expect(sources).not_to_be_visible()
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     logged = [(event["name"], event.get("comment", "")) for event in events_of(held, "sources")]
     assert logged == [("open", "3"), ("close", "")]
 
@@ -254,7 +256,7 @@ def test_choices_made_offline_send_themselves_later(
     is_saved(page)
     draft = held.entries.get(position=0).draft
     assert {draft[f"d-{name}"] for name in NAMES} == {"right"}
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert len(events_of(held, "change")) == 7
 
 
@@ -320,13 +322,13 @@ def test_choices_are_kept_but_not_recorded_once_the_agreement_is_taken_back(
 ) -> None:
     open_pair(page, live_server, held)
     press(page, "ArrowLeft")
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     before = len(log.assignment_events(held.pk))
     assert len(events_of(held, "change")) == 1
     Consent.objects.update(withdrawn_at="2030-01-01T00:00Z")
     press(page, "ArrowLeft")
     is_saved(page)
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert len(log.assignment_events(held.pk)) == before
     assert held.entries.get(position=0).draft[f"d-{NAMES[1]}"] == "left"
 

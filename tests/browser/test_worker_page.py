@@ -15,6 +15,7 @@ from playwright.sync_api import Error as PlaywrightError
 from annotation.models import Answer, Assignment, Consent
 from annotation.selectors import log
 from tests import factories
+from tests.browser.people import log_is_sent
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SERIOUS = {"serious", "critical"}
@@ -148,7 +149,7 @@ def test_what_is_written_offline_sends_itself_later(
     signed_in.set_offline(False)
     is_saved(page)
     assert stored_text(held) == "Written in a tunnel."
-    page.wait_for_timeout(3500)
+    page.wait_for_timeout(6000)
     assert replayed(held) == "Written in a tunnel."
 
 
@@ -203,11 +204,11 @@ def test_replaying_the_log_gives_the_submitted_text(
     written = page.locator("textarea.answer").input_value()
     page.keyboard.press("Alt+r")
     expect(page.get_by_text("1 of 3 answered")).to_be_visible()
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert stored_text(held) == written
     assert replayed(held) == written
     names = {event["name"] for event in events_of(held, "keydown")}
-    assert {"letter", "space", "punctuation", "enter", "navigation", "correction"} <= names
+    assert {"navigation", "correction", "other"} <= names  # what typed is in the runs
     assert all(len(event["name"]) > 1 for event in events_of(held, "keydown"))
     numbers = [(e["stream"], e["seq"]) for e in log.assignment_events(held.pk)]
     assert len(set(numbers)) == len(numbers)
@@ -221,7 +222,7 @@ def test_pastes_from_the_text_from_oneself_and_from_outside_are_told_apart(
     paste(page, "chimneys and poles. They come back")
     paste(page, "My very own words.")
     paste(page, "Ciconia ciconia is a large bird of the stork family.")
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert [event["comment"] for event in events_of(held, "paste")] == [
         "passage", "own", "outside",
     ]  # fmt: skip
@@ -243,7 +244,7 @@ def test_two_tabs_end_with_what_was_typed_last(
     other.keyboard.type(" And the second.")
     expect(page.locator("textarea.answer")).to_have_value("From the first tab. And the second.")
     is_saved(other)
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert stored_text(held) == replayed(held) == "From the first tab. And the second."
 
 
@@ -267,13 +268,13 @@ def test_nothing_is_recorded_once_the_agreement_is_taken_back(
 ) -> None:
     open_item(page, live_server, held)
     page.keyboard.type("Before.")
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     before = len(log.assignment_events(held.pk))
-    assert before > 7
+    assert before >= 3
     Consent.objects.update(withdrawn_at="2030-01-01T00:00Z")
     page.keyboard.type(" After.")
     is_saved(page)
-    page.wait_for_timeout(3500)
+    log_is_sent(page)
     assert len(log.assignment_events(held.pk)) == before
     assert stored_text(held) == "Before. After."
 
