@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation import judged, pair_results
+from evaluation import freezing, judged, pair_results
+from evaluation.freezing import freeze
 from evaluation.judged import FrozenPairs, FrozenRatings
 from evaluation.methods import pairwise, pairwise_checks, ratings
-from evaluation.methods.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run
 from evaluation.overlap import OVERLAP, overlap
 from evaluation.progress import SNAPSHOT, Recorder, step_of
 
+clean_params = freezing.clean_params  # what the kind offers
 # Steps are the stages that the methods name.
 STEPS = {
     "pairwise": (SNAPSHOT, *map(step_of, pairwise.STAGES)),
@@ -37,31 +39,12 @@ class Computed:
     more: Mapping[str, Any]
 
 
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them, all of them; Invalid names a bad field."""
-    unknown = sorted(set(raw) - set(method.params))
-    if unknown:
-        raise Invalid(
-            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
-        )
-    for name, value in raw.items():
-        try:
-            method.check(**{name: value})
-        except BadParameter as error:
-            raise Invalid(str(error), fields={name: str(error)}) from error
-    return {**method.params, **raw}
-
-
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze the judgments (or take those of the source), and fit."""
     steps.begin(SNAPSHOT)
-    snapshot = run.snapshot
-    if snapshot is None:
-        if run.source_id is not None:
-            raise Conflict("The run that this one belongs to has no snapshot.")
-        snapshot = judged.take(run.task)
-        run.snapshot = snapshot
-        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
+    if run.snapshot is None and run.source_id is not None:
+        raise Conflict("The run that this one belongs to has no snapshot.")
+    snapshot = freeze(run, judged.take)
     frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
     steps.say(
         sub=snapshot.content_hash[:8], mono=True,

@@ -13,6 +13,7 @@ from django.conf import settings
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation import embeddings, results, snapshots, vectors
+from evaluation.freezing import freeze
 from evaluation.methods.base import BadParameter, Hooks, Method, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run
@@ -80,10 +81,7 @@ def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
 def compute(run: Run, steps: Recorder) -> results.Computed:
     """Freeze, embed, fit."""
     steps.begin(SNAPSHOT)
-    snapshot = run.snapshot or snapshots.take(run.task)
-    if run.snapshot_id is None:
-        run.snapshot = snapshot
-        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
+    snapshot = freeze(run, snapshots.take)
     frozen = snapshots.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""

@@ -13,11 +13,11 @@ from django.db import models
 
 from annotation.models import Task
 from annotation.selectors.responses import FORMS
-from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
-from evaluation import writing_data, writing_logs
+from evaluation import freezing, writing_data, writing_logs
+from evaluation.freezing import freeze
 from evaluation.methods import writing
-from evaluation.methods.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.base import Hooks, Result
 from evaluation.methods.questionnaires import Forms, correlations, distributions
 from evaluation.methods.registry import get_method
 from evaluation.methods.writing_signals import DEFAULTS
@@ -28,6 +28,7 @@ from evaluation.writing_data import FrozenResponses
 from evaluation.writing_logs import Written
 
 SLUG = writing.NAME
+clean_params = freezing.clean_params  # what the kind offers
 LOGS, FORM_STEP = "How the texts came about", "Questionnaires"
 STEPS = {SLUG: (SNAPSHOT, LOGS, *map(step_of, writing.STAGES), FORM_STEP)}
 # Figures of the method that are lists of rows, each stored under its own name.
@@ -46,28 +47,10 @@ class Computed:
     forms: Row
 
 
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them, all of them; Invalid names a bad field."""
-    unknown = sorted(set(raw) - set(method.params))
-    if unknown:
-        raise Invalid(
-            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
-        )
-    for name, value in raw.items():
-        try:
-            method.check(**{name: value})
-        except BadParameter as error:
-            raise Invalid(str(error), fields={name: str(error)}) from error
-    return {**method.params, **raw}
-
-
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze the responses, read their logs, describe them."""
     steps.begin(SNAPSHOT)
-    snapshot = run.snapshot or writing_data.take(run.task)
-    if run.snapshot_id is None:
-        run.snapshot = snapshot
-        Run.objects.filter(pk=run.pk, started_at=run.started_at).update(snapshot=snapshot)
+    snapshot = freeze(run, writing_data.take)
     frozen = writing_data.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of models" if counts["system_answers"] else ""

@@ -128,7 +128,7 @@ def chosen(raw: Mapping[str, str]) -> Chosen:
 def _answers(task: Task, run: Run, sort: str) -> QuerySet[Answer]:
     found = (
         Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
-        .select_related("worker", "system", "item__group")
+        .select_related("worker", "system", "assignment", "item__group")
         .defer("item__group__passages", "item__group__passage", "item__question")
     )
     if sort in MEASURED:

@@ -8,6 +8,7 @@ import json
 import re
 import urllib.request
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,3 +146,34 @@ class Api:
             done = self.ask("POST", f"work/assignments/{held['id']}/submit/", body)
             assert done["state"] == "submitted"
         return str(me["pseudonym"])
+
+
+def is_well(page: Page) -> None:
+    """Axe finds nothing serious on the page as it stands."""
+    found = Axe().run(page).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+
+
+def goes_to(page: Page, part: str) -> None:
+    """The builder shows this part."""
+    page.get_by_role("link", name=re.compile(f"^{part}")).click()
+    expect(page.locator("nav[aria-label='Parts of the task'] [aria-current]")).to_contain_text(part)
+
+
+def saves(page: Page, field: str, value: str) -> None:
+    """Fill in a field of the builder, which saves itself."""
+    with page.expect_response("**/build/**"):
+        box = page.get_by_label(field, exact=True)
+        box.fill(value)
+        box.blur()
+
+
+def reporting(context: BrowserContext) -> Iterator[Page]:
+    """A page of the browser, which reports every error of its scripts at its end."""
+    context.set_default_timeout(15_000)
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    page.goto("about:blank")
+    assert errors == []

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Project, Task
 from tests import factories
-from tests.browser.people import sign_in
+from tests.browser.people import goes_to, is_well, reporting, saves, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASTED = "The moon pulls at the sea.\n\nThe sun pulls along the same line.\n\nBays swing with it."
@@ -29,32 +27,7 @@ def project() -> Project:
 def page(project: Project, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
     sign_in(context, project.owner, live_server.url)
-    context.set_default_timeout(15_000)
-    page, errors = context.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    page.goto("about:blank")
-    assert errors == []
-
-
-def is_well(page: Page) -> None:
-    """Axe finds nothing serious on the page as it stands."""
-    found = Axe().run(page).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
-
-
-def goes_to(page: Page, part: str) -> None:
-    page.get_by_role("link", name=re.compile(f"^{part}")).click()
-    expect(page.locator("nav[aria-label='Parts of the task'] [aria-current]")).to_contain_text(part)
-
-
-def saves(page: Page, field: str, value: str) -> None:
-    """Fill in a field of the builder, which saves itself."""
-    with page.expect_response("**/build/**"):
-        box = page.get_by_label(field, exact=True)
-        box.fill(value)
-        box.blur()
+    yield from reporting(context)
 
 
 def writes_a_topic(page: Page) -> None:
