@@ -195,10 +195,10 @@ def system_names(system_ids: Sequence[int]) -> dict[int, str]:
 
 def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
     """(item, code, n) of the counting judgments of people on one dimension."""
-    rows = ChoiceValue.objects.filter(
-        answer__in=Answer.objects.filter(_counting(task), worker__isnull=False), field=dimension
-    )
-    return list(rows.values_list("answer__item_id", "code").annotate(n=Count("pk")).order_by())
+    rows = Answer.objects.filter(
+        _counting(task), worker__isnull=False, choices__field=dimension
+    ).values_list("item_id", "choices__code")
+    return list(rows.annotate(n=Count("choices")).order_by())
 
 
 def leased(task: Task) -> dict[int, int]:
