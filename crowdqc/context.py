@@ -16,7 +16,7 @@ TABS = (
     ("Overview", "project", "", ("project",)),
     ("Tasks", "task_list", "tasks", ("task", "import")),
     ("People", "people", "people", ("people", "worker_card", "invitation")),
-    ("Results", "results", "", ("results", "task_results", "pair")),
+    ("Results", "results", "", ("results", "task_results", "pair", "rating", "writing")),
     ("Runs", "run_list", "runs", ("run",)),
     ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection", "replay")),
     ("Settings", "project_settings", "", ("project_settings",)),

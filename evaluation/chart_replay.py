@@ -213,13 +213,17 @@ def _time_axis(line: Timeline, y: float) -> str:
         even = [k * step for k in range(math.ceil(line.total / step))]
         places = _apart([(t / line.total, line.real(t)) for t in even])
     marks = [
-        text(at(share), y, clock(time), _axis_class(k)) for k, (share, time) in enumerate(places)
+        text(at(share), y, clock(time), _axis_class(k, share))
+        for k, (share, time) in enumerate(places)
     ]
     return "".join(marks) + text("100%", y, clock(line.length), "axis end")
 
 
-def _axis_class(index: int) -> str:
-    return "axis" if index == 0 else "axis mid odd" if index % 2 else "axis mid"
+def _axis_class(index: int, share: float) -> str:
+    """A phone leaves out every second one, and what would touch the end's."""
+    if index == 0:
+        return "axis"
+    return "axis mid odd" if index % 2 or share > 1 - 3 * AXIS_ROOM else "axis mid"
 
 
 def _step(span: float, most: int) -> float:

@@ -25,7 +25,8 @@ and of language models are.
 **What is recorded while you work:** your answers as you type them; when you type, delete, paste,
 copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
 kind and time. Where you compare texts: each choice as you make it, and how long each text is on
-screen or under the pointer.
+screen or under the pointer. Where you write from passages: which of them you open, how long each
+is in view, and that you search them, not for what.
 
 **What is not recorded:** other tabs, your screen, camera or microphone.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from crowdqc.numbers import duration, plural
+from crowdqc.numbers import duration
 from evaluation.methods.writing_origins import RUN, characters, units, words
 from evaluation.methods.writing_process import Change, Process
 
@@ -163,10 +163,3 @@ def _word_end(text: str, place: int) -> int:
         return len(text)
     found = text.rfind(" ", 0, place)
     return place if found <= 0 else found
-
-
-def opened_words(passages: Passages, recorded: bool) -> str:
-    """How many were opened, in words for a page without a script."""
-    if not recorded:
-        return f"{plural(passages.total, 'passage')}; openings were not recorded"
-    return f"opened {passages.opened} of {passages.total}"

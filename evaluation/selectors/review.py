@@ -13,6 +13,7 @@ from django.core.paginator import Page, Paginator
 from annotation.models import Answer, Task
 from annotation.selectors.log import log_summaries
 from annotation.selectors.payouts import answers_of, waiting
+from annotation.task_types import get_type
 from evaluation.models import AnswerScore, Run
 
 from .evidence import Evidence, answer_scores, gather, task_evidence
@@ -33,6 +34,12 @@ SORTS: dict[str, tuple[str, bool, Callable[[Evidence], Any]]] = {
     "pasted": ("Pasted", True, lambda row: row.pasted),
     "time": ("Time", False, lambda row: row.seconds),
 }
+
+
+def sorts_of(task: Task) -> dict[str, tuple[str, bool, Callable[[Evidence], Any]]]:
+    """The columns of a task's queue: only texts have a score of their own."""
+    scored = get_type(task.type).shape == "texts"
+    return {name: row for name, row in SORTS.items() if name != "score" or scored}
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ def evidence_of_waiting(task: Task) -> tuple[list[Evidence], Any]:
 def queue(task: Task, *, sort: str, only_look: bool, number: Any) -> Queue:
     """A page of the task's queue, sorted and filtered; a fixed number of queries."""
     everything, around = evidence_of_waiting(task)
-    sort = sort if sort in SORTS else "submitted"
+    sort = sort if sort in sorts_of(task) else "submitted"
     _, largest, value = SORTS[sort]
     rows = [row for row in everything if row.look_first] if only_look else list(everything)
     known = [row for row in rows if value(row) is not None]

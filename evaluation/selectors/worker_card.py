@@ -24,6 +24,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import work_facts
 from annotation.selectors.progress import median_seconds
+from annotation.task_types import get_type
 from evaluation import charts
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.svg import Scale
@@ -117,7 +118,11 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     return WorkerCard(
         worker=worker,
         scores=rows,
-        unscored=[task for pk, task in tasks.items() if pk not in scored],
+        unscored=[
+            task
+            for pk, task in tasks.items()
+            if pk not in scored and get_type(task.type).shape != "responses"
+        ],
         axis=_axis(rows),
         works=works,
         work_rows=_works(worker, list(works.object_list), logs),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -65,6 +66,11 @@ class Told:
         """Of the intervals, in per cent."""
         return round(100 * self.frame.get("level", 0.95))
 
+    @property
+    def few(self) -> str:
+        """Why no figure of this run has an interval, where the topics are too few for any."""
+        return _too_few((self.run.snapshot.counts if self.run.snapshot else {}).get("questions"))
+
     def style(self, name: str) -> str:
         """The style's label."""
         return self.labels.get(name, name) if name != ALL else "All styles"
@@ -108,12 +114,18 @@ def told(task: Task, run: Run, view: str) -> Told:
     return Told(run, figures.get(FRAME, {}), figures, style_labels(task))
 
 
+def figure(value: float | None, digits: int) -> str:
+    """A number as a table writes it; with one digit (words, grades) the zero before it stays."""
+    text = score(value, digits)
+    return re.sub(r"^(\D?)\.", r"\g<1>0.", text) if digits == 1 else text
+
+
 def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
     """An ESTIMATE of the method in words; ``share`` writes it as a percentage."""
     if row is None or row.get("value") is None:
         return Said("none")
     low, high, why = _bounds(row.get("low"), row.get("high"), row.get("topics"))
-    value = percent(row["value"], digits) if share else score(row["value"], digits)
+    value = percent(row["value"], digits) if share else figure(row["value"], digits)
     if low is None or high is None:
         return Said(value, "", why)
     if share:
@@ -126,7 +138,7 @@ def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> Said:
     if not row or row.get("mean") is None:
         return Said("none")
     low, high, why = _bounds(row.get("mean_low"), row.get("mean_high"), topics)
-    value = score(row["mean"], digits)
+    value = figure(row["mean"], digits)
     return Said(value, interval(low, high, digits) if low is not None else "", why)
 
 
@@ -134,11 +146,17 @@ def _bounds(
     low: float | None, high: float | None, topics: int | None
 ) -> tuple[float | None, float | None, str]:
     """The ends of an interval, or why there is none: few topics drawn anew say little."""
-    if topics is not None and topics < FEWEST:
-        return None, None, f"{plural(topics, 'topic')}; an interval needs {FEWEST}"
+    if few := _too_few(topics):
+        return None, None, few
     if low is None or high is None:
         return None, None, "no interval"
     return low, high, ""
+
+
+def _too_few(topics: int | None) -> str:
+    if topics is None or topics >= FEWEST:
+        return ""
+    return f"{plural(topics, 'topic')}; an interval needs {FEWEST}"
 
 
 def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:

@@ -13,7 +13,7 @@ from evaluation import charts_writing as charts
 from evaluation.charts_writing import SOURCES, ByRank
 from evaluation.writing_data import MODELS, PEOPLE
 
-from .writing import ALL, GROUPS, Row, Said, Told, bins, legend, mean_of, said
+from .writing import ALL, GROUPS, Row, Said, Told, bins, figure, legend, mean_of, said
 
 MEASURES = (
     ("words", "Words"), ("statements", "Statements"), ("documents", "Different passages cited"),
@@ -170,12 +170,12 @@ def passages(told: Told) -> dict[str, Any]:
         "overlap": _paired(told, "overlap"),
         "order": _paired(told, "order"),
         "chart": charts.by_rank(
-            [ByRank(g, row["probability"], row["low"], row["high"]) for g, row in rows],
+            [ByRank(g, row["probability"], *_ends(told, row)) for g, row in rows],
             what="How often a passage is cited, by its rank",
         ),
         "legend": legend(group for group, _ in rows),
         "ranks": [
-            (rank + 1, [_at_rank(row, rank) for _, row in rows])
+            (rank + 1, [_at_rank(told, row, rank) for _, row in rows])
             for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
         ],
         "heads": [GROUPS[group] for group, _ in rows],
@@ -190,13 +190,21 @@ def passages(told: Told) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _at_rank(row: Row, rank: int) -> Said:
+def _ends(told: Told, row: Row) -> tuple[list[float | None], list[float | None]]:
+    """Both ends of the band at each rank; none from topics too few for an interval."""
+    if told.few:
+        return [None] * len(row["low"]), [None] * len(row["high"])
+    return row["low"], row["high"]
+
+
+def _at_rank(told: Told, row: Row, rank: int) -> Said:
     value = row["probability"][rank] if rank < len(row["probability"]) else None
     if value is None:
         return Said("none")
-    low, high = row["low"][rank], row["high"][rank]
-    ends = f"{100 * low:.0f}–{100 * high:.0f}{NBSP}%" if low is not None else ""
-    return Said(percent(value), ends)
+    low, high = (ends[rank] for ends in _ends(told, row))
+    if low is None or high is None:
+        return Said(percent(value))
+    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}{NBSP}%")
 
 
 def _paired(told: Told, name: str) -> list[Paired]:
@@ -243,7 +251,7 @@ def reuse(told: Told) -> dict[str, Any]:
         "table": [
             Block(label, [
                 Line(GROUPS[group], row["pairs"], [
-                    said(row["mean"], 1), score(row["median"], 1),
+                    said(row["mean"], 1), figure(row["median"], 1),
                     said(row["below"], 1, share=True), said(row["heavy"], 1, share=True),
                 ])
                 for group, row in rows

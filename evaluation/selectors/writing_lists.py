@@ -20,7 +20,7 @@ from evaluation.models import AnswerScore, Run
 from evaluation.writing_data import MODELS, PEOPLE
 from evaluation.writing_runs import OWN, asked_points
 
-from .writing import ALL, Said, Told, style_labels
+from .writing import ALL, Said, Told, figure, style_labels
 
 PER_PAGE, SHOWN_MOMENTS = 50, 6
 LABELS = {signal.slug: signal.label for signal in SIGNALS}
@@ -280,7 +280,7 @@ def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> Question:
         bar = charts_writing.points_bar(one["counts"], most=max(one["counts"], default=0))
         shares = [percent(k / n) if n else "none" for k in one["counts"]]
         mean = Said(
-            score(one["mean"], 1), f"median {one['median']:g}".replace("-", MINUS) if n else ""
+            figure(one["mean"], 1), f"median {one['median']:g}".replace("-", MINUS) if n else ""
         )
         made.append((told.style(one["style"]), n, shares, mean, bar))
     heads = [

@@ -26,7 +26,7 @@ def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         only_look=request.GET.get("show") == "look",
         number=request.GET.get("page"),
     )
-    context = {"task": task, "queue": queue, "sorts": reads.SORTS, "bulk": reads.BULK}
+    context = {"task": task, "queue": queue, "sorts": reads.sorts_of(task), "bulk": reads.BULK}
     return page_or_fragment(
         request, "evaluation/review/review.html", "evaluation/review/_queue.html", context
     )

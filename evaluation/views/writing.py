@@ -98,7 +98,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
 
 def _section(request: HttpRequest, task: Task, told: Told, view: str) -> dict[str, Any]:
     if view in FIGURES:
-        return FIGURES[view](told)
+        return {**FIGURES[view](told), "few": told.few}
     if view == "forms":
         return writing_lists.questionnaires(task, told)
     wanted = writing_lists.chosen(request.GET.dict())

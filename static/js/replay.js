@@ -8,6 +8,7 @@
   const KEYS = "crowdqc:single-keys"; // "off" where keys without Ctrl or Alt shall do nothing
   const ARROW_MS = 5000;
   const PAGE_MS = 60000;
+  const NAMES = { paste: "paste", big: "big change", pause: "long pause" };
   const NEAR_MS = 20; // a moment so near is the one where we are
   const one = (name) => root.querySelector(`[data-${name}]`);
   const all = (name) => [...root.querySelectorAll(`[data-${name}]`)];
@@ -159,7 +160,9 @@
 
   // Time goes on ---------------------------------------------------------------------------------
 
+  // What was said last was of another moment.
   function goTo(ms, { keep = true } = {}) {
+    say("");
     now = Math.max(0, Math.min(time.length, ms));
     draw();
     if (keep && !playing) remember();
@@ -182,6 +185,7 @@
       remember();
       return;
     }
+    say("");
     if (now >= time.length) now = 0;
     follows = true;
     let last = performance.now();
@@ -211,7 +215,7 @@
   function jump(kind) {
     const found = jumps[kind].find(([at]) => at > now + NEAR_MS);
     if (!found) {
-      say(jumps[kind].length ? "There is no later one." : "There is none in this log.");
+      say(`There is no ${jumps[kind].length ? "later " : ""}${NAMES[kind]} in this log.`);
       return;
     }
     follows = true;

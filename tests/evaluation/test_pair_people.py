@@ -14,7 +14,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.selectors import pair_votes, pair_workers
 from evaluation.selectors import runs as reads
 from tests.evaluation import pair_corpus
-from tests.evaluation.pair_study import checked, page, published, scored, text_of
+from tests.evaluation.pair_study import checked, client_of, page, published, scored, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -192,3 +192,15 @@ def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> N
         + html.count('class="vote-neutral"')
         == 2 * votes.count()
     )
+
+
+def test_the_card_of_a_worker_who_judged_pairs_shows_competence_without_an_uniterated_score(
+    task: Task,
+) -> None:
+    run = scored(task)
+    score = WorkerScore.objects.filter(run=run, dimension="", estimate__isnull=False).first()
+    assert score is not None
+    client = client_of(task)
+    card = client.get(reverse("worker_card", args=[task.project_id, score.worker_id]))
+    assert card.status_code == 200
+    assert f"run {run.number}" in text_of(card.content.decode())

@@ -225,7 +225,7 @@ def test_the_passages_say_what_was_opened_and_what_of_them_was_used(
     written: tuple[Answer, Session, Assignment],
 ) -> None:
     shown = page(written[0])
-    assert "opened <span data-opened>5</span> of 40" in shown
+    assert "<span data-opened>5</span> of 40 opened by this moment" in shown
     used = re.findall(r'class="from-passage" data-since="\d+">([^<]+)<', shown)
     assert "the cosmic ray detector kept counting at seventy degrees" in " ".join(used)
     assert "opened once, 5 s in view, not used" in shown
