@@ -6,6 +6,7 @@ UTF-16 code units, as browsers count them. A figure here is evidence for a reade
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,7 +26,7 @@ PRESENT = frozenset(
      "sources", "differences", "passage", "cite", "find"}
 )  # fmt: skip
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
-SUMMARY_VERSION = 3  # part of the cache's key
+SUMMARY_VERSION = 4  # part of the cache's key
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class LogSummary:
     seconds_away: float = 0.0  # of these, with the page hidden, unfocused or closed
     pasted_chars: int = 0
     typed_chars: int = 0
+    outside_chars: int = 0  # of the pasted ones, those from elsewhere
     pastes_passage: int = 0
     pastes_own: int = 0
     pastes_outside: int = 0
@@ -50,6 +52,12 @@ class LogSummary:
         """Pasted characters of all that were put in, 0 to 1; 0 when none were."""
         put_in = self.pasted_chars + self.typed_chars
         return self.pasted_chars / put_in if put_in else 0.0
+
+    @property
+    def outside_share(self) -> float:
+        """Characters pasted from elsewhere of all that were put in, 0 to 1."""
+        put_in = self.pasted_chars + self.typed_chars
+        return self.outside_chars / put_in if put_in else 0.0
 
     @property
     def seconds_active(self) -> float:
@@ -169,8 +177,13 @@ def _place(name: str) -> str:
     return PLACES.get(name) or name.replace("-", " ")
 
 
+def _asked(name: str) -> str:
+    """What a line of a form asked for, without the mark of its kind."""
+    return re.sub(r"^(?:[dr]-|entry\.|exit\.)", "", name).replace("_", " ")
+
+
 JUDGING: dict[str, Callable[[Event], str]] = {
-    "change": lambda event: f"chose {event['comment']} for {event['name'][2:].replace('_', ' ')}",
+    "change": lambda event: f"chose {event['comment']} for {_asked(event['name'])}",
     "dwell": lambda event: f"{_place(event['name'])}, {int(event['comment']) / 1000:.1f} s",
     "passage": lambda event: f"{OPENED[event['name']]} passage {event['comment']}",
     "cite": lambda event: f"cited passage {event['name']}",
@@ -279,7 +292,8 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
     """The summary of an assignment's streams, each in the order of its numbers."""
     streams = list(streams)
     counts = dict.fromkeys(
-        ("typed", "pasted", "passage", "own", "outside", "keys", "back", "snapshots"), 0
+        ("typed", "pasted", "elsewhere", "passage", "own", "outside", "keys", "back", "snapshots"),
+        0,
     )
     for events in streams:
         _count(events, counts)
@@ -295,6 +309,7 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
         seconds_away=away,
         pasted_chars=counts["pasted"],
         typed_chars=counts["typed"],
+        outside_chars=counts["elsewhere"],
         pastes_passage=counts["passage"],
         pastes_own=counts["own"],
         pastes_outside=counts["outside"],
@@ -331,6 +346,8 @@ def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
             counts["snapshots"] += event.get("name") == "snapshot"
             if event.get("name") not in ("cite", "snapshot"):  # neither typed nor pasted
                 counts[kind] += size
+                known = (event.get("comment") or before.get("comment")) in ("passage", "own")
+                counts["elsewhere"] += size if kind == "pasted" and not known else 0
         before = event
 
 

@@ -11,6 +11,7 @@ from django.db.models import Count, Min, Q
 from annotation.models import Answer, Assignment, Task
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
+from annotation.task_types import get_type
 from crowdqc.numbers import duration, percent
 from evaluation import kinds
 from evaluation.models import AnswerScore, Run, RunState, WorkerScore
@@ -63,6 +64,7 @@ class TaskEvidence:
     run: Run | None
     seconds: dict[int, float]
     logs: dict[int, LogSummary]
+    cites: bool = False  # a task whose passages are there to be used
 
     @property
     def median_seconds(self) -> float | None:
@@ -106,7 +108,15 @@ def answer_scores(run: Run | None, answer_ids: Iterable[int]) -> dict[int, Answe
 def task_evidence(task: Task) -> TaskEvidence:
     """Run, times and logs of all submitted work of a task, in a fixed number of queries."""
     seconds = worked_seconds(task)
-    return TaskEvidence(run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)))
+    return TaskEvidence(
+        run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
+        cites=cites(task),
+    )  # fmt: skip
+
+
+def cites(task: Task) -> bool:
+    """Whether its workers write from passages, so that only a paste from elsewhere stands out."""
+    return get_type(task.type).shape == "responses"
 
 
 def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int, Evidence]:
@@ -125,7 +135,7 @@ def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int,
             log=log,
             seconds=seconds,
             score=scores.get(assignment.worker_id),
-            notes=tuple(notes(facts[pk], log, seconds, usual)),
+            notes=tuple(notes(facts[pk], log, seconds, usual, cites=around.cites)),
             text=texts.get(pk),
         )
     return found
@@ -148,13 +158,21 @@ def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:
 
 
 def notes(
-    facts: WorkFacts, log: LogSummary, seconds: float | None, usual: float | None
+    facts: WorkFacts,
+    log: LogSummary,
+    seconds: float | None,
+    usual: float | None,
+    *,
+    cites: bool = False,
 ) -> list[Note]:
     """What stands out, in words with the number."""
     found = []
-    if log.pastes and log.paste_share >= PASTED_SHARE:
-        noun = "paste" if log.pastes == 1 else "pastes"
-        found.append(Note("Paste", f"{log.pastes} {noun}, {percent(log.paste_share)} of the text"))
+    pastes = log.pastes_outside if cites else log.pastes
+    pasted = log.outside_share if cites else log.paste_share
+    if pastes and pasted >= PASTED_SHARE:
+        noun = "paste" if pastes == 1 else "pastes"
+        where = " from elsewhere" if cites else ""
+        found.append(Note("Paste", f"{pastes} {noun}{where}, {percent(pasted)} of the text"))
     if seconds is not None and usual and seconds < FAST_SHARE * usual:
         found.append(Note("Time", f"took {duration(seconds)}; half take over {duration(usual)}"))
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:

@@ -30,7 +30,7 @@ from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.svg import Scale
 
 from .card import combined
-from .evidence import ENOUGH_TIMES, Evidence, latest_runs, notes, single_texts
+from .evidence import ENOUGH_TIMES, Evidence, cites, latest_runs, notes, single_texts
 from .review import ReadAnswer
 
 ZERO = Decimal("0.00")
@@ -204,7 +204,10 @@ def _works(
             seconds = (a.submitted_at - a.opened_at).total_seconds()
         middle, number = usual.get(a.task_id, (None, 0))
         log = logs.get(a.pk, EMPTY)
-        told = notes(facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None)
+        told = notes(
+            facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None,
+            cites=cites(a.task),
+        )  # fmt: skip
         made.append(
             Work(
                 evidence=Evidence(

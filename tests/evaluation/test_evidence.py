@@ -104,6 +104,18 @@ def test_the_card_says_where_pastes_came_from_and_what_cannot_be_concluded(world
     assert (shown.approved, shown.rejected) == (0, 0)
 
 
+def test_where_passages_are_there_to_be_used_only_a_paste_from_elsewhere_stands_out() -> None:
+    facts = WorkFacts(answers=1, uncounted=0, declined=0)
+    used = LogSummary(typed_chars=20, pasted_chars=80, pastes_passage=2, events=9)
+    brought = LogSummary(
+        typed_chars=20, pasted_chars=80, outside_chars=80, pastes_outside=1, events=9
+    )
+    assert [note.kind for note in evidence.notes(facts, used, None, None)] == ["Paste"]
+    assert evidence.notes(facts, used, None, None, cites=True) == []
+    told = evidence.notes(facts, brought, None, None, cites=True)
+    assert [note.text for note in told] == ["1 paste from elsewhere, 80\u00a0% of the text"]
+
+
 def test_bins_hold_everybody() -> None:
     counts = evidence.binned([0.0, 0.5, 1.0, 1.5, -2.0], 0.0, 1.0, 4)
     assert counts == [2, 0, 1, 2]
