@@ -15,6 +15,16 @@ ENCODERS = [
 ]
 
 
+def _seed(noun: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        min_value=0,
+        max_value=2**53,
+        initial=runs.DEFAULT_SEED,
+        help_text=f"The same seed on the same {noun} gives the same numbers.",
+        widget=forms.NumberInput(attrs={"class": "mid num"}),
+    )
+
+
 class RunForm(forms.Form):
     encoder = forms.CharField(
         label="Encoder",
@@ -43,13 +53,7 @@ class RunForm(forms.Form):
         help_text="For the intervals. 0 leaves them out; else 100 or more.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
-    seed = forms.IntegerField(
-        min_value=0,
-        max_value=2**53,
-        initial=runs.DEFAULT_SEED,
-        help_text="The same seed on the same answers gives the same numbers.",
-        widget=forms.NumberInput(attrs={"class": "mid num"}),
-    )
+    seed = _seed("answers")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,13 +111,7 @@ class PairRunForm(forms.Form):
         "early", low=1, high=500, label="Pairs that count as early",
         help_text="The drift of neutral votes is measured before and after so many pairs.",
     )  # fmt: skip
-    seed = forms.IntegerField(
-        min_value=0,
-        max_value=2**53,
-        initial=runs.DEFAULT_SEED,
-        help_text="The same seed on the same judgments gives the same numbers.",
-        widget=forms.NumberInput(attrs={"class": "mid num"}),
-    )
+    seed = _seed("judgments")
 
 
 class WritingRunForm(forms.Form):
@@ -135,13 +133,7 @@ class WritingRunForm(forms.Form):
         help_text="The paper looks at 25, which hardly any statement of a model exceeds.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
     )
-    seed = forms.IntegerField(
-        min_value=0,
-        max_value=2**53,
-        initial=runs.DEFAULT_SEED,
-        help_text="The same seed on the same responses gives the same numbers.",
-        widget=forms.NumberInput(attrs={"class": "mid num"}),
-    )
+    seed = _seed("responses")
 
 
 # The form of the method that runs on tasks of a shape.

@@ -113,7 +113,7 @@ class _Topics:
                 self.made.pop(next(iter(self.made)))
             frozen = self.frozen
             self.made[topic] = Sources.of_page(
-                frozen.titles[topic], frozen.data.passages[topic], frozen.queries[topic]
+                frozen.titles[topic], frozen.data.passages[topic], [frozen.queries[topic]]
             )
         return self.made[topic]
 

@@ -7,18 +7,11 @@ from typing import Any
 
 from crowdqc.errors import Invalid
 
-from .base import Values, whole_number
+from .base import Values
 from .scales import truth
+from .texts import check_words, drafted_text, word_limits
 
-MAX_CHARACTERS = 20_000
 DONT_KNOW = "I don't know"
-
-
-def storable(text: str) -> str:
-    """The text as PostgreSQL can hold it, with the line ends that a text area has."""
-    text = text.replace("\r\n", "\n").replace("\x00", "")
-    # Halves of characters cut apart have no UTF-8; a whole text passes unchanged.
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class FreeText:
@@ -37,13 +30,7 @@ class FreeText:
     builder_template = "annotation/types/free_text_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        low = whole_number(raw, "min_words", 1, 0, 2000)
-        high = whole_number(raw, "max_words", 120, 1, 5000)
-        if high < low:
-            raise Invalid(
-                "The most words are fewer than the least.",
-                fields={"max_words": f"At least {low}."},
-            )
+        low, high = word_limits(raw, (1, 0, 2000), (120, 1, 5000))
         return {
             "min_words": low,
             "max_words": high,
@@ -52,16 +39,8 @@ class FreeText:
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        text = raw.get("text", "")
-        if not isinstance(text, str):
-            raise Invalid("The answer is not a text.", fields={"text": "Send a text."})
-        if len(text) > MAX_CHARACTERS:
-            raise Invalid(
-                f"The answer has {len(text):,} characters; {MAX_CHARACTERS:,} is the most.",
-                fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
-            )
         return {
-            "text": storable(text),
+            "text": drafted_text(raw, "answer"),
             "declined": truth(raw.get("declined", False)),
             "skipped": truth(raw.get("skipped", False)),
         }
@@ -83,9 +62,5 @@ class FreeText:
             if settings["skippable"]:
                 return None
             raise Invalid("There is no answer yet.")
-        words = len(text.split())
-        if words < settings["min_words"]:
-            raise Invalid(f"{words} words; at least {settings['min_words']} are wanted.")
-        if words > settings["max_words"]:
-            raise Invalid(f"{words} words; at most {settings['max_words']} are wanted.")
+        check_words(len(text.split()), settings)
         return Values(texts=[("answer", 0, text)])

@@ -11,8 +11,8 @@ from crowdqc.errors import Invalid
 
 from . import questionnaire
 from .base import Values, whole_number
-from .free_text import MAX_CHARACTERS, storable
 from .scales import MAX_LABEL, labelled, rows, text, truth
+from .texts import check_words, drafted_text, word_limits
 
 ENTRY, EXIT = "entry", "exit"
 FORBIDDEN, ALLOWED = "forbidden", "allowed"
@@ -81,14 +81,8 @@ class Writing:
     builder_template = "annotation/types/writing_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        low = whole_number(raw, "min_words", 200, 0, 5000)
-        high = whole_number(raw, "max_words", 300, 1, 10_000)
+        low, high = word_limits(raw, (200, 0, 5000), (300, 1, 10_000))
         target = whole_number(raw, "target_words", 250, 1, 10_000)
-        if high < low:
-            raise Invalid(
-                "The most words are fewer than the least.",
-                fields={"max_words": f"At least {low}."},
-            )
         if not low <= target <= high:
             raise Invalid(
                 "The words aimed at are outside the limits.",
@@ -117,16 +111,8 @@ class Writing:
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        written = raw.get("text", "")
-        if not isinstance(written, str):
-            raise Invalid("The response is not a text.", fields={"text": "Send a text."})
-        if len(written) > MAX_CHARACTERS:
-            raise Invalid(
-                f"The response has {len(written):,} characters; {MAX_CHARACTERS:,} is the most.",
-                fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
-            )
         return {
-            "text": storable(written),
+            "text": drafted_text(raw, self.item_noun),
             **questionnaire.drafted(raw, ENTRY),
             **questionnaire.drafted(raw, EXIT),
             "skipped": truth(raw.get("skipped", False)),
@@ -144,11 +130,8 @@ class Writing:
         before = questionnaire.answered(draft, ENTRY, settings[ENTRY])
         if not written:
             raise Invalid("There is no text yet.")
-        words, marks = words_in(written), parse(written)
-        if words < settings["min_words"]:
-            raise Invalid(f"{words} words; at least {settings['min_words']} are wanted.")
-        if words > settings["max_words"]:
-            raise Invalid(f"{words} words; at most {settings['max_words']} are wanted.")
+        marks = parse(written)
+        check_words(words_in(written), settings)
         _check_citations(marks, settings)
         after = questionnaire.answered(draft, EXIT, settings[EXIT])
         return Values(

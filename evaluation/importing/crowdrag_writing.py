@@ -15,7 +15,7 @@ from annotation.imports.crowdrag_writing import WritingStudy, read_writing
 from annotation.imports.writing_logs import NEEDED, read_logs
 from annotation.models import Task
 from annotation.task_types import get_type
-from annotation.task_types.free_text import storable
+from annotation.task_types.texts import storable
 
 from .base import Bar, Options, add_target, parts, requester, target, task_numbered
 from .free_text import add_mapping, into_task

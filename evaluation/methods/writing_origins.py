@@ -110,10 +110,12 @@ class Sources:
         self.page = tuple(Known(text) for text in also)
 
     @classmethod
-    def of_page(cls, titles: Sequence[str], passages: Sequence[str], query: str) -> Sources:
-        """What a writer had before them: passages with their titles, and the query."""
+    def of_page(
+        cls, titles: Sequence[str], passages: Sequence[str], also: Sequence[str]
+    ) -> Sources:
+        """What a writer had before them: passages with their titles, and other texts."""
         known = zip(titles, passages, strict=True)
-        return cls([f"{title}\n{text}" for title, text in known], also=[query])
+        return cls([f"{title}\n{text}" for title, text in known], also=also)
 
     def __len__(self) -> int:
         return len(self.numbered)

@@ -117,9 +117,9 @@ def replay_of(answer: Answer) -> Replay:
     first = int(settings.get("first_number", 1))
     process, broken = None, ""
     if answer.assignment_id:
-        known = [f"{one.get('title', '')}\n{one['text']}" for one in passages]
+        titles = [str(one.get("title", "")) for one in passages]
         page = [text for text in (item.group.passage, item.question) if text]
-        sources = Sources(known, also=page)
+        sources = Sources.of_page(titles, [str(one["text"]) for one in passages], page)
         process, broken = _process(answer.assignment_id, item.pk, sources, first)
     labels = {style["name"]: style["label"] for style in settings.get("styles", [])}
     return Replay(

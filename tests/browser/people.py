@@ -109,8 +109,18 @@ def kill(page: Page) -> None:
 
 
 def log_is_sent(page: Page) -> None:
-    """All that the page has recorded so far is with the server."""
-    page.evaluate("() => crowdqc.log.flush()")
+    """All that the page has recorded so far is with the server.
+
+    The list of questions loads itself anew once late drafts are saved; the page after it sends
+    what the one before had recorded.
+    """
+    try:
+        page.evaluate("() => crowdqc.log.flush()")
+    except PlaywrightError as error:
+        if "Execution context was destroyed" not in str(error):
+            raise
+        page.wait_for_load_state()
+        page.evaluate("() => crowdqc.log.flush()")
 
 
 class Api:
@@ -153,6 +163,17 @@ def is_well(page: Page) -> None:
     found = Axe().run(page).response["violations"]
     serious = [v for v in found if v["impact"] in ("serious", "critical")]
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+
+
+def misfits(page: Page, where: str) -> list[tuple[str, str, str]]:
+    """What axe finds serious on the page as it stands, and whether it scrolls sideways."""
+    found = [
+        (where, violation["id"], violation["nodes"][0]["html"][:120])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return found + ([(where, f"{wide} px too wide", "")] if wide > 0 else [])
 
 
 def goes_to(page: Page, part: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -13,7 +12,7 @@ from annotation.models import Assignment, Consent
 from annotation.selectors import dwell, log
 from annotation.task_types.pairwise import TEMPLATE
 from tests import factories, judging
-from tests.browser.people import kill, log_is_sent
+from tests.browser.people import kill, log_is_sent, misfits
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVEN = {"dimensions": list(TEMPLATE)}
@@ -344,12 +343,7 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
     found: list[Any] = []
 
     def look(name: str) -> None:
-        for violation in Axe().run(page).response["violations"]:
-            if violation["impact"] in ("serious", "critical"):
-                found.append((name, violation["id"], violation["nodes"][0]["html"][:120]))
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if wide > 0:
-            found.append((name, f"{wide} px too wide", []))
+        found.extend(misfits(page, name))
 
     open_pair(page, live_server, held)
     press(page, "ArrowLeft", "ArrowDown", "d", "s")

@@ -15,10 +15,9 @@ from playwright.sync_api import Error as PlaywrightError
 from annotation.models import Answer, Assignment, Consent
 from annotation.selectors import log
 from tests import factories
-from tests.browser.people import log_is_sent
+from tests.browser.people import log_is_sent, misfits
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-SERIOUS = {"serious", "critical"}
 
 
 @pytest.fixture
@@ -297,8 +296,6 @@ def test_the_clock_can_be_extended_without_leaving_the_page(
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
     page: Page, live_server: Any, world: factories.World, scheme: Any, width: int
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     factories.claim_and_submit(world.task, world.worker)
     task = factories.make_task(world.project, 3, instructions="Answer **briefly**.")
     once = factories.make_task(world.project, 2, look_back=False)
@@ -320,11 +317,5 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
     found = []
     for address in addresses:
         page.goto(live_server.url + address)
-        for violation in Axe().run(page).response["violations"]:
-            if violation["impact"] in SERIOUS:
-                nodes = [node["html"][:120] for node in violation["nodes"][:2]]
-                found.append((address, violation["id"], nodes))
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if wide > 0:
-            found.append((address, f"{wide} px too wide", []))
+        found += misfits(page, address)
     assert found == []

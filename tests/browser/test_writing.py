@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment
 from annotation.selectors import log
 from tests import factories, writing
-from tests.browser.people import log_is_sent
+from tests.browser.people import log_is_sent, misfits
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 OUTSIDE = "Ciconia ciconia is a large wading bird."
@@ -364,12 +363,7 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
     found: list[Any] = []
 
     def look(name: str) -> None:
-        for violation in Axe().run(page).response["violations"]:
-            if violation["impact"] in ("serious", "critical"):
-                found.append((name, violation["id"], violation["nodes"][0]["html"][:120]))
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if wide > 0:
-            found.append((name, f"{wide} px too wide", []))
+        found.extend(misfits(page, name))
 
     open_item(page, live_server, held)
     page.get_by_role("button", name="Go on").click()

@@ -1,0 +1,52 @@
+"""What the types in which people write share: what can be stored, and how long it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crowdqc.errors import Invalid
+
+from .base import whole_number
+
+MAX_CHARACTERS = 20_000
+Setting = tuple[int, int, int]  # default, least, most
+
+
+def storable(text: str) -> str:
+    """The text as PostgreSQL can hold it, with the line ends that a text area has."""
+    text = text.replace("\r\n", "\n").replace("\x00", "")
+    # Halves of characters cut apart have no UTF-8; a whole text passes unchanged.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def drafted_text(raw: Mapping[str, Any], noun: str) -> str:
+    """The ``text`` of a draft as stored; Invalid, naming the ``noun``, where it is none."""
+    text = raw.get("text", "")
+    if not isinstance(text, str):
+        raise Invalid(f"The {noun} is not a text.", fields={"text": "Send a text."})
+    if len(text) > MAX_CHARACTERS:
+        raise Invalid(
+            f"The {noun} has {len(text):,} characters; {MAX_CHARACTERS:,} is the most.",
+            fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
+        )
+    return storable(text)
+
+
+def word_limits(raw: Mapping[str, Any], least: Setting, most: Setting) -> tuple[int, int]:
+    """The settings ``min_words`` and ``max_words``; Invalid where they leave no room."""
+    low = whole_number(raw, "min_words", *least)
+    high = whole_number(raw, "max_words", *most)
+    if high < low:
+        raise Invalid(
+            "The most words are fewer than the least.", fields={"max_words": f"At least {low}."}
+        )
+    return low, high
+
+
+def check_words(words: int, settings: Mapping[str, Any]) -> None:
+    """Invalid where a text is shorter or longer than the settings want it."""
+    if words < settings["min_words"]:
+        raise Invalid(f"{words} words; at least {settings['min_words']} are wanted.")
+    if words > settings["max_words"]:
+        raise Invalid(f"{words} words; at most {settings['max_words']} are wanted.")
