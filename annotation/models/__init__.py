@@ -18,6 +18,7 @@ from .people import (
     Role,
     User,
 )
+from .qualification import Qualification
 from .tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PayoutBatch",
     "PayoutLine",
     "Project",
+    "Qualification",
     "Rejection",
     "Role",
     "SpanValue",

@@ -35,6 +35,10 @@ class Task(models.Model):
     panel = models.ForeignKey(
         Panel, on_delete=models.PROTECT, null=True, blank=True, related_name="tasks"
     )
+    # A qualification: whoever passes it is admitted to this panel; each round is read by somebody.
+    qualifies = models.ForeignKey(
+        Panel, on_delete=models.PROTECT, null=True, blank=True, related_name="qualifications"
+    )
     # A task whose pairs were taken from another one: a panel of experts on its hard pairs.
     source = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="derived"

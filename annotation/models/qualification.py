@@ -1,0 +1,26 @@
+"""Qualification: rounds of work that a person reads before somebody is let onto a panel."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from .assignments import Assignment
+from .people import User
+
+
+class Qualification(models.Model):
+    """What became of one submitted round: another one, onto the panel, or not; with words."""
+
+    class Verdict(models.TextChoices):
+        AGAIN = "again", "another round"
+        ADMITTED = "admitted", "on the panel"
+        DECLINED = "declined", "not this time"
+
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="qualification"
+    )
+    round = models.PositiveSmallIntegerField()
+    verdict = models.CharField(max_length=10, choices=Verdict.choices)
+    feedback = models.TextField()  # the worker reads it
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)

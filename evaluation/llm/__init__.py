@@ -1,0 +1,1 @@
+"""Language models: what they are asked, how they are reached, and every call as a row."""

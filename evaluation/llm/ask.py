@@ -1,0 +1,92 @@
+"""Asking a model many things at once: one row a call, none asked twice, nothing lost.
+
+The one road to a language model. ``ask_all`` takes what a run wants to know and gives back a
+reply for each; calls that were answered before, in whatever run, cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from crowdqc.errors import Conflict
+from evaluation.llm.prompting import Rendered
+from evaluation.llm.schemas import Schema
+from evaluation.models import LanguageModel, Run
+from evaluation.progress import Recorder
+
+
+class BudgetSpent(Conflict):
+    """The hard budget does not allow the next call; what was answered so far is kept."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question to a model: what it is about, the prompt, the form of the answer.
+
+    ``tries``: how often an answer in a wrong form is asked for again before it is given up;
+    faults of the endpoint are retried beyond that. ``by_chance``: take the most probable of the
+    schema's words where the endpoint tells probabilities, and keep these.
+    """
+
+    subject: str
+    prompt: Rendered
+    schema: Schema
+    params: Mapping[str, Any] = field(default_factory=dict)  # temperature, max_tokens, seed
+    replicate: int = 0
+    tries: int = 3
+    by_chance: bool = False
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of one question: ``value`` is None where there is none, and ``reason`` says why."""
+
+    subject: str
+    call_id: int
+    value: dict[str, Any] | None
+    text: str
+    reason: str = ""
+    cached: bool = False
+    chances: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a run would ask and cost, before it is started.
+
+    ``cost`` is what is to be expected and ``at_most`` what will be reserved, in the project's
+    currency; both None where a price is not known. ``minutes`` at the endpoint's limits.
+    """
+
+    calls: int
+    cached: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    at_most: Decimal | None
+    minutes: float | None
+    problems: Sequence[str] = ()  # what keeps it from starting
+    warnings: Sequence[str] = ()  # the soft budget, an unknown price
+
+
+def ask_all(
+    run: Run, model: LanguageModel, asks: Sequence[Ask], steps: Recorder | None = None
+) -> list[Reply]:
+    """A reply for each question, in their order; finished calls are taken as they are.
+
+    Records that ``run`` used each call. Raises BudgetSpent, Cancelled, Superseded; what was
+    answered until then stays.
+    """
+    from evaluation.llm import calls
+
+    return calls.ask_all(run, model, asks, steps)
+
+
+def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
+    """What these questions would cost; asks nothing and writes nothing."""
+    from evaluation.llm import calls
+
+    return calls.preview(model, asks)

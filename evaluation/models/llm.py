@@ -1,0 +1,212 @@
+"""Language models: where they are reached, what they cost, and every call that was made."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from annotation.models import Project
+
+from .runs import Run
+
+
+class Endpoint(models.Model):
+    """An OpenAI-compatible address of a project, with its key, its limits and its budget.
+
+    ``spent`` is what finished calls cost, ``reserved`` the most that those in flight can cost;
+    both only move while the row is locked, so that jobs together never pass ``hard_budget``.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="endpoints")
+    name = models.CharField(max_length=80)
+    base_url = models.URLField(max_length=300)
+    # The key: the name of an environment variable, or the key itself, sealed. Both empty: none.
+    key_env = models.CharField(max_length=80, blank=True)
+    key_sealed = models.BinaryField(null=True, blank=True)
+    key_set_at = models.DateTimeField(null=True, blank=True)
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    # Requests at the same time by one run.
+    parallel = models.PositiveSmallIntegerField(default=4)
+    timeout_seconds = models.PositiveSmallIntegerField(default=60)
+    soft_budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    hard_budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    spent = models.DecimalField(default=0, max_digits=16, decimal_places=8)
+    reserved = models.DecimalField(default=0, max_digits=16, decimal_places=8)
+    # Requests and tokens granted since ``window_at``, for at most a minute.
+    window_at = models.DateTimeField(null=True, blank=True)
+    window_requests = models.PositiveIntegerField(default=0)
+    window_tokens = models.PositiveIntegerField(default=0)
+    # Nothing is sent before: the endpoint asked for a pause.
+    paused_until = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "name"], condition=Q(archived_at__isnull=True),
+                name="endpoint_name_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(spent__gte=0) & Q(reserved__gte=0) & Q(parallel__gte=1)
+                & Q(timeout_seconds__gte=1),
+                name="endpoint_sane",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LanguageModel(models.Model):
+    """One model of an endpoint: its prices, and what a probe found that it can do."""
+
+    class Use(models.TextChoices):
+        CHAT = "chat", "answers in words"
+        EMBEDDING = "embedding", "turns texts into vectors"
+
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="models")
+    name = models.CharField(max_length=160)  # as the endpoint calls it
+    use = models.CharField(max_length=10, choices=Use.choices, default=Use.CHAT)
+    # For a million tokens, in the project's currency; empty: not known, so no budget can be kept.
+    price_in = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    price_out = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    # {"format": json_schema | json_object | text, "logprobs": bool, "seed": bool, "limit": name of
+    # the parameter that bounds an answer's tokens, "dim": int}; empty: not probed yet.
+    can = models.JSONField(default=dict, blank=True)
+    probed_at = models.DateTimeField(null=True, blank=True)
+    probe_note = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "name", "use"], name="model_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CallState(models.TextChoices):
+    QUEUED = "queued", "waiting"
+    SENT = "sent", "in flight"
+    DONE = "done", "answered"
+    FAILED = "failed", "failed"
+
+
+class LLMCall(models.Model):
+    """One question to a model, asked once: the same key is the same row, in every run.
+
+    ``key`` is a hash over address, model, messages, parameters, schema, prompt version and
+    replicate. A row of an imported result has no model; what was published stands in it as
+    though it had been asked here.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="llm_calls")
+    model = models.ForeignKey(
+        LanguageModel, on_delete=models.PROTECT, null=True, blank=True, related_name="calls"
+    )
+    base_url = models.CharField(max_length=300, blank=True)
+    model_name = models.CharField(max_length=160)
+    key = models.CharField(max_length=64)
+    prompt = models.CharField(max_length=80)  # name@version
+    messages = models.JSONField()
+    params = models.JSONField(default=dict)
+    schema = models.CharField(max_length=80, blank=True)
+    replicate = models.PositiveSmallIntegerField(default=0)
+    source = models.CharField(max_length=10, default="endpoint")  # endpoint, import
+    state = models.CharField(max_length=10, choices=CallState.choices, default=CallState.QUEUED)
+    text = models.TextField(blank=True)  # the model's answer as it came
+    value = models.JSONField(null=True, blank=True)  # what the schema made of it
+    # Probability of each answer that the schema allows, where the endpoint told.
+    chances = models.JSONField(null=True, blank=True)
+    reason = models.CharField(max_length=300, blank=True)  # why there is no value
+    tokens_in = models.PositiveIntegerField(null=True, blank=True)
+    tokens_out = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.DecimalField(null=True, blank=True, max_digits=16, decimal_places=8)
+    reserved = models.DecimalField(default=0, max_digits=16, decimal_places=8)
+    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # Whose it is while in flight, and until when; a killed worker's are taken up again after it.
+    lease = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="call_once"),
+            models.CheckConstraint(
+                condition=~Q(state="sent") | Q(lease__isnull=False, lease_until__isnull=False),
+                name="sent_call_has_lease",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["project", "-id"]),
+            models.Index(
+                fields=["lease_until"], condition=Q(state="sent"), name="call_lease_expiry"
+            ),
+        ]
+
+
+class LLMAttempt(models.Model):
+    """One request that was sent for a call, and what came of it. Rows are only ever added to."""
+
+    class Outcome(models.TextChoices):
+        SENT = "sent", "in flight"
+        OK = "ok", "answered"
+        RATE_LIMITED = "rate_limited", "too many requests"
+        SERVER_ERROR = "server_error", "the endpoint failed"
+        TIMEOUT = "timeout", "no answer in time"
+        CONNECTION = "connection", "not reached"
+        TRUNCATED = "truncated", "cut off"
+        WRONG_FORM = "wrong_form", "not in the form asked for"
+        REFUSED = "refused", "the model declined"
+        REJECTED = "rejected", "the endpoint rejected the request"
+        LOST = "lost", "the worker ended before the answer came"
+
+    call = models.ForeignKey(LLMCall, on_delete=models.CASCADE, related_name="tries")
+    number = models.PositiveSmallIntegerField()
+    sent_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=12, choices=Outcome.choices, default=Outcome.SENT)
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    reason = models.CharField(max_length=300, blank=True)
+    text = models.TextField(blank=True)  # what came, where it was not the answer
+    tokens_in = models.PositiveIntegerField(null=True, blank=True)
+    tokens_out = models.PositiveIntegerField(null=True, blank=True)
+    # A lost attempt may have been billed: it costs what was reserved for it.
+    cost = models.DecimalField(null=True, blank=True, max_digits=16, decimal_places=8)
+    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["call", "number"], name="attempt_once"),
+            models.CheckConstraint(
+                condition=Q(ended_at__isnull=True) | Q(ended_at__gte=F("sent_at")),
+                name="attempt_ends_after",
+            ),
+        ]
+
+
+class CallUse(models.Model):
+    """That a run used a call, and for what: every figure can be followed to its prompts."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="uses")
+    call = models.ForeignKey(LLMCall, on_delete=models.PROTECT, related_name="uses")
+    subject = models.CharField(max_length=80)  # "answer:12", "item:7/b"
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "subject"], name="use_once_a_subject")
+        ]
