@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaluation.methods import (
     aqer,
+    aqer_study,
     bag_of_words,
     baselines,
     bradley_terry,
@@ -24,6 +25,7 @@ METHODS: dict[str, Method] = {
     method.slug: method
     for method in (
         aqer.METHOD,
+        aqer_study.METHOD,
         bag_of_words.METHOD,
         bradley_terry.METHOD,
         checklist.METHOD,
