@@ -217,6 +217,12 @@ SPECTACULAR_SETTINGS = {
 
 # Folders (and all below them) from which runs may take a sentence model by its path.
 CROWDQC_ENCODER_DIRS = env.list("CROWDQC_ENCODER_DIRS", default=[])
+# Whether endpoints of language models may lie in this machine's own or a private network.
+CROWDQC_LOCAL_ENDPOINTS = env.bool("CROWDQC_LOCAL_ENDPOINTS", default=not PRODUCTION)
+# Variables that may hold an endpoint's key: NAME, NAME@host, or *_API_KEY for all that end so.
+CROWDQC_KEY_VARIABLES = env.list(
+    "CROWDQC_KEY_VARIABLES", default=[] if PRODUCTION else ["*_API_KEY"]
+)
 
 CELERY_BEAT_SCHEDULE = {
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
@@ -233,4 +239,6 @@ LOGGING = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    # A line for each request to a model; the attempts are rows.
+    "loggers": {"httpx2": {"level": "WARNING"}},
 }

@@ -1,7 +1,8 @@
 """Encoders: texts in, unit vectors out. The model's libraries load on first use only.
 
 ``minilm`` is the sentence model that comes as a wheel, ``char-svd`` needs no model, and
-``path:<folder>`` is any sentence-transformers model on this machine's disk.
+``path:<folder>`` is any sentence-transformers model on this machine's disk, and ``endpoint:<id>``
+an embedding model that a project reaches over the network.
 """
 
 from __future__ import annotations
@@ -251,8 +252,12 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     """
     if slug.startswith("path:"):
         return _at_path(slug.removeprefix("path:"), threads)
+    if slug.startswith("endpoint:"):
+        from evaluation.llm import encoder
+
+        return encoder.EndpointEncoder(encoder.model_of(slug))
     if slug not in ENCODERS:
-        known = ", ".join([*sorted(ENCODERS), "path:<folder>"])
+        known = ", ".join([*sorted(ENCODERS), "path:<folder>", "endpoint:<model>"])
         raise Invalid(
             f"There is no encoder {slug!r}; there are: {known}.",
             fields={"encoder": "unknown encoder"},

@@ -51,8 +51,9 @@ def vectors_of(
     step(cached, cached)
     # Texts of like length together: a batch costs what its longest text costs.
     missing.sort(key=lambda at: (len(texts[at]), at))
-    for start in range(0, len(missing), BATCH):
-        batch = missing[start : start + BATCH]
+    size = getattr(encoder, "batch", BATCH)
+    for start in range(0, len(missing), size):
+        batch = missing[start : start + size]
         _store(encoder, [texts[at] for at in batch], [hashes[at] for at in batch])
         step(cached + start + len(batch), cached)
     return Vectors(_read(encoder.identity, hashes), cached=cached, encoded=len(missing))

@@ -17,3 +17,14 @@ def note(path: str, seconds: float = 0.0) -> None:
             handle.write(f"{word} {os.getpid()}\n")
         if word == "begin":
             time.sleep(seconds)
+
+
+@shared_task
+def ask_many(run_id: int, model_id: int, count: int) -> None:
+    """Ask a model so many questions for a run."""
+    from evaluation.llm.ask import ask_all
+    from evaluation.models import LanguageModel, Run
+    from tests.evaluation.llm_asks import ask
+
+    model = LanguageModel.objects.select_related("endpoint__project").get(pk=model_id)
+    ask_all(Run.objects.get(pk=run_id), model, [ask(number) for number in range(count)])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import math
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,54 +20,164 @@ from annotation.models import Project
 from evaluation.models import Endpoint, LanguageModel
 
 Body = dict[str, Any]
-Answer = Callable[[Body], str]  # the request's body -> what the model says
+WIDTH = 16  # of the stub's vectors
 _numbers = itertools.count(1)
 
 
+@dataclass(frozen=True)
+class Fault:
+    """What an endpoint may do instead of answering.
+
+    An HTTP ``status`` with ``headers`` and an ``error`` in words; ``text`` with a ``finish`` reason
+    (cut off: "length") or a ``refusal``; before that a pause of ``seconds``, or the answer a byte
+    at a time with ``drip`` seconds between two, or the connection ``cut``.
+    """
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    error: str = "scripted"
+    text: str = ""
+    finish: str = "stop"
+    refusal: str = ""
+    seconds: float = 0.0
+    drip: float = 0.0
+    cut: bool = False
+    raw: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Chances:
+    """An answer of one token with the probabilities of it and of others in its place."""
+
+    text: str
+    chances: Mapping[str, float]
+
+
+# The request's body -> what the model says, or a fault.
+Answer = Callable[[Body], "str | Fault | Chances"]
+
+
 class Stub:
-    """A running server; ``asked`` are the bodies of all requests so far."""
+    """A running server; ``asked`` are the bodies of all requests so far, ``keys`` their keys.
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer, self.asked, self.lock = answer, [], threading.Lock()  # type: ignore[var-annotated]
-        stub = self
+    It lists the model stub-1 at /models and turns texts into vectors of ``width`` letter counts.
+    """
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with stub.lock:
-                    stub.asked.append(body)
-                told = json.dumps(stub.completion(body)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(told)))
-                self.end_headers()
-                self.wfile.write(told)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+    def __init__(self, answer: Answer, *, usage: bool = True) -> None:
+        self.answer, self.usage, self.width = answer, usage, WIDTH
+        self.asked: list[Body] = []
+        self.keys: list[str] = []
+        self.lock = threading.Lock()
+        self.server = _Server(("127.0.0.1", 0), _handler(self))
         self.base_url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
-    def completion(self, body: Body) -> Body:
+    def completion(self, body: Body, said: str | Fault | Chances) -> Body:
         """An answer as the endpoints give it."""
-        text = self.answer(body)
-        return {
+        message: Body = {
+            "role": "assistant",
+            "content": said if isinstance(said, str) else said.text,
+        }
+        choice: Body = {"index": 0, "finish_reason": "stop", "message": message}
+        if isinstance(said, Fault):
+            choice["finish_reason"] = said.finish
+            message["refusal"] = said.refusal or None
+        if isinstance(said, Chances) and body.get("logprobs"):
+            tops = [
+                {"token": token, "logprob": math.log(chance)}
+                for token, chance in said.chances.items()
+            ]
+            first = {"token": said.text, "logprob": -0.1, "top_logprobs": tops}
+            choice["logprobs"] = {"content": [first]}
+        told = {
             "id": "c", "object": "chat.completion", "created": 0, "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": "stop",
-                         "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+            "choices": [choice],
+        }  # fmt: skip
+        if self.usage:
+            told["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        return told
+
+    def vectors(self, body: Body) -> Body:
+        """Vectors as the endpoints give them: how often each of some letters stands in a text."""
+        letters = [chr(97 + k) for k in range(self.width)]
+        rows = [
+            {"index": at, "object": "embedding",
+             "embedding": [text.lower().count(letter) + 0.01 for letter in letters]}
+            for at, text in enumerate(body["input"])
+        ]  # fmt: skip
+        return {
+            "object": "list", "model": body["model"], "data": rows,
+            "usage": {"prompt_tokens": 10, "total_tokens": 10},
         }  # fmt: skip
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a connection that its other end has left, as killed workers do."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            names = {"object": "list", "data": [{"id": "stub-1", "object": "model"}]}
+            self._tell(json.dumps(names).encode())
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with stub.lock:
+                stub.asked.append(body)
+                stub.keys.append(self.headers.get("Authorization", ""))
+            if self.path.endswith("/embeddings"):
+                return self._tell(json.dumps(stub.vectors(body)).encode())
+            said = stub.answer(body)
+            if isinstance(said, Fault):
+                return self._fail(body, said)
+            return self._tell(json.dumps(stub.completion(body, said)).encode())
+
+        def _fail(self, body: Body, fault: Fault) -> None:
+            time.sleep(fault.seconds)
+            if fault.status != 200:
+                told = json.dumps({"error": {"message": fault.error}}).encode()
+            else:
+                told = json.dumps(stub.completion(body, fault)).encode()
+            told = told if fault.raw is None else fault.raw
+            if fault.cut:
+                told = told[: len(told) // 2]
+            with contextlib.suppress(ConnectionError):  # whoever asked may have gone
+                self._tell(told, fault)
+
+        def _tell(self, told: bytes, fault: Fault = Fault()) -> None:
+            self.send_response(fault.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told) * (2 if fault.cut else 1)))
+            for name, value in fault.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if fault.cut:
+                self.wfile.write(told)
+                self.close_connection = True
+                return
+            step = 1 if fault.drip else len(told)
+            for start in range(0, len(told), step):
+                self.wfile.write(told[start : start + step])
+                time.sleep(fault.drip)
+
+    return Handler
+
+
 @contextmanager
-def serving(answer: Answer) -> Iterator[Stub]:
+def serving(answer: Answer, *, usage: bool = True) -> Iterator[Stub]:
     """A stub server for the time of the block."""
-    stub = Stub(answer)
-    thread = threading.Thread(target=stub.server.serve_forever, daemon=True)
+    stub = Stub(answer, usage=usage)
+    thread = threading.Thread(target=stub.server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
         yield stub
@@ -74,14 +189,15 @@ def serving(answer: Answer) -> Iterator[Stub]:
 
 def make_model(
     project: Project, base_url: str, *, name: str = "stub-1", form: str = "json_schema",
-    **fields: Any,
+    use: str = "chat", can: Mapping[str, Any] | None = None, **fields: Any,
 ) -> LanguageModel:  # fmt: skip
     """A model of an endpoint of the project; ``fields`` are the endpoint's (hard_budget...)."""
     endpoint = Endpoint.objects.create(
         project=project, name=f"Endpoint {next(_numbers)}", base_url=base_url,
         created_by=project.owner, **fields,
     )  # fmt: skip
+    told = {"format": form, "limit": "max_tokens"} if use == "chat" else {"dim": WIDTH}
     return LanguageModel.objects.create(
-        endpoint=endpoint, name=name, can={"format": form, "limit": "max_tokens"},
+        endpoint=endpoint, name=name, use=use, can={**told, **(can or {})},
         price_in=Decimal("1"), price_out=Decimal("2"),
     )  # fmt: skip

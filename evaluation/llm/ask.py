@@ -22,6 +22,10 @@ class BudgetSpent(Conflict):
     """The hard budget does not allow the next call; what was answered so far is kept."""
 
 
+class EndpointFails(Conflict):
+    """The endpoint fails call after call; the run stops, and what was answered so far is kept."""
+
+
 @dataclass(frozen=True)
 class Ask:
     """One question to a model: what it is about, the prompt, the form of the answer.
@@ -77,8 +81,9 @@ def ask_all(
 ) -> list[Reply]:
     """A reply for each question, in their order; finished calls are taken as they are.
 
-    Records that ``run`` used each call. Raises BudgetSpent, Cancelled, Superseded; what was
-    answered until then stays.
+    Records that ``run`` used each call. Raises BudgetSpent, EndpointFails, Cancelled, Superseded,
+    and Conflict where nothing can be asked at all (archived, no key, a budget without prices);
+    what was answered until then stays. A call that fails by itself has no value and a reason.
     """
     from evaluation.llm import calls
 

@@ -1,93 +1,167 @@
-"""Calls as rows: found or made by their key, sent, and settled."""
+"""Calls as rows: found or made by their key, worked on, and given back as replies."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.utils import timezone
-
-from evaluation.llm import client
+from crowdqc.errors import Conflict
+from evaluation.llm import completion, estimate, ledger, wording
 from evaluation.llm.ask import Ask, Preview, Reply
-from evaluation.llm.schemas import JSON_SCHEMA, WrongForm, telling
+from evaluation.llm.completion import Completion
+from evaluation.llm.wording import Read, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
 from evaluation.progress import Recorder
 
-
-def messages_of(model: LanguageModel, ask: Ask) -> list[dict[str, str]]:
-    """What is sent: the prompt, with the form in words for a model that needs them."""
-    messages = [dict(message) for message in ask.prompt.messages]
-    if model.can.get("format", "text") != JSON_SCHEMA and telling(ask.schema):
-        messages[-1]["content"] += f"\n\n{telling(ask.schema)}"
-    return messages
-
-
-def key_of(model: LanguageModel, ask: Ask, messages: Sequence[Mapping[str, str]]) -> str:
-    """SHA-256 over everything that an answer depends on."""
-    parts = [
-        model.endpoint.base_url, model.name, messages, dict(ask.params), ask.schema.name,
-        ask.schema.json_schema(), ask.prompt.ref, ask.replicate, ask.by_chance,
-    ]  # fmt: skip
-    told = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(told.encode()).hexdigest()
+__all__ = ["ask_all", "key_of", "messages_of", "preview"]
+PART = 500  # rows read or written by one statement
 
 
 def ask_all(
     run: Run, model: LanguageModel, asks: Sequence[Ask], steps: Recorder | None = None
 ) -> list[Reply]:
     """A reply for each question, in their order."""
-    replies: list[Reply] = []
-    for number, ask in enumerate(asks, 1):
-        replies.append(_one(run, model, ask))
+    ledger.sweep(model.endpoint_id)
+    ids = _rows(run, model, asks)
+    _use(run, asks, ids)
+    first: dict[int, int] = {}
+    for at, call_id in enumerate(ids):
+        first.setdefault(call_id, at)
+    open_ids = _open(first)
+    cached = set(first) - set(open_ids)
+    done_before, total = sum(call_id in cached for call_id in ids), len(ids)
+    doubled = len(ids) - len(first)
+
+    def tick(done: int) -> None:
         if steps is not None:
-            steps.advance(number, len(asks))
-    return replies
+            # Questions that share a call are finished together; they count when all is.
+            whole = done == len(open_ids)
+            steps.advance(total if whole else min(total - doubled, done_before + done), total)
+
+    tick(0)
+    if open_ids:
+        may_start(model)
+        source = Chat(model, asks, first)
+        from evaluation.llm import engine  # its client takes most of a second to import
+
+        engine.Engine(model, completion.link_of(model.endpoint), source, tick).work(open_ids)
+    return list(_replies(asks, ids, cached))
 
 
-def _one(run: Run, model: LanguageModel, ask: Ask) -> Reply:
-    messages = messages_of(model, ask)
-    call, _ = LLMCall.objects.get_or_create(
-        project_id=run.project_id, key=key_of(model, ask, messages),
-        defaults={
-            "model": model, "base_url": model.endpoint.base_url, "model_name": model.name,
-            "prompt": ask.prompt.ref, "messages": messages, "params": dict(ask.params),
-            "schema": ask.schema.name, "replicate": ask.replicate,
-        },
-    )  # fmt: skip
-    CallUse.objects.get_or_create(run=run, subject=ask.subject, defaults={"call": call})
-    cached = call.state == CallState.DONE
-    if not cached:
-        _send(model, ask, call, messages)
-    value: Any = call.value
-    return Reply(ask.subject, call.pk, value, call.text, call.reason, cached, call.chances)
+def may_start(model: LanguageModel) -> None:
+    """Raise Conflict where no call may be made at all: archived, or a budget without prices."""
+    problems = estimate.blocking(model)
+    if problems:
+        raise Conflict(problems[0])
 
 
-def _send(
-    model: LanguageModel, ask: Ask, call: LLMCall, messages: Sequence[Mapping[str, str]]
-) -> None:
-    for _ in range(ask.tries):
-        found = client.complete(model, messages, ask.schema, ask.params)
-        call.attempts += 1
-        call.text, call.reason = found.text, found.error
-        call.tokens_in, call.tokens_out = found.tokens_in, found.tokens_out
-        call.latency_ms, call.finished_at = found.latency_ms, timezone.now()
-        call.state = CallState.FAILED
-        if not found.error:
-            try:
-                call.value, call.state = ask.schema.parse(found.text), CallState.DONE
-            except WrongForm as problem:
-                call.reason = str(problem)
-        if call.state == CallState.DONE:
-            break
-    call.save()
+class Chat:
+    """Questions in words, as the engine works on them; builds messages when they are sent."""
+
+    path = completion.CHAT
+
+    def __init__(self, model: LanguageModel, asks: Sequence[Ask], first: Mapping[int, int]) -> None:
+        self.model, self.asks, self.first = model, asks, first
+
+    def _ask(self, call_id: int) -> Ask:
+        return self.asks[self.first[call_id]]
+
+    def size(self, call_id: int) -> Size:
+        ask = self._ask(call_id)
+        return wording.size_of(
+            messages_of(self.model, ask), ask.schema, params_of(ask)["max_tokens"]
+        )
+
+    def body(self, call_id: int) -> dict[str, Any]:
+        ask = self._ask(call_id)
+        return wording.body_of(self.model, ask, messages_of(self.model, ask))
+
+    def read(self, call_id: int, found: Completion) -> Read:
+        return wording.read(self.model, self._ask(call_id), found)
+
+    def tries(self, call_id: int) -> int:
+        return self._ask(call_id).tries
+
+
+def _rows(run: Run, model: LanguageModel, asks: Sequence[Ask]) -> list[int]:
+    """The id of each question's call, made where there was none."""
+    ids: list[int] = []
+    for start in range(0, len(asks), PART):
+        part = asks[start : start + PART]
+        told = [(ask, messages_of(model, ask)) for ask in part]
+        keys = [key_of(model, ask, messages) for ask, messages in told]
+        rows = {
+            key: LLMCall(
+                project_id=run.project_id, model=model, base_url=model.endpoint.base_url,
+                model_name=model.name, key=key, prompt=ask.prompt.ref, messages=messages,
+                params=params_of(ask), schema=ask.schema.name, replicate=ask.replicate,
+            )
+            for key, (ask, messages) in zip(keys, told, strict=True)
+        }  # fmt: skip
+        found = insert_or_get(run.project_id, rows)
+        ids += [found[key] for key in keys]
+    return ids
+
+
+def insert_or_get(project_id: int, rows: Mapping[str, LLMCall]) -> dict[str, int]:
+    """key -> id of the row of that key; whoever wrote it first wins."""
+    found = _ids(project_id, rows)
+    missing = sorted(set(rows) - set(found))  # in one order everywhere, so that nobody deadlocks
+    if missing:
+        LLMCall.objects.bulk_create((rows[key] for key in missing), ignore_conflicts=True)
+        found.update(_ids(project_id, missing))
+    return found
+
+
+def _ids(project_id: int, keys: Collection[str]) -> dict[str, int]:
+    rows = LLMCall.objects.filter(project_id=project_id, key__in=list(keys))
+    return dict(rows.values_list("key", "pk"))
+
+
+def _use(run: Run, asks: Sequence[Ask], ids: Sequence[int]) -> None:
+    """Record that the run used each call for its subject.
+
+    A subject asked for a second time with another prompt or replicate gets a number behind it.
+    """
+    there = dict(run.uses.values_list("subject", "call_id"))
+    new: list[CallUse] = []
+    for ask, call_id in zip(asks, ids, strict=True):
+        subject, number = ask.subject, 1
+        while there.get(subject, call_id) != call_id:
+            number += 1
+            subject = f"{ask.subject}#{number}"
+        if subject not in there:
+            there[subject] = call_id
+            new.append(CallUse(run=run, call_id=call_id, subject=subject))
+    CallUse.objects.bulk_create(new, batch_size=2 * PART, ignore_conflicts=True)
+
+
+def _open(ids: Collection[int]) -> list[int]:
+    """The calls that are not answered, in their order; failed ones are put in the queue again."""
+    wanted = list(ids)
+    done: set[int] = set()
+    failed: list[int] = []
+    for start in range(0, len(wanted), 2 * PART):
+        rows = LLMCall.objects.filter(pk__in=wanted[start : start + 2 * PART])
+        done.update(rows.filter(state=CallState.DONE).values_list("pk", flat=True))
+        failed += rows.filter(state=CallState.FAILED).values_list("pk", flat=True)
+    if failed:
+        LLMCall.objects.filter(pk__in=failed, state=CallState.FAILED).update(
+            state=CallState.QUEUED, not_before=None, finished_at=None
+        )
+    return [call_id for call_id in wanted if call_id not in done]
+
+
+def _replies(asks: Sequence[Ask], ids: Sequence[int], cached: Collection[int]) -> Iterator[Reply]:
+    names = ("pk", "value", "text", "reason", "chances")
+    for start in range(0, len(ids), PART):
+        part = ids[start : start + PART]
+        rows = {row[0]: row for row in LLMCall.objects.filter(pk__in=part).values_list(*names)}
+        for at, call_id in enumerate(part, start):
+            _, value, text, reason, chances = rows[call_id]
+            yield Reply(asks[at].subject, call_id, value, text, reason, call_id in cached, chances)
 
 
 def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
     """What these questions would cost."""
-    keys = [key_of(model, ask, messages_of(model, ask)) for ask in asks]
-    cached = LLMCall.objects.filter(
-        project_id=model.endpoint.project_id, key__in=keys, state=CallState.DONE
-    ).count()
-    return Preview(len(asks), cached, 0, 0, None, None, None)
+    return estimate.preview(model, asks)

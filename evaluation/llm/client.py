@@ -1,77 +1,187 @@
-"""One request to an OpenAI-compatible endpoint, and what came of it. Never retries by itself."""
+"""One request to an OpenAI-compatible endpoint, and what came of it. Never retries by itself.
+
+The answer's bytes are read one piece after another against one deadline, so that an endpoint that
+sends a byte now and then cannot hold a request open. Redirects are not followed: they could lead
+the key elsewhere.
+"""
 
 from __future__ import annotations
 
-import os
+import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-from openai import APIError, OpenAI
+import httpx2
+from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
 
-from crowdqc.errors import Conflict
-from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA, Schema
-from evaluation.models import Endpoint, LanguageModel
+from evaluation.llm import keys
+from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
 
-
-@dataclass(frozen=True)
-class Completion:
-    """What an endpoint answered to one request, or why it did not."""
-
-    text: str = ""
-    finish: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    latency_ms: int = 0
-    error: str = ""
+MOST_BYTES = 32 * 1024 * 1024  # of one answer; an endpoint must not fill the memory
+CONNECT_SECONDS = 10.0
 
 
-def key_of(endpoint: Endpoint) -> str:
-    """The endpoint's key; Conflict where the variable that should hold it is not set."""
-    if endpoint.key_env:
-        value = os.environ.get(endpoint.key_env, "")
-        if not value:
-            raise Conflict(f"The variable {endpoint.key_env}, which holds the key, is not set.")
-        return value
-    return "none"
+class Sender:
+    """Connections to an endpoint, shared by a run's threads; to be closed at its end."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
+        self.plain = httpx2.Client(follow_redirects=False, limits=limits)
+        self._client = OpenAI(
+            base_url=link.base_url, api_key=link.key, max_retries=0, http_client=self.plain
+        ).with_streaming_response
+
+    def close(self) -> None:
+        """Close all connections; a request that still hangs on one of them fails."""
+        self.plain.close()
+
+    def send(self, path: str, body: Mapping[str, Any]) -> Completion:
+        """Send one request and read its answer; never raises for what an endpoint does."""
+        began = time.monotonic()
+        try:
+            found = self._read(path, body, began + self.link.timeout)
+        except (_TooSlow, APITimeoutError, httpx2.TimeoutException):
+            reason = f"No whole answer within {self.link.timeout:g} seconds."
+            found = Completion(outcome=Outcome.TIMEOUT, reason=reason, heals=True)
+        except APIStatusError as error:
+            found = _status(error, self.link)
+        except APIConnectionError as error:
+            found = _unreached(error.__cause__ or error)
+        except httpx2.TransportError as error:
+            found = _unreached(error)
+        return replace(found, latency_ms=round(1000 * (time.monotonic() - began)))
+
+    def _read(self, path: str, body: Mapping[str, Any], deadline: float) -> Completion:
+        timeout = httpx2.Timeout(self.link.timeout, connect=min(self.link.timeout, CONNECT_SECONDS))
+        more: Any = {"extra_body": dict(body), "timeout": timeout}
+        if path == EMBEDDINGS:
+            ready = self._client.embeddings.create(
+                input="", model="", encoding_format="float", **more
+            )
+        else:
+            ready = self._client.chat.completions.create(messages=[], model="", **more)
+        pieces, size = [], 0
+        with ready as response:
+            for piece in response.iter_bytes():
+                pieces.append(piece)
+                size += len(piece)
+                if time.monotonic() > deadline:
+                    raise _TooSlow
+                if size > MOST_BYTES:
+                    return _broken("The answer is longer than 32 MB.", response.status_code)
+            status = response.status_code
+        try:
+            told = json.loads(b"".join(pieces))
+            return (_vectors if path == EMBEDDINGS else _answer)(told, status)
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            return _broken("The answer is not what an OpenAI-compatible endpoint gives.", status)
 
 
-@lru_cache(maxsize=16)
-def _client(base_url: str, key: str, timeout: int) -> OpenAI:
-    return OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=0)
+class _TooSlow(Exception):
+    """The deadline passed while the answer was still coming."""
 
 
-def complete(
-    model: LanguageModel,
-    messages: Sequence[Mapping[str, str]],
-    schema: Schema,
-    params: Mapping[str, Any],
-) -> Completion:
-    """Send one request."""
-    endpoint, more = model.endpoint, dict(params)
-    form = model.can.get("format", "text")
-    if schema.model is not None and form == JSON_SCHEMA:
-        name = schema.name.split("@")[0]
-        more["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": name, "schema": schema.json_schema(), "strict": True},
-        }
-    elif schema.model is not None and form == JSON_OBJECT:
-        more["response_format"] = {"type": "json_object"}
-    began = time.monotonic()
-    client = _client(endpoint.base_url, key_of(endpoint), endpoint.timeout_seconds)
-    try:
-        sent: Any = list(messages)
-        found = client.chat.completions.create(model=model.name, messages=sent, **more)
-    except APIError as error:
-        return Completion(error=f"{type(error).__name__}: {error}"[:300])
-    choice, usage = found.choices[0], found.usage
+def _answer(told: Mapping[str, Any], status: int) -> Completion:
+    choice = told["choices"][0]
+    message, usage = choice["message"], told.get("usage") or {}
+    refusal, finish = message.get("refusal") or "", str(choice.get("finish_reason") or "")
+    base: dict[str, Any] = {
+        "text": plain(message.get("content") or ""), "finish": finish, "status": status,
+        "tokens_in": _count(usage.get("prompt_tokens")),
+        "tokens_out": _count(usage.get("completion_tokens")),
+    }  # fmt: skip
+    if refusal or finish == "content_filter":
+        why = f"The model declined: {refusal}" if refusal else "A filter kept the answer back."
+        return Completion(**base, outcome=Outcome.REFUSED, reason=plain(why)[:300])
+    tops = [
+        Top(one["token"], [(other["token"], float(other["logprob"])) for other in
+                           one.get("top_logprobs") or [one]])
+        for one in (choice.get("logprobs") or {}).get("content") or []
+    ]  # fmt: skip
+    return Completion(**base, tops=tops)
+
+
+def _vectors(told: Mapping[str, Any], status: int) -> Completion:
+    rows = sorted(told["data"], key=lambda row: row["index"])
+    vectors = [[float(value) for value in row["embedding"]] for row in rows]
+    usage = told.get("usage") or {}
     return Completion(
-        text=choice.message.content or "",
-        finish=choice.finish_reason or "",
-        tokens_in=usage.prompt_tokens if usage else None,
-        tokens_out=usage.completion_tokens if usage else None,
-        latency_ms=round(1000 * (time.monotonic() - began)),
+        status=status, vectors=vectors, tokens_in=_count(usage.get("prompt_tokens")), tokens_out=0
     )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else None
+
+
+def plain(text: Any) -> str:
+    """Text that the database can hold: no NUL, no half of a surrogate pair."""
+    return str(text).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+# -- what went wrong -------------------------------------------------------------------------------
+
+
+def _broken(reason: str, status: int) -> Completion:
+    return Completion(outcome=Outcome.SERVER_ERROR, reason=reason, status=status, heals=True)
+
+
+def _unreached(error: BaseException) -> Completion:
+    """The connection could not be made, or was cut: then what was sent may have been billed."""
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        reason, sent = "The endpoint cannot be reached.", False
+    else:
+        reason, sent = "The connection was cut before the answer came.", True
+    return Completion(outcome=Outcome.CONNECTION, reason=reason, heals=True, sent=sent)
+
+
+def _status(error: APIStatusError, link: Link) -> Completion:
+    status = error.status_code
+    said = plain(_said(error))
+    if link.key != keys.NO_KEY:
+        said = said.replace(link.key, "(key)")
+    reason = f"HTTP {status}{f': {said}' if said else ''}"[:250]
+    rate, broken = status == 429, status >= 500 or status in (408, 409, 425)
+    if rate:
+        heals = "insufficient_quota" not in said
+        wait = _wait(error.response.headers)
+        return Completion(
+            outcome=Outcome.RATE_LIMITED, reason=reason, status=status, heals=heals, wait=wait,
+            sent=False,
+        )  # fmt: skip
+    if broken:
+        wait = _wait(error.response.headers)
+        return Completion(
+            outcome=Outcome.SERVER_ERROR, reason=reason, status=status, heals=True, wait=wait,
+            sent=False,
+        )  # fmt: skip
+    return Completion(outcome=Outcome.REJECTED, reason=reason, status=status, sent=False)
+
+
+def _said(error: APIStatusError) -> str:
+    """The endpoint's own words about an error, with its code."""
+    body = error.body
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        if isinstance(inner, Mapping):
+            words = [str(inner[name]) for name in ("message", "code") if inner.get(name)]
+            return " ".join(dict.fromkeys(words))
+        return str(inner)
+    return str(body or "").strip()
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that Retry-After (a number or a date) asks for."""
+    told = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(told))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(told).timestamp() - time.time())
+    except ValueError:
+        return None

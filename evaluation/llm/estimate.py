@@ -1,0 +1,116 @@
+"""What questions would cost, and what keeps them from being asked, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from crowdqc.errors import DomainError
+from evaluation.llm import completion, wording
+from evaluation.llm.ask import Ask, Preview
+from evaluation.models import CallState, Endpoint, LanguageModel, LLMCall
+
+PART = 500
+
+
+def blocking(model: LanguageModel) -> list[str]:
+    """Why no call may be made at all, in sentences: archived, no key, no price for a budget."""
+    endpoint, problems = model.endpoint, []
+    if endpoint.archived_at is not None or model.archived_at is not None:
+        what = endpoint.name if endpoint.archived_at is not None else model.name
+        problems.append(f"{what} is archived.")
+    if endpoint.hard_budget is not None and wording.unpriced(model):
+        problems.append(
+            f"The price of {model.name} is not known, so the budget of {endpoint.name} cannot be "
+            "kept. Enter the prices, or remove the hard budget."
+        )
+    try:
+        completion.link_of(endpoint)
+    except DomainError as problem:
+        problems.append(problem.message)
+    return problems
+
+
+def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
+    """What these questions would cost; asks nothing and writes nothing.
+
+    Tokens to be expected: a token for four bytes, and answers half as long as they may be.
+    """
+    sizes, cached = _sizes(model, asks)
+    tokens_in = sum(size.expected_in for size in sizes)
+    tokens_out = sum((size.most_out + 1) // 2 for size in sizes)
+    cost, at_most = wording.cost_of(model, tokens_in, tokens_out), None
+    if cost is not None and not wording.unpriced(model):
+        at_most = sum((wording.most_of(model, size) for size in sizes), Decimal())
+    else:
+        cost = None
+    problems: list[str] = []
+    warnings: list[str] = []
+    if sizes:
+        now = Endpoint.objects.get(pk=model.endpoint_id)
+        problems = blocking(model)
+        short, warnings = _budget(now, cost, at_most)
+        problems += short
+        if not model.can:
+            warnings.append(
+                f"{model.name} was not probed yet: it is asked for plain text, and answers in a "
+                "wrong form are asked for again."
+            )
+    return Preview(
+        calls=len(asks), cached=cached, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
+        at_most=at_most, minutes=_minutes(model.endpoint, sizes), problems=problems,
+        warnings=warnings,
+    )  # fmt: skip
+
+
+def _sizes(model: LanguageModel, asks: Sequence[Ask]) -> tuple[list[wording.Size], int]:
+    """Sizes of the requests still to be made, and how many questions are answered already."""
+    sizes, cached, seen = [], 0, set()
+    for start in range(0, len(asks), PART):
+        told = [(ask, wording.messages_of(model, ask)) for ask in asks[start : start + PART]]
+        keys = [wording.key_of(model, ask, messages) for ask, messages in told]
+        rows = LLMCall.objects.filter(
+            project_id=model.endpoint.project_id, key__in=keys, state=CallState.DONE
+        )
+        done = set(rows.values_list("key", flat=True))
+        for key, (ask, messages) in zip(keys, told, strict=True):
+            if key in done:
+                cached += 1
+            elif key not in seen:
+                seen.add(key)
+                limit = wording.params_of(ask)["max_tokens"]
+                sizes.append(wording.size_of(messages, ask.schema, limit))
+    return sizes, cached
+
+
+def _budget(
+    endpoint: Endpoint, cost: Decimal | None, at_most: Decimal | None
+) -> tuple[list[str], list[str]]:
+    """Problems and warnings about money."""
+    money = endpoint.project.currency
+    if cost is None or at_most is None:
+        return [], ["The price of this model is not known, so no cost can be told."]
+    problems, warnings = [], []
+    if endpoint.hard_budget is not None:
+        left = max(Decimal(), endpoint.hard_budget - endpoint.spent - endpoint.reserved)
+        words = f"{left:.2f} {money} are left of the budget of {endpoint.name}"
+        if cost > left:
+            problems.append(f"{words}; about {cost:.2f} are needed.")
+        elif at_most > left:
+            warnings.append(f"{words}; the run may stop before its end if answers are long.")
+    soft = endpoint.soft_budget
+    if soft is not None and endpoint.spent + cost > soft:
+        already = endpoint.spent > soft
+        said = "is passed already" if already else "would be passed"
+        warnings.append(f"The soft budget of {endpoint.name}, {soft} {money}, {said}.")
+    return problems, warnings
+
+
+def _minutes(endpoint: Endpoint, sizes: Sequence[wording.Size]) -> float | None:
+    """Minutes that the endpoint's limits make it take; None where there are none."""
+    found = []
+    if endpoint.requests_per_minute is not None:
+        found.append(len(sizes) / endpoint.requests_per_minute)
+    if endpoint.tokens_per_minute is not None:
+        found.append(sum(size.granted for size in sizes) / endpoint.tokens_per_minute)
+    return max(found) if found else None

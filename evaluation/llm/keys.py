@@ -1,0 +1,107 @@
+"""Keys of endpoints: named by an environment variable, or sealed at rest; never shown again.
+
+A sealed key is a Fernet token under a key derived (HKDF, SHA-256) from SECRET_KEY. With another
+SECRET_KEY it cannot be opened, and has to be entered again.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+from crowdqc.errors import Conflict, Invalid
+from evaluation.models import Endpoint
+
+NO_KEY = "none"  # what is sent where an endpoint wants no key: the client insists on one
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,79}")
+ANY_NAME = re.compile(r"[A-Z0-9_]*_API_KEY")
+PURPOSE = b"crowdqc endpoint keys, version 1"
+
+
+@lru_cache(maxsize=4)
+def _fernet(secret: str) -> Fernet:
+    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=PURPOSE)
+    return Fernet(base64.urlsafe_b64encode(derived.derive(secret.encode())))
+
+
+def seal(key: str) -> bytes:
+    """The key, readable only with this SECRET_KEY."""
+    return _fernet(settings.SECRET_KEY).encrypt(key.encode())
+
+
+def clean_key(key: str) -> str:
+    """A key as it may stand in a header; Invalid names ``key`` and never repeats it."""
+    found = key.strip()
+    if len(found) > 500 or not found.isascii() or not found.isprintable() or " " in found:
+        hint = "Letters, digits and signs without spaces, 500 at most."
+        raise Invalid("This key cannot be used.", fields={"key": hint})
+    return found
+
+
+def clean_variable(name: str, base_url: str) -> str:
+    """The name of a variable that may hold a key for this address; Invalid names ``key_env``.
+
+    CROWDQC_KEY_VARIABLES lists which may: ``NAME`` for any address or ``NAME@host`` for one, and
+    ``*_API_KEY`` for every name that ends so. Others would let a project read the server's
+    secrets by sending them to an address of its own.
+    """
+    found = name.strip()
+    if not found:
+        return ""
+    if not VARIABLE.fullmatch(found):
+        hint = "Capitals, digits and _, as in MY_API_KEY."
+        raise Invalid("This is no name of a variable.", fields={"key_env": hint})
+    if not _allowed(found, urlsplit(base_url).hostname or ""):
+        hint = "Not among the variables that the server's CROWDQC_KEY_VARIABLES allows here."
+        raise Invalid(f"The variable {found} may not be used for a key.", fields={"key_env": hint})
+    return found
+
+
+def _allowed(name: str, host: str) -> bool:
+    for entry in settings.CROWDQC_KEY_VARIABLES:
+        listed, _, only = entry.partition("@")
+        fits = listed == name or (listed == "*_API_KEY" and ANY_NAME.fullmatch(name))
+        if fits and only in ("", host):
+            return True
+    return False
+
+
+def key_of(endpoint: Endpoint) -> str:
+    """The key to send; Conflict says in words why there is none, never the key itself."""
+    if endpoint.key_env:
+        try:
+            name = clean_variable(endpoint.key_env, endpoint.base_url)
+        except Invalid as refused:
+            raise Conflict(refused.message) from None
+        value = os.environ.get(name, "").strip()
+        if not value:
+            raise Conflict(f"The variable {name}, which holds the key, is not set.")
+        return value
+    if endpoint.key_sealed:
+        try:
+            return _fernet(settings.SECRET_KEY).decrypt(bytes(endpoint.key_sealed)).decode()
+        except InvalidToken:
+            raise Conflict(
+                f"The key of {endpoint.name} cannot be opened any more, since the server's "
+                "secret has changed. Enter the key again."
+            ) from None
+    return NO_KEY
+
+
+def state_of(endpoint: Endpoint) -> str:
+    """Where the key is and whether it can be used, in words for a page."""
+    try:
+        key_of(endpoint)
+    except Conflict as problem:
+        return problem.message
+    if endpoint.key_env:
+        return f"From the variable {endpoint.key_env}."
+    return "Set and sealed." if endpoint.key_sealed else "No key is set."

@@ -1,0 +1,283 @@
+"""Leases, attempts and money of calls, each moved in one short transaction per batch.
+
+All that concerns an endpoint's money and limits happens while its row is locked, so that any
+number of processes together keep its budget and its limits. The row is always locked before
+calls are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from evaluation.models import CallState, Endpoint, LLMCall
+
+LEASE = dt.timedelta(seconds=30)  # renewed by whoever works on a call, three times in it
+MINUTE = dt.timedelta(seconds=60)
+KEPT_TEXT = 20_000  # characters kept of an answer that was none
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call to be leased: the tokens that count against the minute, and the most it can cost."""
+
+    call_id: int
+    tokens: int
+    most: Decimal
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What came of an attempt, and what its call is now."""
+
+    id: int
+    number: int
+    most: str  # what was reserved
+    outcome: str
+    state: str  # of the call
+    status: int | None = None
+    reason: str = ""
+    text: str = ""  # what came
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: str | None = None
+    latency: int | None = None
+    value: Any = None
+    chances: Any = None
+    not_before: str | None = None
+
+
+@dataclass
+class Turn:
+    """What a batch was given: attempt numbers of leased calls, and why others were not leased."""
+
+    leased: dict[int, int] = field(default_factory=dict)
+    elsewhere: list[int] = field(default_factory=list)  # finished, or held by somebody else
+    until: dt.datetime | None = None  # nothing more before: the limits of a minute, or a pause
+    short: bool = False  # the hard budget does not allow the next one now
+    refused: str = ""  # why nothing at all may be asked any more
+    taken: set[int] = field(default_factory=set)  # not settled: somebody took the call up
+    budget: Decimal | None = None
+    spent: Decimal = Decimal()
+    reserved: Decimal = Decimal()
+
+
+@transaction.atomic
+def turn(
+    *,
+    endpoint_id: int,
+    model_id: int,
+    lease: uuid.UUID,
+    settled: Sequence[Settled] = (),
+    wanted: Sequence[Wanted] = (),
+    pause: dt.datetime | None = None,
+    priced: bool = True,
+) -> Turn:
+    """Settle what came and lease what is wanted, as far as budget and limits allow, in order."""
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
+    found = Turn(budget=endpoint.hard_budget)
+    if settled:
+        found.taken = _settle(endpoint, lease, settled)
+    if pause is not None and (endpoint.paused_until is None or endpoint.paused_until < pause):
+        endpoint.paused_until = pause
+    found.refused = _refusal(endpoint, priced) if wanted else ""
+    if wanted and not found.refused:
+        granted = _grant(endpoint, wanted, found)
+        if granted:
+            _lease(model_id, lease, granted, found)
+    endpoint.save(
+        update_fields=[
+            "spent", "reserved", "paused_until", "window_at", "window_requests", "window_tokens",
+        ]
+    )  # fmt: skip
+    found.spent, found.reserved = endpoint.spent, endpoint.reserved
+    return found
+
+
+def _refusal(endpoint: Endpoint, priced: bool) -> str:
+    """Why nothing may be asked, whatever was so when the run began; else ""."""
+    if endpoint.archived_at is not None:
+        return f"{endpoint.name} was archived; nothing more is asked there."
+    if endpoint.hard_budget is not None and not priced:
+        return f"{endpoint.name} has a hard budget now, which needs the prices of the model."
+    return ""
+
+
+def _grant(endpoint: Endpoint, wanted: Sequence[Wanted], found: Turn) -> list[Wanted]:
+    """Those of the calls that may be sent now; says in ``found`` what became of the others."""
+    now = timezone.now()
+    if endpoint.paused_until is not None and endpoint.paused_until > now:
+        found.until = endpoint.paused_until
+        return []
+    if endpoint.window_at is None or now - endpoint.window_at >= MINUTE:
+        endpoint.window_at, endpoint.window_requests, endpoint.window_tokens = now, 0, 0
+    ids = [one.call_id for one in wanted]
+    free = set(
+        LLMCall.objects.select_for_update()
+        .filter(pk__in=ids, state=CallState.QUEUED)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    granted: list[Wanted] = []
+    for one in wanted:
+        if one.call_id not in free:
+            found.elsewhere.append(one.call_id)
+        elif _over_limit(endpoint, one):
+            found.until = endpoint.window_at + MINUTE
+            break
+        elif (
+            endpoint.hard_budget is not None
+            and endpoint.spent + endpoint.reserved + one.most > endpoint.hard_budget
+        ):
+            found.short = True
+            break
+        else:
+            endpoint.window_requests += 1
+            endpoint.window_tokens += one.tokens
+            endpoint.reserved += one.most
+            granted.append(one)
+    return granted
+
+
+def _over_limit(endpoint: Endpoint, one: Wanted) -> bool:
+    requests, tokens = endpoint.requests_per_minute, endpoint.tokens_per_minute
+    if requests is not None and endpoint.window_requests + 1 > requests:
+        return True
+    # A call larger than a minute's tokens gets a minute of its own, or it would wait for ever.
+    return (
+        tokens is not None and endpoint.window_tokens > 0
+        and endpoint.window_tokens + one.tokens > tokens
+    )  # fmt: skip
+
+
+# The attempt is written with the lease, before anything is sent.
+LEASING = """
+WITH leased AS (
+    UPDATE evaluation_llmcall AS c
+    SET state = 'sent', lease = %s, lease_until = %s, model_id = %s, reserved = x.most,
+        attempts = c.attempts + 1, not_before = NULL
+    FROM jsonb_to_recordset(%s::jsonb) AS x(id bigint, most numeric)
+    WHERE c.id = x.id
+    RETURNING c.id, c.attempts)
+INSERT INTO evaluation_llmattempt (call_id, number, sent_at, outcome, reason, text)
+SELECT id, attempts, %s, 'sent', '', '' FROM leased
+RETURNING call_id, number
+"""
+
+
+def _lease(model_id: int, lease: uuid.UUID, granted: Sequence[Wanted], found: Turn) -> None:
+    now = timezone.now()
+    rows = json.dumps([{"id": one.call_id, "most": str(one.most)} for one in granted])
+    with connection.cursor() as cursor:
+        cursor.execute(LEASING, [lease, now + LEASE, model_id, rows, now])
+        found.leased.update(cursor.fetchall())
+
+
+# What an answer was not taken from stands at the attempt, what it was taken from at the call.
+SETTLING = """
+WITH x AS (
+    SELECT * FROM jsonb_to_recordset(%s::jsonb) AS x(
+        id bigint, number int, outcome text, state text, status smallint, text text, value jsonb,
+        chances jsonb, reason text, tokens_in int, tokens_out int, cost numeric, latency int,
+        not_before timestamptz)),
+held AS (
+    UPDATE evaluation_llmcall AS c
+    SET state = x.state, lease = NULL, lease_until = NULL, reserved = 0, text = x.text,
+        value = x.value, chances = x.chances, reason = x.reason,
+        tokens_in = coalesce(x.tokens_in, c.tokens_in),
+        tokens_out = coalesce(x.tokens_out, c.tokens_out),
+        cost = CASE WHEN x.cost IS NULL THEN c.cost ELSE coalesce(c.cost, 0) + x.cost END,
+        latency_ms = coalesce(x.latency, c.latency_ms), not_before = x.not_before,
+        finished_at = CASE WHEN x.state IN ('done', 'failed') THEN %s::timestamptz END
+    FROM x
+    WHERE c.id = x.id AND c.attempts = x.number AND c.state = 'sent' AND c.lease = %s
+    RETURNING c.id),
+tried AS (
+    UPDATE evaluation_llmattempt AS a
+    SET outcome = x.outcome, status = x.status, reason = x.reason,
+        text = CASE WHEN x.value IS NULL THEN left(x.text, %s) ELSE '' END,
+        tokens_in = x.tokens_in, tokens_out = x.tokens_out, cost = x.cost, latency_ms = x.latency,
+        ended_at = greatest(%s::timestamptz, a.sent_at)
+    FROM x JOIN held ON held.id = x.id
+    WHERE a.call_id = x.id AND a.number = x.number AND a.outcome = 'sent')
+SELECT id FROM held
+"""
+
+
+def _settle(endpoint: Endpoint, lease: uuid.UUID, settled: Sequence[Settled]) -> set[int]:
+    """Write what came; returns the calls for which that was too late.
+
+    The attempt of one whose lease ran out was settled by whoever took the call up.
+    """
+    now = timezone.now()
+    rows = json.dumps([vars(one) for one in settled])
+    with connection.cursor() as cursor:
+        cursor.execute(SETTLING, [rows, now, lease, KEPT_TEXT, now])
+        held = {row[0] for row in cursor.fetchall()}
+    mine = [one for one in settled if one.id in held]
+    endpoint.spent += sum((Decimal(one.cost) for one in mine if one.cost), Decimal())
+    back = sum((Decimal(one.most) for one in mine), Decimal())
+    endpoint.reserved = max(Decimal(), endpoint.reserved - back)
+    return {one.id for one in settled} - held
+
+
+def renew(lease: uuid.UUID) -> None:
+    """Keep what this process has in flight."""
+    LLMCall.objects.filter(lease=lease, state=CallState.SENT).update(
+        lease_until=timezone.now() + LEASE
+    )
+
+
+LOST = """
+UPDATE evaluation_llmattempt AS a
+SET outcome = 'lost', reason = %s, ended_at = greatest(%s::timestamptz, a.sent_at),
+    cost = CASE WHEN %s THEN c.reserved END
+FROM evaluation_llmcall AS c
+WHERE a.call_id = c.id AND a.number = c.attempts AND a.outcome = 'sent' AND c.id = ANY(%s)
+"""
+AGAIN = """
+UPDATE evaluation_llmcall SET state = 'queued', lease = NULL, lease_until = NULL, reserved = 0,
+    cost = CASE WHEN %s THEN coalesce(cost, 0) + reserved ELSE cost END
+WHERE id = ANY(%s)
+"""
+
+
+def sweep(endpoint_id: int) -> int:
+    """Give back calls whose lease has run out: their worker is dead. Returns how many.
+
+    The attempt that was in flight may have been billed, so it costs what was reserved for it.
+    """
+    expired = LLMCall.objects.filter(
+        state=CallState.SENT, lease_until__lt=timezone.now(), model__endpoint=endpoint_id
+    )
+    if not expired.exists():
+        return 0
+    with transaction.atomic():
+        endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
+        rows = list(
+            expired.select_for_update(of=("self",)).order_by("pk")
+            .values_list("pk", "reserved", "model__price_in")
+        )  # fmt: skip
+        for priced in (True, False):
+            ids = [row[0] for row in rows if (row[2] is not None) == priced]
+            if ids:
+                _lose(ids, priced, "The worker ended before the answer came.")
+        lost = sum((row[1] for row in rows), Decimal())
+        endpoint.spent += lost
+        endpoint.reserved = max(Decimal(), endpoint.reserved - lost)
+        endpoint.save(update_fields=["spent", "reserved"])
+    return len(rows)
+
+
+def _lose(ids: Collection[int], priced: bool, reason: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(LOST, [reason, timezone.now(), priced, list(ids)])
+        cursor.execute(AGAIN, [priced, list(ids)])

@@ -1,0 +1,52 @@
+"""The whole road to a real model: probed, held to forms, asked by probability, asked once."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.llm import endpoints
+from evaluation.llm.ask import ask_all
+from evaluation.llm.schemas import SCORE, YES_NO
+from evaluation.models import LLMAttempt, LLMCall
+from tests.evaluation.llm_asks import ask, make_run
+from tests.small_model import SmallModel
+
+
+@pytest.mark.db
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
+    small_model: SmallModel,
+) -> None:
+    run = make_run()
+    by = run.project.owner
+    endpoint = endpoints.add_endpoint(
+        by=by, project=run.project, name="Small", base_url=small_model.base_url, parallel=2,
+        hard_budget=1,
+    )  # fmt: skip
+    assert endpoints.model_names(endpoint=endpoint) == [small_model.name]
+    model = endpoints.add_model(
+        by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1
+    )
+    model = endpoints.probe_model(by=by, model=model)
+    assert model.can == small_model.can
+    room = {"temperature": 0, "max_tokens": 100}
+    asks = [ask(n, SCORE, params=room) for n in range(4)]
+    asks += [ask(n, YES_NO, params=room, by_chance=True) for n in range(10, 14)]
+    replies = ask_all(run, model, asks)
+    assert all(0 <= reply.value["score"] <= 100 for reply in replies[:4] if reply.value)
+    for reply in replies[4:]:
+        assert reply.chances is not None
+        assert set(reply.chances) == {"Yes", "No"}
+        assert sum(reply.chances.values()) == pytest.approx(1, abs=1e-5)
+        likely = "Yes" if reply.chances["Yes"] > reply.chances["No"] else "No"
+        assert reply.value == YES_NO.words[likely]
+    assert LLMAttempt.objects.filter(outcome="ok").count() == LLMAttempt.objects.count() == 8
+    calls = LLMCall.objects.all()
+    assert all(call.tokens_in and call.tokens_out and call.latency_ms for call in calls)
+    told = endpoints.spent(endpoint)
+    assert told.total == sum(call.cost or 0 for call in calls) > 0
+    # What was reserved was enough: a token is a byte or more, a chat template adds some.
+    assert all((call.tokens_in or 0) < 700 for call in calls)
+    assert all(reply.cached for reply in ask_all(run, model, asks))
+    assert LLMAttempt.objects.count() == 8
