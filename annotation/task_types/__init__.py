@@ -5,9 +5,11 @@ from __future__ import annotations
 from crowdqc.errors import Invalid
 
 from .base import TaskType, Values
+from .checklist import Checklist
 from .free_text import FreeText
 from .pairwise import Pairwise
 from .rating import Rating
+from .think_aloud import ThinkAloud
 from .writing import Writing
 
 TYPES: dict[str, TaskType] = {
@@ -15,6 +17,8 @@ TYPES: dict[str, TaskType] = {
     Pairwise.slug: Pairwise(),
     Rating.slug: Rating(),
     Writing.slug: Writing(),
+    ThinkAloud.slug: ThinkAloud(),
+    Checklist.slug: Checklist(),
 }
 
 

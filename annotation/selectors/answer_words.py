@@ -1,0 +1,30 @@
+"""An answer in words, as somebody who reviews it reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotation.models import Answer
+from annotation.task_types.think_aloud import ATTRIBUTE, TRANSCRIPT
+
+
+def said(answer: Answer) -> str:
+    """What an answer holds, a paragraph a part; its texts, choices and version are fetched.
+
+    Attributes stand one a line under their numbers, with the transcript after them; the lines of
+    a checklist under their questions. Of other answers, their texts.
+    """
+    texts = sorted(answer.texts.all(), key=lambda value: (value.field, value.index))
+    attributes = [value for value in texts if value.field == ATTRIBUTE]
+    if attributes:
+        listed = [f"{value.index + 1}. {value.text}" for value in attributes]
+        rest = [value.text for value in texts if value.field == TRANSCRIPT]
+        return "\n\n".join(["\n".join(listed), *rest])
+    asked = answer.version.settings.get("questions")
+    if asked:
+        given = {choice.field: choice.code for choice in answer.choices.all()}
+        rows: Sequence[str] = [
+            f"{given[row['name']]}: {row['label']}" for row in asked if row["name"] in given
+        ]
+        return "\n".join(rows)
+    return "\n\n".join(value.text for value in texts)

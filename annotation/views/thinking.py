@@ -1,0 +1,47 @@
+"""The pages of a think-aloud and of a checklist: what they show, and whether they let one go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from annotation import checking, judging, think_aloud
+from annotation.models import Assignment, AssignmentItem
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+
+SHAPES = ("attributes", "checks")
+
+
+def page(
+    request: HttpRequest, entry: AssignmentItem, settings: dict[str, Any], passage: str, total: int
+) -> dict[str, Any]:
+    """What the item's page shows; ``?check`` says beside the fields what is missing.
+
+    Nothing for an item of another type.
+    """
+    named = "check" in request.GET
+    if "min_attributes" not in settings and "questions" not in settings:
+        return {}
+    if "questions" not in settings:
+        return think_aloud.page(entry.item.group, settings, entry.draft, named=named)
+    seen = (timezone.now() - entry.shown_at).total_seconds() if entry.shown_at else 0
+    return {
+        **checking.page(entry.item, settings, entry.draft, sources=passage == "open", named=named),
+        "break_due": judging.break_is_due(settings, entry.position, total),
+        "seen_seconds": int(seen),
+    }
+
+
+def held_back(found: Assignment, entry: AssignmentItem) -> bool:
+    """Whether an item is shown again, with what is missing, instead of the next one."""
+    task_type = get_type(found.task.type)
+    if task_type.shape not in SHAPES:
+        return False
+    try:
+        task_type.check(entry.draft, {**found.version.settings, **entry.item.settings})
+    except Invalid:
+        return True
+    return False
