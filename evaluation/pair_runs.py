@@ -15,6 +15,7 @@ from evaluation.freezing import freeze
 from evaluation.judged import FrozenPairs, FrozenRatings
 from evaluation.methods import pairwise, pairwise_checks, ratings
 from evaluation.methods.base import Hooks, Result
+from evaluation.methods.pairwise_judge_boards import judge_boards
 from evaluation.methods.registry import get_method
 from evaluation.models import Run
 from evaluation.overlap import OVERLAP, overlap
@@ -27,7 +28,7 @@ STEPS = {
     "pairwise_checks": (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
     "ratings": (SNAPSHOT, *map(step_of, ratings.STAGES)),
 }
-RATED = "ratings"
+CORE, RATED = "pairwise", "ratings"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,13 @@ def compute(run: Run, steps: Recorder) -> Computed:
         **run.params,
     )  # fmt: skip
     more: dict[str, Any] = {}
+    if run.method == CORE and isinstance(frozen, FrozenPairs) and frozen.machines:
+        # A generator of its own: what models judged changes no figure of people's.
+        tables = judge_boards(
+            frozen.data, rng=np.random.default_rng([run.seed, 1]),
+            settings={**pairwise.DEFAULTS, **run.params}, hooks=Hooks(progress=steps.named),
+        )  # fmt: skip
+        more = {name: pair_results.named(frozen, table) for name, table in tables.items()}
     if run.source is not None and isinstance(frozen, FrozenPairs):
         steps.begin(OVERLAP)
         more["overlap"] = overlap(run.source, frozen, advance=steps.advance)

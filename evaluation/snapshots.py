@@ -60,6 +60,11 @@ def _once(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
     return kept, repeated
 
 
+def counted_once(task: Task) -> list[AnswerText]:
+    """The counting answers that a snapshot would hold, in its order; nothing is frozen."""
+    return _once(answers.counting_texts(task))[0]
+
+
 def _content_hash(rows: Sequence[AnswerText]) -> str:
     """SHA-256 over question, author, replicate and text hash of each row, in order."""
     digest = hashlib.sha256()

@@ -52,7 +52,7 @@ def judge_tables(
     ``gold`` (pairs, d) is in canonical coordinates, MISSING where there is no label. Of several
     calls of a model on a pair shown the same way round the first counts.
     """
-    calls = _calls(machine)
+    calls = first_calls(machine)
     drawing = {"rng": rng, "resamples": resamples, "confidence": level}
     lead = [
         np.sign(counted(vote, people.pair, len(people.pairs)) @ (np.arange(LABELS) - NEUTRAL))
@@ -76,7 +76,7 @@ def judge_tables(
     }  # fmt: skip
 
 
-def _calls(machine: ShownVotes | None) -> dict[int, ShownVotes]:
+def first_calls(machine: ShownVotes | None) -> dict[int, ShownVotes]:
     """The first call of each model on each pair and way round; models without calls have none."""
     found: dict[int, ShownVotes] = {}
     if machine is None:

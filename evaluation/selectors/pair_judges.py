@@ -6,17 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Count
 from django.utils.safestring import SafeString
 
+from annotation.models import Answer, Task
 from annotation.selectors.judgments import Asked, system_names
 from crowdqc.numbers import count, percent, plural
 from evaluation import charts
 from evaluation import charts_agreement as drawn
 from evaluation.models import Run, RunFigure
+from evaluation.selectors import pair_judge_boards
+from evaluation.selectors.pair_judge_boards import Beside
 from evaluation.selectors.recipes import recipe_pairs
 from evaluation.selectors.runs import figures_of
 
-FIGURES = ("judge", "judge_pair", "person", "diagnostics", "recipe")
+FIGURES = (
+    "judge", "judge_pair", "person", "diagnostics", "recipe", *pair_judge_boards.FIGURES,
+)  # fmt: skip
 CORRECTED = "Table 9, corrected"
 ALL = "All together"
 LESS, MORE = "less often than", "more often than"
@@ -75,6 +81,7 @@ class Judge:
     name: str
     lines: list[JudgeLine]
     sentence: str
+    board: Beside | None  # none: a run from before judges had boards
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,13 @@ class Judges:
     recipe: list[tuple[str, str]]
 
 
-def judges(run: Run, published: Run | None, asked: Sequence[Asked]) -> Judges | None:
-    """Everything on the page; None where no model has judged."""
+def judges(
+    run: Run, published: Run | None, asked: Sequence[Asked], dimension: str = ""
+) -> Judges | None:
+    """Everything on the page; None where no model has judged.
+
+    ``dimension`` is that of the boards ("" for all together).
+    """
     told = figures_of(run, *FIGURES)
     if not told.get("judge"):
         return None
@@ -114,10 +126,11 @@ def judges(run: Run, published: Run | None, asked: Sequence[Asked]) -> Judges | 
         [row[key] for row in (*told["judge"], *told["person"]) for key in ends],
         width=drawn.WIDE, count=4, include=[0.5],
     )  # fmt: skip
+    boards = pair_judge_boards.beside(run, told, dimension)
     made = [
         _judge(
             names.get(pk, str(pk)), [row for row in told["judge"] if row["machine"] == pk], people,
-            labels, scale,
+            labels, scale=scale, board=boards.get(pk),
         )
         for pk in machines
     ]  # fmt: skip
@@ -139,7 +152,7 @@ def _share(row: Row, name: str, n: str = "n") -> Share:
 
 def _judge(
     name: str, rows: Sequence[Row], people: Mapping[str, Row], labels: Mapping[str, str],
-    scale: drawn.Scale,
+    *, scale: drawn.Scale, board: Beside | None,
 ) -> Judge:  # fmt: skip
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
     every = next((line for line in lines if line.label == ALL), lines[0])
@@ -155,7 +168,8 @@ def _judge(
             f"({percent(every.majority.value)}, {percent(every.person.value)})"
         )
     said = "; ".join(told)
-    return Judge(rows[0]["machine"], name, lines, f"{said[:1].upper()}{said[1:]}." if said else "")
+    sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
+    return Judge(rows[0]["machine"], name, lines, sentence, board)
 
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
@@ -213,3 +227,14 @@ def _printed(published: Run | None) -> list[Row]:
         if row["table"] == CORRECTED and means:
             found.setdefault(name, row)
     return list(found.values())
+
+
+def newer(task: Task, run: Run) -> list[tuple[str, int]]:
+    """Votes of models that came after the run shown: the judge's name, and how many."""
+    seen = run.snapshot.counts.get("max_id", 0) if run.snapshot else 0
+    rows = Answer.objects.filter(
+        item__task=task, system__isnull=False, counts=True, pk__gt=seen, stage=Answer.Stage.MAIN
+    ).values_list("system_id").annotate(n=Count("pk")).order_by("system_id")  # fmt: skip
+    counted = dict(rows)
+    names = system_names(list(counted))
+    return [(names[pk], n) for pk, n in counted.items()]

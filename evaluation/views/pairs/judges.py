@@ -24,6 +24,8 @@ def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     runs, context = opened(request, task, "judges")
     if runs.core is None:
         return boards.empty(request, task, runs, context)
-    found = pair_judges.judges(runs.core, runs.published, context["asked"])
+    dimension = boards.with_dimension(request, context)
+    found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
+    context["newer"] = pair_judges.newer(task, runs.core)
     context.update(found=found, recipe=found.recipe if found else None, import_kind=IMPORT_KIND)
     return render(request, "evaluation/pairs/judges.html", context)

@@ -1,0 +1,83 @@
+"""What came of a run in which models answered or judged: counts, and what wants a look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from crowdqc.numbers import count, percent
+from evaluation.models import Run
+
+# What came of what, by method: (answered, failed), and what is to be done next.
+NOUNS = {"answers": "answer", "judge_pairs": "vote", "judge_points": "score"}
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """An answer that is kept and wants a look."""
+
+    item: str
+    flag: str
+    call: int
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of the calls; ``next_url`` leads to where it shows."""
+
+    figures: list[dict[str, str]]  # a strip of key figures
+    same: list[tuple[str, str, str]]  # dimension, share with the same label in both orders, pairs
+    flagged: list[Flagged]
+    more: int  # flagged ones that are not listed
+    next_words: str
+    next_url: str
+    next_label: str
+
+
+def came_of(run: Run, asked: Told | None) -> Came | None:
+    """For the page of a finished run; None for runs of other kinds."""
+    if asked is None or run.method not in NOUNS:
+        return None
+    counts, noun = asked["counts"], NOUNS[run.method]
+    figures = [_figure(f"New {noun}s", counts["answered"])]
+    if counts.get("there"):
+        figures.append(_figure("There already", counts["there"]))
+    names = (("declined", "“I don’t know”"), ("defaulted", "No number, so 50"),
+             ("flagged", "Outside the rules, kept"), ("failed", "Failed"))  # fmt: skip
+    figures += [_figure(label, counts[name]) for name, label in names if name in counts]
+    same = [
+        (row["dimension"], percent(row["same"] / row["pairs"]), count(row["pairs"]))
+        for row in asked.get("same", [])
+    ]
+    flagged = [
+        Flagged(row["item"], row["flag"], row["call"])
+        for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
+    ]
+    more = counts.get("flagged", 0) - len(flagged)
+    return Came(figures, same, flagged, more, *_next(run, counts["answered"]))
+
+
+def _figure(label: str, value: int) -> dict[str, str]:
+    return {"label": label, "value": count(value), "of": ""}
+
+
+def _next(run: Run, new: int) -> tuple[str, str, str]:
+    """What follows, where it is done, and what the link is called."""
+    args = [run.project_id, run.task_id]
+    if run.method == "judge_points":
+        return ("The boards stand on a page of their own.", reverse("point_judges", args=args)
+                + f"?run={run.number}", "See the points")  # fmt: skip
+    if not new:
+        return "Nothing new came, so nothing has to be run again.", "", ""
+    if run.method == "judge_pairs":
+        said = "The votes show beside people’s once the board is run again."
+        return said, reverse("run_start", args=args), "Run the board again"
+    if run.task.type == "writing":
+        said = "The responses can be judged beside people’s, and described by the next run."
+        return said, reverse("task", args=args), "To the task"
+    return ("The answers are scored by the next run of AQER.", reverse("run_start", args=args),
+            "Run AQER")  # fmt: skip
