@@ -21,18 +21,21 @@ from evaluation.methods.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
     index_array,
     with_defaults,
 )
-from evaluation.methods.checklist_correlation import check_level, pooled, sample_level
-from evaluation.methods.rank_correlation import KINDS, kendall
+from evaluation.methods.checklist_correlation import check_level, correlation_rows
+from evaluation.methods.pairwise_tables import of_rows
+from evaluation.methods.rank_correlation import kendall
 
 NAME, VERSION = "checklist", "1.0"
 DEFAULTS: dict[str, Any] = {"level": 0.95}
 LOWEST, RANGE = 1.0, 4.0
+CORRELATION = (
+    "kind", "setting", "estimate", "low", "high", "as_zero", "articles", "undefined", "n"
+)  # fmt: skip
 
 
 def checklist_score(yes: Any, total: Any) -> FloatArray:
@@ -122,7 +125,7 @@ def fit(
     estimate in 1-5, NaN without an answer, component: 1, or 0 where not scored), ``question``
     (question, n, yes share, and tau-b with the human scores) and, with human scores,
     ``correlation`` (kind, setting 'sample-level' or 'pooled', estimate, low, high, as_zero,
-    articles, undefined). Text scores have no interval: the checklist is not a sample.
+    articles, undefined, n). Text scores have no interval: the checklist is not a sample.
 
     Raises EmptyData where no question has an answer, BadParameter, Cancelled.
     """
@@ -147,7 +150,10 @@ def fit(
     compared = (total > 0) & ~np.isnan(data.human)
     (hooks or Hooks()).step("correlations", 1, 2)
     if compared.any():
-        estimates["correlation"] = _correlations(data, scores, compared, level)
+        estimates["correlation"] = of_rows(
+            correlation_rows(scores[compared], data.human[compared], data.article[compared], level),
+            CORRELATION,
+        )
     return Result(
         name=NAME,
         version=VERSION,
@@ -176,33 +182,3 @@ def _questions(data: Checks, known: Any) -> Table:
         ).value
     share = np.where(n > 0, yes / np.maximum(n, 1), np.nan)
     return Table({"question": np.arange(size), "n": n, "yes_share": share, "tau": tau})
-
-
-def _correlations(data: Checks, scores: FloatArray, rows: Any, level: float) -> Table:
-    human, article = data.human[rows], data.article[rows]
-    lines = []
-    for kind in KINDS:
-        s = sample_level(scores[rows], human, article, kind=kind, level=level)
-        p = pooled(scores[rows], human, article, kind=kind, level=level)
-        lines.append((kind, "sample-level", s.estimate, s.low, s.high, s.as_zero, s.articles,
-                      s.undefined))  # fmt: skip
-        lines.append((kind, "pooled", p.estimate, p.low, p.high, np.nan, p.articles,
-                      int(np.isnan(p.estimate))))  # fmt: skip
-    names = ("kind", "setting", "estimate", "low", "high", "as_zero", "articles", "undefined")
-    return Table(
-        {
-            name: np.array(column)
-            for name, column in zip(names, zip(*lines, strict=True), strict=True)
-        }
-    )
-
-
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Checklist scores",
-    data=Checks,
-    fit=fit,
-    params=DEFAULTS,
-    check=check,
-)

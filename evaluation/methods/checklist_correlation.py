@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evaluation.methods.base import BadParameter, FloatArray
-from evaluation.methods.rank_correlation import Correlations, check_sides, correlate
+from evaluation.methods.rank_correlation import KINDS, Correlations, check_sides, correlate
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,35 @@ def pooled(
     return Pooled(
         estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), n, articles, ""
     )
+
+
+SAMPLE_LEVEL, POOLED = "sample-level", "pooled"
+
+
+def correlation_rows(
+    scores: Any, human: Any, article: Any, level: float = 0.95
+) -> list[dict[str, Any]]:
+    """Every kind of correlation in both settings, a row each; NaN where one is not defined.
+
+    ``scores``, ``human`` and ``article`` (n,) have a row a text. Rows hold kind, setting
+    ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n.
+    Raises as ``sample_level``.
+    """
+    rows = []
+    for kind in KINDS:
+        s = sample_level(scores, human, article, kind=kind, level=level)
+        p = pooled(scores, human, article, kind=kind, level=level)
+        rows.append({
+            "kind": kind, "setting": SAMPLE_LEVEL, "estimate": s.estimate,
+            "low": max(s.low, -1.0), "high": min(s.high, 1.0), "as_zero": s.as_zero,
+            "articles": s.articles, "undefined": s.undefined, "n": p.n,
+        })  # fmt: skip
+        rows.append({
+            "kind": kind, "setting": POOLED, "estimate": p.estimate, "low": p.low,
+            "high": p.high, "as_zero": float("nan"), "articles": p.articles,
+            "undefined": int(np.isnan(p.estimate)), "n": p.n,
+        })  # fmt: skip
+    return rows
 
 
 def jackknife_error(left_out: FloatArray) -> float:
