@@ -16,8 +16,14 @@ TABS = (
     ("Overview", "project", "", ("project",)),
     ("Tasks", "task_list", "tasks", ("task", "import")),
     ("People", "people", "people", ("people", "worker_card", "invitation")),
-    ("Results", "results", "", ("results", "task_results", "pair", "rating", "writing")),
+    (
+        "Results",
+        "results",
+        "",
+        ("results", "task_results", "pair", "rating", "writing", "rescaling", "audit"),
+    ),
     ("Runs", "run_list", "runs", ("run",)),
+    ("Models", "models", "", ("models", "task_models", "task_ask")),
     ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection", "replay")),
     ("Settings", "project_settings", "", ("project_settings",)),
 )

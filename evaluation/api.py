@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from annotation.access import get_access, get_task_by_id
 from crowdqc.api import Body, Listing, read
-from crowdqc.errors import Missing
-from evaluation import runs
+from crowdqc.errors import Invalid, Missing
+from evaluation import kinds, runs
 from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.selectors import api as selectors
 
@@ -110,7 +110,11 @@ class TaskRuns(Listing):
     @extend_schema(request=RunIn, responses={201: RunOut}, summary="Start a run")
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
-        run = runs.start(by=access.user, task=task, trigger="api", **read(RunIn, request))
+        body = read(RunIn, request)
+        if kinds.asking_of(body["method"]) is not None:
+            hint = f"Use tasks/{task.pk}/asking/{body['method']}/, which tells the cost first."
+            raise Invalid("Models are asked by an address of their own.", fields={"method": hint})
+        run = runs.start(by=access.user, task=task, trigger="api", **body)
         return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
 
 

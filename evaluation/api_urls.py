@@ -4,7 +4,7 @@ from django.urls import path
 
 from crowdqc.api import Unknown
 
-from . import api
+from . import api, api_models
 
 urlpatterns = [
     path("tasks/<int:task_id>/runs/", api.TaskRuns.as_view(), name="api_runs"),
@@ -14,5 +14,16 @@ urlpatterns = [
         path(f"runs/<int:run_id>/scores/{kind}/", view.as_view(), name=f"api_scores_{kind}")
         for kind, view in api.SCORES.items()
     ),
+    path(
+        "projects/<int:project_id>/models/", api_models.ProjectModels.as_view(), name="api_models"
+    ),
+    path("tasks/<int:task_id>/asking/", api_models.TaskAsking.as_view(), name="api_asking"),
+    path("tasks/<int:task_id>/asking/<slug:method>/", api_models.Ask.as_view(), name="api_ask"),
+    path(
+        "tasks/<int:task_id>/asking/<slug:method>/preview/",
+        api_models.AskPreview.as_view(),
+        name="api_ask_preview",
+    ),
+    path("runs/<int:run_id>/calls/", api_models.RunCalls.as_view(), name="api_run_calls"),
     path("<path:rest>", Unknown.as_view(), name="api_unknown"),
 ]

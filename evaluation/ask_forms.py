@@ -5,9 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.module_loading import import_string
 
 from annotation.models import Task
 from evaluation.models import LanguageModel
+
+
+def _named(model: LanguageModel) -> str:
+    probed = "" if model.probed_at else ", not probed"
+    return f"{model.name} at {model.endpoint.name}{probed}"
+
+
+def temperature(initial: float = 0.0, help_text: str = "") -> forms.FloatField:
+    """The temperature, 0 to 2."""
+    return forms.FloatField(
+        min_value=0, max_value=2, initial=initial,
+        help_text=help_text or "0: the most probable answer; higher: more varied ones.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+    )  # fmt: skip
+
+
+def replicates(label: str, *, most: int = 20, help_text: str = "") -> forms.IntegerField:
+    """How often each question is asked, 1 to ``most``."""
+    return forms.IntegerField(
+        min_value=1, max_value=most, initial=1, label=label, help_text=help_text,
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )  # fmt: skip
 
 
 class AskForm(forms.Form):
@@ -24,13 +47,29 @@ class AskForm(forms.Form):
                 archived_at__isnull=True, use=LanguageModel.Use.CHAT,
             ).select_related("endpoint")
         )  # fmt: skip
-        choices = [(str(one.pk), f"{one.name} at {one.endpoint.name}") for one in self.models]
-        self.fields["model"].choices = choices  # type: ignore[attr-defined]
+        self.fields["model"].choices = [  # type: ignore[attr-defined]
+            (str(one.pk), _named(one)) for one in self.models
+        ]
 
     def params(self) -> dict[str, Any]:
         """The options as a run takes them; to be asked of a valid form."""
         return dict(self.cleaned_data)
 
 
-# Kind of asking -> its form.
-ASK_FORMS: dict[str, type[AskForm]] = {}
+# Kind of asking -> its form, by its address: the forms build on this file.
+ASK_FORMS: dict[str, str] = {
+    "think_aloud": "evaluation.ask_forms_checklists.ThinkAloudForm",
+    "checklist_stage": "evaluation.ask_forms_checklists.ChecklistStageForm",
+    "rescaling": "evaluation.ask_forms_rescaling.RescalingForm",
+    "checklist_answers": "evaluation.ask_forms_checks.ChecklistAnswersForm",
+    "g_eval": "evaluation.ask_forms_checks.GEvalForm",
+    "answers": "evaluation.ask_forms_answers.AnswersForm",
+    "judge_pairs": "evaluation.ask_forms_judges.JudgePairsForm",
+    "judge_points": "evaluation.ask_forms_judges.JudgePointsForm",
+}
+
+
+def form_of(method: str) -> type[AskForm]:
+    """The form of a kind of asking; one without options of its own asks for the model alone."""
+    found: type[AskForm] = import_string(ASK_FORMS[method]) if method in ASK_FORMS else AskForm
+    return found

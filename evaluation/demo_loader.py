@@ -20,7 +20,7 @@ from annotation import demo
 from annotation.actions import accounts, answers, assignments, events, payouts, people, tasks
 from annotation.actions.audit import record
 from annotation.actions.imports import import_rows
-from annotation.demo import logs, side_tasks
+from annotation.demo import logs
 from annotation.models import (
     Answer,
     Assignment,
@@ -33,7 +33,9 @@ from annotation.models import (
     User,
 )
 from crowdqc.errors import Conflict
+from evaluation import demo_checklist, demo_grading, demo_side
 from evaluation.demo_clock import Clock, clock_at
+from evaluation.demo_rating import RatingTask
 from evaluation.demo_study import Study, pseudonyms
 from evaluation.demo_writing import WritingTask
 
@@ -63,6 +65,7 @@ UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the tex
 DAY = dt.timedelta(days=1)
 # Days before now.
 BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
+GRADED = 9.5
 COUNTED = 0.5
 Say = Callable[[str], None]
 
@@ -122,20 +125,25 @@ class Loader:
         task = self._task(project)
         self.say(f"task “{task.current.title}”: 16 questions, 24 workers")  # type: ignore[union-attr]
         study = Study(self, project)
-        written = WritingTask(self, project)
-        agenda = [*self._agenda(task), *study.agenda(), *written.agenda()]
+        written, rated = WritingTask(self, project), RatingTask(self, project)
+        agenda: list[tuple[dt.datetime, Callable[[], None]]] = [
+            *self._agenda(task), *study.agenda(), *written.agenda(), *rated.agenda(),
+            (self.ago(GRADED), partial(self._grade, task)),
+        ]  # fmt: skip
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
             step()
         counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
         self.say(f"{counted} answers of workers")
-        self._side_tasks(project)
+        demo_side.make(self, project)
+        think, check = demo_checklist.make(self, project)
         study.stay_in_work()
-        self.say(f"{study.sentence()}\n  {written.sentence()}")
+        self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
         self.clock.to(self.now)
         record(by=None, project=project, action=MARK, on=project, task=task.pk,
-               study=study.task.pk, panel=study.panel.pk, writing=written.task.pk)  # fmt: skip
+               study=study.task.pk, panel=study.panel.pk, writing=written.task.pk,
+               rating=rated.task.pk, think=think.pk, checklist=check.pk)  # fmt: skip
         return task
 
     def ago(self, days: float) -> dt.datetime:
@@ -192,11 +200,12 @@ class Loader:
             },
         )
         for text in self.data.texts:
-            self._text(task, text)
+            self.text(task, text)
         tasks.publish(by=by, task=task)
         return Task.objects.select_related("project", "current").get(pk=task.pk)
 
-    def _text(self, task: Task, text: demo.Text) -> None:
+    def text(self, task: Task, text: demo.Text) -> None:
+        """A text with its questions, into the draft."""
         by = self.people["requester"]
         group = tasks.save_group(
             by=by, task=task, key=text.id, title=text.title, passage=text.context,
@@ -306,6 +315,12 @@ class Loader:
         self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
         self.events += len(log)
 
+    def _grade(self, task: Task) -> None:
+        """Requester and manager grade what the language models answered."""
+        graders = self.people["requester"], self.people["manager"]
+        found = demo_grading.grade_all(self.data, task, *graders)
+        self.say(f"{len(found.answer_ids)} answers of systems, graded by two")
+
     # -- systems, money, counting --------------------------------------------------------------
 
     def _systems(self, task: Task) -> None:
@@ -372,29 +387,3 @@ class Loader:
     def _reply(self, task: Task) -> None:
         rejection = Assignment.objects.get(task=task, rejection__isnull=False).rejection
         payouts.reply_to_rejection(by=self.people[REJECTED], rejection=rejection, text=REPLY)
-
-    # -- the other tasks -----------------------------------------------------------------------
-
-    def _side_tasks(self, project: Project) -> None:
-        by = self.people["requester"]
-        self.clock.to(self.ago(0.4))
-        task = tasks.create_task(
-            by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE
-        )
-        rules = {"redundancy": 8, "items_per_assignment": 4, "lease_minutes": 30, "pay": "0.80",
-                 "order": "fixed", "instructions": side_tasks.BEGUN_INSTRUCTIONS}  # fmt: skip
-        tasks.edit_draft(by=by, task=task, fields=rules)
-        self._text(task, side_tasks.BEGUN)
-        tasks.publish(by=by, task=task)
-        task = Task.objects.select_related("project").get(pk=task.pk)
-        kinds = {worker.id: worker.kind for worker in self.data.workers}
-        for number, (pseudonym, given) in enumerate(side_tasks.BEGUN_ANSWERS.items()):
-            self.clock.to(self.ago(0.3 - 0.1 * number))
-            none = {key for key, text in given.items() if not text}
-            self.answer(task, pseudonym, kinds[pseudonym], given, none)
-        self.clock.to(self.ago(0.05))
-        draft = tasks.create_task(
-            by=by, project=project, type="free_text", title=side_tasks.DRAFT_TITLE
-        )
-        self._text(draft, side_tasks.DRAFT)
-        self.say("a second task that has just begun, and one that is a draft")

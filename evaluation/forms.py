@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 
 from evaluation import runs, text_runs
 from evaluation.methods import pairwise, writing
+from evaluation.models import LanguageModel
 
 ENCODERS = [
     ("minilm", "MiniLM, a sentence model"),
@@ -62,6 +64,17 @@ class RunForm(forms.Form):
         if asked and asked not in dict(choices):
             choices.append((asked, asked))  # a model's folder, as the last run used it
         self.fields["encoder"].widget = forms.Select(choices=choices)
+
+    def offer(self, project_id: int) -> None:
+        """Offer the embedding models of the project's endpoints as encoders too."""
+        widget = self.fields["encoder"].widget
+        there = LanguageModel.objects.filter(
+            endpoint__project=project_id, use=LanguageModel.Use.EMBEDDING,
+            archived_at__isnull=True, endpoint__archived_at__isnull=True,
+        ).select_related("endpoint")  # fmt: skip
+        named = {f"endpoint:{one.pk}": f"{one.name} at {one.endpoint.name}" for one in there}
+        kept = [choice for choice in widget.choices if choice[0] not in named]
+        widget.choices = [*kept, *named.items()]
 
 
 def _number(name: str, *, low: int, high: int, label: str, help_text: str) -> forms.IntegerField:
@@ -134,6 +147,26 @@ class WritingRunForm(forms.Form):
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
     )
     seed = _seed("responses")
+
+
+class PlainRunForm(forms.Form):
+    """Options of a method without a form of its own: resamples, where it draws some, and a seed."""
+
+    resamples = forms.IntegerField(
+        min_value=0,
+        max_value=20_000,
+        label="Resamples",
+        help_text="For the intervals: how often what was collected is drawn anew.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
+    seed = _seed("answers")
+
+    def __init__(self, *args: Any, params: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "resamples" in params:
+            self.fields["resamples"].initial = params["resamples"]
+        else:
+            del self.fields["resamples"]
 
 
 # The form of the method that runs on tasks of a shape.

@@ -6,8 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evaluation import pair_runs, published_checks, text_runs, writing_runs
+from evaluation import (
+    answering,
+    checks,
+    checks_ask,
+    g_eval,
+    judging_runs,
+    judging_runs_points,
+    pair_runs,
+    published_checks,
+    rescaling,
+    study_runs,
+    text_runs,
+    writing_runs,
+)
 from evaluation.asked import Asking
+from evaluation.checklists import diversity as attribute_diversity
+from evaluation.checklists import runs as checklist_runs
 from evaluation.methods.base import Method, Result
 from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run
@@ -65,13 +80,44 @@ class Kind:
 
 
 _TEXTS = Kind(("texts",), "free text", text_runs, {"aqer": text_runs.STEPS})
+_STUDY = Kind(("texts",), "free text", study_runs, study_runs.STEPS)
 _PAIRS = Kind(("pairs",), "pairwise judgments", pair_runs, pair_runs.STEPS)
 _RATINGS = Kind(("ratings",), "ratings", pair_runs, pair_runs.STEPS)
 _RESPONSES = Kind(("responses",), "writing with sources", writing_runs, writing_runs.STEPS)
 KINDS: dict[str, Kind] = {
-    "aqer": _TEXTS, "pairwise": _PAIRS, "pairwise_checks": _PAIRS, "ratings": _RATINGS,
-    "writing": _RESPONSES,
+    "aqer": _TEXTS, "aqer_study": _STUDY, "pairwise": _PAIRS, "pairwise_checks": _PAIRS,
+    "ratings": _RATINGS, "writing": _RESPONSES,
 }  # fmt: skip
+KINDS[rescaling.SLUG] = Kind(
+    ("ratings",), "ratings with explanations", rescaling, rescaling.STEPS,
+    {rescaling.SLUG: rescaling.ASKING},
+)  # fmt: skip
+KINDS[attribute_diversity.SLUG] = Kind(
+    ("attributes",), "think-alouds", attribute_diversity, attribute_diversity.STEPS
+)
+_THOUGHTS = Kind(
+    ("attributes",), "think-alouds", checklist_runs, checklist_runs.STEPS,
+    {one.slug: one for one in (checklist_runs.THINKING, checklist_runs.MAKING)},
+)  # fmt: skip
+KINDS.update({slug: _THOUGHTS for slug in checklist_runs.STEPS})
+KINDS[answering.SLUG] = Kind(
+    ("texts", "responses"), "free text and writing with sources", answering, answering.STEPS,
+    {answering.SLUG: answering.ANSWERS},
+)  # fmt: skip
+KINDS[judging_runs.SLUG] = Kind(
+    ("pairs",), "pairwise judgments", judging_runs, judging_runs.STEPS,
+    {judging_runs.SLUG: judging_runs.JUDGE_PAIRS},
+)  # fmt: skip
+KINDS[judging_runs_points.SLUG] = Kind(
+    ("texts", "pairs", "ratings"), "answers and texts", judging_runs_points,
+    judging_runs_points.STEPS, {judging_runs_points.SLUG: judging_runs_points.JUDGE_POINTS},
+)  # fmt: skip
+_CHECKS = ("checks",), "filled checklists"
+KINDS[checks.SLUG] = Kind(*_CHECKS, checks, checks.STEPS)
+KINDS[checks_ask.SLUG] = Kind(
+    *_CHECKS, checks_ask, checks_ask.STEPS, {checks_ask.SLUG: checks_ask.ASKING}
+)
+KINDS[g_eval.SLUG] = Kind(*_CHECKS, g_eval, g_eval.STEPS, {g_eval.SLUG: g_eval.ASKING})
 # What belongs to an imported result and is never started by hand.
 IMPORTED = {
     published_checks.METHOD: Kind(
@@ -81,6 +127,7 @@ IMPORTED = {
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
 MAIN = {
     "texts": "aqer", "pairs": "pairwise", "ratings": "ratings", "responses": "writing",
+    "attributes": attribute_diversity.SLUG, "checks": checks.SLUG,
 }  # fmt: skip
 FOLLOWS = {"pairwise": "pairwise_checks"}
 
@@ -91,3 +138,9 @@ def title_of(method: str) -> str:
         return METHODS[method].title
     kind = KINDS.get(method)
     return kind.asking[method].title if kind and method in kind.asking else method
+
+
+def asking_of(method: str) -> Asking | None:
+    """The way of asking of this slug; None for a method that fits answers."""
+    kind = KINDS.get(method)
+    return kind.asking.get(method) if kind is not None else None

@@ -36,7 +36,10 @@ CHOICES = ("leave_one_out", "similarity", "start", "resamples")
 
 
 def clean_encoder(slug: str) -> str:
-    """A known encoder, or ``path:<folder>`` within CROWDQC_ENCODER_DIRS; else Invalid."""
+    """A known encoder, ``path:<folder>`` within CROWDQC_ENCODER_DIRS, or ``endpoint:<model id>``.
+
+    Raises Invalid for others. Whether a model is of the run's own project shows when it runs.
+    """
     if slug.startswith("path:"):
         folder = Path(slug.removeprefix("path:")).resolve()
         allowed = [Path(root).resolve() for root in settings.CROWDQC_ENCODER_DIRS]
@@ -55,8 +58,14 @@ def _kept_encoder(slug: str) -> embeddings.Encoder:
     return embeddings.get_encoder(slug)
 
 
-def _encoder(slug: str) -> embeddings.Encoder:
+def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
     """The encoder; a bundled one stays loaded in the worker, a folder's model may change."""
+    slug = run.params["encoder"]
+    if slug.startswith("endpoint:"):
+        # Not above: the client's libraries take a second, which pages need not wait for.
+        from evaluation.llm.encoder import EndpointEncoder, model_of
+
+        return EndpointEncoder(model_of(slug)).bound(run, steps)
     return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
 
 
@@ -89,17 +98,17 @@ def compute(run: Run, steps: Recorder) -> results.Computed:
         sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
     )
     steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
-    encoder = _encoder(run.params["encoder"])
+    encoding = _encoder(run, steps)
     steps.write()
 
     def advance(done: int, cached: int) -> None:
         sub = f"{cached:,} from the cache, {len(frozen.texts) - cached:,} new"
-        if not encoder.cacheable:
+        if not encoding.cacheable:
             sub = "fitted to the texts of this run"
         steps.say(sub=sub, count=f"{done:,} of {len(frozen.texts):,}")
         steps.advance(done)
 
-    embedded = vectors.vectors_of(frozen.texts, encoder, advance=advance)
+    embedded = vectors.vectors_of(frozen.texts, encoding, advance=advance)
     people = f"{counts['workers']:,} workers"
     if counts["systems"]:
         people += f", {counts['systems']:,} systems"
@@ -116,7 +125,7 @@ def compute(run: Run, steps: Recorder) -> results.Computed:
     if steps.current is not steps.steps[CHECKS]:
         steps.begin(CHECKS)
     _say_counts(steps, result, options.get("resamples", 0))
-    return results.Computed(snapshot, frozen, encoder.identity, result)
+    return results.Computed(snapshot, frozen, encoding.identity, result)
 
 
 def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:

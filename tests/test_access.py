@@ -18,10 +18,14 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from annotation.actions import exclusions, payouts, tasks
 from annotation.actions.imports import keep_file
 from annotation.actions.people import invitation_token, invite
-from annotation.models import Item, Rejection, Role
+from annotation.models import Item, Project, Rejection, Role
 from evaluation import runs
+from evaluation.checklists import actions as list_actions
+from evaluation.checklists import comparison
+from evaluation.models import ChecklistVersion, ExplanationAudit, LLMCall
 from tests import factories, judging
-from tests.evaluation import pair_corpus
+from tests.evaluation import pair_corpus, think_corpus
+from tests.llm import make_model
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db]
 
@@ -64,10 +68,17 @@ GET: dict[str, str] = {
     "task_build_attention": POST_ONLY, "task_precision": STAFF,
     "task_build_rows": POST_ONLY, "task_build_rows_step": POST_ONLY,
     "task_build_topic": POST_ONLY, "task_build_topic_step": POST_ONLY, "task_judge": POST_ONLY,
+    "task_build_dimension": POST_ONLY, "task_build_dimension_step": POST_ONLY,
+    "task_build_line": POST_ONLY, "task_build_line_step": POST_ONLY,
+    "task_build_rating": POST_ONLY, "task_build_document": POST_ONLY,
+    "task_build_document_step": POST_ONLY, "task_rounds": REQUESTER, "task_round": REQUESTER,
+    "task_panels": POST_ONLY, "task_feedback": STAFF,
+    "api_samples": "CMMMM", "api_attributes": "CMMMM", "api_checks": "CMMMM",
     "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
     "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
     "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
     "task_results": STAFF, "task_results_systems": STAFF, "task_results_questions": STAFF,
+    "point_judges": STAFF,
     "task_results_question": STAFF, "task_results_export": NOTHING_YET,
     "task_results_convergence": STAFF, "pair_results": STAFF, "pair_live": STAFF,
     "pair_wins": STAFF, "pair_list": STAFF, "pair": STAFF, "pair_workers": STAFF,
@@ -96,6 +107,23 @@ GET: dict[str, str] = {
     "pair_include": POST_ONLY, "pair_adaptive": STAFF, "rating_results": STAFF,
     "writing_results": STAFF, "writing_export": NOTHING_YET,
     "replay": STAFF, "replay_data": STAFF, "work_replay": OWN, "work_replay_data": OWN,
+    "study": STAFF, "study_start": POST_ONLY, "grading": STAFF, "grading_mark": NOTHING_YET,
+    "grading_settle": POST_ONLY, "grading_end": POST_ONLY,
+    "models": STAFF, "models_prompts": STAFF, "models_calls": STAFF, "models_call": STAFF,
+    "models_endpoint_new": REQUESTER, "models_endpoint": REQUESTER, "models_model_new": REQUESTER,
+    "models_model": REQUESTER, "models_endpoint_archive": POST_ONLY, "models_names": POST_ONLY,
+    "models_model_probe": POST_ONLY, "models_model_archive": POST_ONLY, "task_models": STAFF,
+    "task_models_live": STAFF, "task_ask": STAFF, "task_ask_preview": POST_ONLY,
+    "api_models": API_STAFF, "api_asking": API_STAFF, "api_ask": "CMMMM",
+    "api_ask_preview": "CMMMM", "api_run_calls": API_STAFF,
+    "rescaling": STAFF, "rescaling_scores": REQUESTER, "rescaling_run": STAFF,
+    "audit_list": STAFF, "audit": STAFF, "audit_judge": MANAGER, "audit_close": POST_ONLY,
+    "checklist_results": STAFF, "checklist_scores": POST_ONLY,
+    "think_aloud_results": STAFF, "checklist_new": REQUESTER, "set_comparisons": STAFF,
+    "set_comparison_new": STAFF, "set_comparison": "LNFON", "checklist": STAFF,
+    "checklist_live": STAFF, "checklist_take": POST_ONLY, "checklist_freeze": POST_ONLY,
+    "checklist_stage": REQUESTER, "checklist_ask": REQUESTER, "checklist_version": STAFF,
+    "checklist_make_task": POST_ONLY,
     "api_join": "CMMMM", "api_own_assignments": API_SIGNED_IN, "api_unknown": "NNNNN",
 }  # fmt: skip
 
@@ -103,6 +131,9 @@ GET: dict[str, str] = {
 # 401, 403 or 404) or done. A manager's money buttons are closed to others.
 WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
 POST: dict[str, str] = {
+    "task_build_rating": WRITE_REQUESTER, "task_build_document": WRITE_REQUESTER,
+    "task_build_document_step": WRITE_REQUESTER, "task_round": WRITE_REQUESTER,
+    "task_panels": WRITE_REQUESTER,
     "people_remove": WRITE_REQUESTER, "invitation_new": WRITE_REQUESTER,
     "invitation_revoke": WRITE_REQUESTER,
     "project_settings": WRITE_REQUESTER, "project_settings_consent": WRITE_REQUESTER,
@@ -115,12 +146,29 @@ POST: dict[str, str] = {
     "task_build_attention": WRITE_REQUESTER, "task_build_rows": WRITE_REQUESTER,
     "task_build_rows_step": WRITE_REQUESTER, "task_build_topic": WRITE_REQUESTER,
     "task_build_topic_step": WRITE_REQUESTER, "task_judge": WRITE_REQUESTER,
+    "task_build_dimension": WRITE_REQUESTER, "task_build_dimension_step": WRITE_REQUESTER,
+    "task_build_line": WRITE_REQUESTER, "task_build_line_step": WRITE_REQUESTER,
+    "api_samples": "CNFXF", "api_attributes": "CNFXF", "api_checks": "CNFXF",
     "task_publish": WRITE_REQUESTER, "task_import": WRITE_REQUESTER,
     "task_import_file": WRITE_REQUESTER, "rejection_decide": WRITE_MANAGER,
     "answer_counts": WRITE_STAFF, "run_cancel": WRITE_STAFF, "run_start": WRITE_STAFF,
     "run_schedule": WRITE_STAFF, "pair_panel": WRITE_REQUESTER,
     "pair_exclude": WRITE_REQUESTER, "pair_include": WRITE_REQUESTER,
     "pair_adaptive": WRITE_REQUESTER,
+    "study_start": "LNFNF", "grading": WRITE_REQUESTER, "grading_mark": NOTHING_YET,
+    "grading_settle": NOTHING_YET, "grading_end": "LNFNF",
+    "models_endpoint_new": WRITE_REQUESTER, "models_endpoint": WRITE_REQUESTER,
+    "models_model_new": WRITE_REQUESTER, "models_model": WRITE_REQUESTER,
+    "models_endpoint_archive": WRITE_REQUESTER, "models_names": WRITE_REQUESTER,
+    "models_model_probe": WRITE_REQUESTER, "models_model_archive": WRITE_REQUESTER,
+    "task_ask": WRITE_STAFF, "task_ask_preview": WRITE_STAFF, "api_ask": "CNFXX",
+    "api_ask_preview": "CNFXX",
+    "rescaling_scores": WRITE_REQUESTER, "rescaling_run": WRITE_STAFF,
+    "audit_list": WRITE_REQUESTER, "audit_judge": WRITE_MANAGER, "audit_close": WRITE_STAFF,
+    "checklist_new": WRITE_REQUESTER, "set_comparison_new": WRITE_STAFF,
+    "set_comparison": "LNFXN", "checklist_take": WRITE_REQUESTER,
+    "checklist_freeze": WRITE_REQUESTER, "checklist_stage": WRITE_REQUESTER,
+    "checklist_ask": WRITE_REQUESTER, "checklist_make_task": WRITE_REQUESTER,
     "payout_new": WRITE_STAFF, "payout_approve": WRITE_MANAGER,
     "payout_send_back": WRITE_STAFF, "payout_line_reject": WRITE_STAFF,
     "project_logs_erase": WRITE_REQUESTER, "worker_logs_erase": WRITE_STAFF,
@@ -131,10 +179,19 @@ POST: dict[str, str] = {
     "api_task_publish": "CNFXF", "api_task_move": "CNFXF", "api_tasks": "CNFXF",
     "api_items": "CNFXF", "api_answers": "CNFXF", "api_system_answers": "CNFXF",
     "api_judgments": "CNFXF", "api_topics": "CNFXF", "api_responses": "CNFXF",
-    "api_judge": "CNFXF",
+    "api_judge": "CNFXF", "checklist_scores": WRITE_REQUESTER,
     "api_claim": "CNXFF", "api_submit": "CNXNN", "api_extend": "CNXNN", "api_return": "CNXNN",
     "api_streams": "CNXNN", "api_events": "CNXNN", "api_question": "CNXNN",
     "api_consent": "CNXFF", "api_runs": "CNFXX", "api_run_cancel": "CNFXX",
+}  # fmt: skip
+
+
+# Addresses of a think-aloud task, and of a checklist that is made from it.
+THOUGHT = {"think_aloud_results", "checklist_new", "set_comparisons", "set_comparison_new",
+           "set_comparison"}  # fmt: skip
+LISTED = {
+    "checklist", "checklist_live", "checklist_take", "checklist_freeze", "checklist_stage",
+    "checklist_ask", "checklist_version", "checklist_make_task",
 }  # fmt: skip
 
 
@@ -162,6 +219,33 @@ def patterns() -> Iterator[tuple[str, str]]:
 ROUTES = dict(patterns())
 
 
+def thought_values(project: Project) -> dict[str, Any]:
+    """A think-aloud of two people, a checklist with a version, and a comparison of theirs."""
+    thought, by = think_corpus.make_thought(project), project.owner
+    item = think_corpus.item_of(thought)
+    made = list_actions.create(by=by, task=thought, item=item, name="Order", whose="all")
+    version = ChecklistVersion.objects.create(
+        checklist=made, number=1, questions=[], content_hash="", frozen_by=by
+    )
+    sets = ("author:owl-01", "author:reed-02")
+    compared = comparison.begin(by=by, task=thought, item=item, first=sets[0], second=sets[1])
+    return {"thought_id": thought.pk, "checklist_id": made.pk, "version": version.number,
+            "pk": compared.pk}  # fmt: skip
+
+
+def asked_values(project: Project) -> dict[str, Any]:
+    """A model behind an address where nobody listens, and a call that was made to it."""
+    model = make_model(project, "http://127.0.0.1:9/v1")
+    call = LLMCall.objects.create(
+        project=project, model=model, model_name=model.name, key="a" * 64, prompt="judge_text@1",
+        messages=[],
+    )  # fmt: skip
+    return {
+        "endpoint_id": model.endpoint_id, "model_id": model.pk, "call_id": call.pk,
+        "method": "answers",
+    }  # fmt: skip
+
+
 @pytest.fixture
 def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
     """Values for every placeholder, of a project with one of each thing; a client a role."""
@@ -186,6 +270,12 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
     )
     judge, other = (one.worker for one in study.assignments.order_by("pk")[:2])
     written = tasks.create_task(by=world.requester, project=project, type="writing", title="W")
+    checked = tasks.create_task(by=world.requester, project=project, type="checklist", title="C")
+    rated = judging.make_ratings(project, 1)
+    audit = ExplanationAudit.objects.create(
+        task=rated, judge=world.manager, scale="quality_overall", answer_ids=[], per_label=1,
+        created_by=world.requester,
+    )  # fmt: skip
     left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
     values = {
         "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
@@ -197,10 +287,11 @@ def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
         "own_answer_id": rejected.answers.first().pk,
         "submitted_id": submitted.pk, "token": invitation_token(invitation),
         "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
-        "rated_id": judging.make_ratings(project, 1).pk, "written_id": written.pk,
+        "rated_id": rated.pk, "audit_id": audit.pk, "written_id": written.pk,
+        "checked_id": checked.pk,
         "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb64": "x",
         "what": "answers", "form": "csv",
-        "rest": "nothing/",
+        "rest": "nothing/", **asked_values(project), **thought_values(project),
     }  # fmt: skip
     people = {
         "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
@@ -221,13 +312,19 @@ def address(name: str, values: dict[str, Any]) -> str:
         own["number"] = values["run_number"]
     if name == "pair" or name.startswith("pair_"):
         own.update(task_id=values["study_id"], item_id=values["pair_id"])
-    if name == "rating_results":
+    if name == "rating_results" or name.startswith(("rescaling", "audit")):
         own["task_id"] = values["rated_id"]
+    if name in ("checklist_results", "checklist_scores"):
+        own["task_id"] = values["checked_id"]
+    if name in THOUGHT:
+        own["task_id"] = values["thought_id"]
+    if name in LISTED:
+        own.update(kind="components", number=values["version"])
     if name in WRITING:
         own["task_id"] = values["written_id"]
     if name.startswith("work_replay"):
         own["answer_id"] = values["own_answer_id"]
-    if name == "review_answers":
+    if name in ("review_answers", "task_round"):
         own["assignment_id"] = values["submitted_id"]
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])
 

@@ -132,6 +132,13 @@ def change_points(*, by: User, task: Task, name: str, step: int) -> None:
 
 
 def use_template(*, by: User, task: Task) -> None:
-    """Replace all lines by the template: the seven dimensions of CrowdRAG, or one plain scale."""
-    template = pairwise.TEMPLATE if list_of(task) == "dimensions" else rating.TEMPLATE
+    """Replace all lines by the template: the seven dimensions of CrowdRAG, or the scales.
+
+    Of texts by themselves that is one plain scale, of answers beside their documents completeness
+    and correctness.
+    """
+    shown = task.versions.order_by("-number").first()
+    documents = shown is not None and shown.settings.get("layout") == rating.DOCUMENT
+    scales = rating.COMPLETENESS if documents else rating.TEMPLATE
+    template = pairwise.TEMPLATE if list_of(task) == "dimensions" else scales
     _change(by=by, task=task, change=lambda _: copy.deepcopy(list(template)))

@@ -27,10 +27,12 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
+from annotation.selectors.qualification import barred
 from annotation.task_types import get_type
+from annotation.task_types.rating import by_document
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
-from . import slots
+from . import release, slots
 from .audit import record
 from .people import current_consent
 from .slots import Picked
@@ -122,20 +124,37 @@ def _claim(
         version = TaskVersion.objects.get(pk=found.version)
     if task.panel_id and not on_panel(task, worker):
         raise NotAllowed("This task is for a panel that you are not on.")
-    stretch = None
-    if get_type(task.type).shape in ("pairs", "ratings"):
-        stretch, start = slots.next_stretch(task, version)
-    else:
-        start = found.position if found.position is not None else _start(task, worker)
-    items = slots.pick(task, version, worker, start, wait=wait)
-    if len(items) < version.items_per_assignment and not wait:
-        raise _TooFew
+    why_not = barred([task], [worker]).get(task.pk)
+    if why_not:
+        raise Conflict(why_not, code="qualification")
+    release.check(task, version)
+    items, stretch = _picked(task, version, worker, found.position, wait=wait)
     if not items:
         raise Conflict("There is nothing left for you in this task.")
     return _lease(
         task=task, version=version, worker=worker, items=items, by=by, source=source,
         stretch=stretch,
     )  # fmt: skip
+
+
+def _picked(
+    task: Task, version: TaskVersion, worker: Membership, reached: int | None, *, wait: bool
+) -> tuple[Sequence[Picked], int | None]:
+    """Items for a bundle, locked, and the stretch they are of; _TooFew where waiting may help."""
+    stretch = None
+    if by_document(version.settings):
+        items = slots.pick_document(task, version, worker)
+        wanted = 1
+    else:
+        if get_type(task.type).shape in ("pairs", "ratings"):
+            stretch, start = slots.next_stretch(task, version)
+        else:
+            start = reached if reached is not None else _start(task, worker)
+        items = slots.pick(task, version, worker, start, wait=wait)
+        wanted = version.items_per_assignment
+    if len(items) < wanted and not wait:
+        raise _TooFew
+    return items, stretch
 
 
 def _lease(
@@ -161,7 +180,9 @@ def _lease(
     )
     # Pairs of one topic side by side would be judged against each other.
     together = get_type(task.type).shape == "texts"
-    order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
+    order = [item.pk for item in items]
+    if not by_document(version.settings):  # a document is read from its beginning
+        order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
     slots.take(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
     record(
         by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)

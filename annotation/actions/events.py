@@ -28,14 +28,20 @@ TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
 JUDGING_METHODS = ("change", "dwell", "sources", "differences")
 # Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
 WRITING_METHODS = ("passage", "cite", "find")
+# Thinking aloud: a stretch of the transcript marked as an attribute, an attribute taken out.
+THINKING_METHODS = ("mark",)
 METHODS = frozenset(
-    (*PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, *WRITING_METHODS, "offline", "online")
-)
+    (
+        *PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, *WRITING_METHODS, *THINKING_METHODS,
+        "offline", "online",
+    )
+)  # fmt: skip
 _MS = r"[0-9]{1,7}"
 WORDS = {  # method: what its name and its comment may be
     "change": (
-        r"(?:[dr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}", r"left|neutral|right|-?[0-9]{1,3}"
+        r"(?:[cdr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}", r"left|neutral|right|yes|no|-?[0-9]{1,3}"
     ),
+    "mark": (r"set|remove", r"(?:[0-9]{1,6}-[0-9]{1,6})?"),
     "dwell": (r"page|left|right|passage-[0-9]{1,3}", _MS),
     "passage": (r"open|close", r"[0-9]{1,3}"),
     "cite": (r"[0-9]{1,3}", r""),

@@ -20,6 +20,10 @@ from .answer_imports import import_answers, import_system_answers
 from .candidates import refuse_bad
 from .items import import_items
 from .judgment_rows import import_judgment_rows
+from .rating_documents import add_documents
+from .rating_imports import import_ratings
+from .think_imports import import_attributes, import_checks
+from .think_topics import add_samples
 from .topics import add_texts
 from .writing_imports import import_responses
 from .writing_topics import add_topics
@@ -30,8 +34,13 @@ WRITE = {
     "system_answers": import_system_answers,
     "candidates": add_texts,
     "judgments": import_judgment_rows,
+    "documents": add_documents,
+    "ratings": import_ratings,
     "topics": add_topics,
     "responses": import_responses,
+    "samples": add_samples,
+    "attributes": import_attributes,
+    "checks": import_checks,
 }
 
 

@@ -95,7 +95,8 @@ def _move_into(old: ItemGroup, new: ItemGroup, draft: TaskVersion) -> None:
     old.items.filter(since=draft.number).update(group=new)
     published = [item for item in items if item.since != draft.number]
     old.items.filter(pk__in=[item.pk for item in published]).update(until=draft.number)
-    Item.objects.bulk_create([_copy(item, draft, group=new) for item in published], batch_size=1000)
+    copies = [copied(item, draft, group=new) for item in published]
+    Item.objects.bulk_create(copies, batch_size=1000)
 
 
 def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
@@ -124,7 +125,8 @@ _JUDGED = ("first_id", "second_id", "side", "repeat", "expected")
 _ITEM_CONTENT = ("question", "settings", "group_id")
 
 
-def _copy(item: Item, draft: TaskVersion, **changes: Any) -> Item:
+def copied(item: Item, draft: TaskVersion, **changes: Any) -> Item:
+    """A copy of a published item for the draft, not yet stored; its slots are empty."""
     fields = {
         "group": item.group,
         "key": item.key,
@@ -144,7 +146,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     """
     if item.since != draft.number:
         Item.objects.filter(pk=item.pk).update(until=draft.number)
-        new = _copy(item, draft, **changes)
+        new = copied(item, draft, **changes)
         new.save(force_insert=True)
         return new
     for name, value in changes.items():

@@ -70,6 +70,7 @@ class Vote(NamedTuple):
     position: int = 0
     uncounted: str = ""  # why it does not count
     texts: tuple[tuple[str, int, str], ...] = ()
+    spans: tuple[tuple[str, int, str, int, int], ...] = ()
     replicate: int = 0
     at: dt.datetime | None = None
     met: int | None = None
@@ -267,7 +268,7 @@ def _answer(vote: Vote, version: int, bundle: Assignment) -> Answer:
 
 
 def _values(vote: Vote) -> Values:
-    return Values(texts=list(vote.texts), choices=list(vote.choices))
+    return Values(texts=list(vote.texts), choices=list(vote.choices), spans=list(vote.spans))
 
 
 def _same(author: int, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:

@@ -26,6 +26,7 @@ from .drafts import edit_draft, lock_draft
 from .items import STEP
 
 Wanted = tuple[int, int, int | None, bool, int]  # group, first, second, repeat, side
+SINGLE = ("ratings", "checks")  # shapes in which every text is an item by itself
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,11 @@ def _key(first: Candidate, second: int | None, repeat: bool) -> str:
 
 @transaction.atomic
 def make_texts(*, by: User, task: Task) -> Made:
-    """Make every text of a rating task's topics that is not left out an item of the draft."""
-    require(task, "ratings")
+    """Make every text of the topics that is not left out an item of the draft.
+
+    For tasks that judge one text at a time.
+    """
+    require(task, *SINGLE)
     draft = lock_draft(task, by=by)
     texts = chosen_texts(task, draft)
     groups = dict(
@@ -164,14 +168,14 @@ def make_texts(*, by: User, task: Task) -> Made:
 @transaction.atomic
 def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
     """Leave a text of the task's topics out of its pairs (or items), or take it in again."""
-    shape = require(task, "pairs", "ratings")
+    shape = require(task, "pairs", *SINGLE)
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():
         raise Conflict("This text is not among the task's. Reload the page.")
     others = set(draft.settings.get("left_out", [])) - {candidate}
     left = sorted(others | {candidate}) if out else sorted(others)
     edit_draft(by=by, task=task, fields={"settings": {"left_out": left}})
-    if shape == "ratings":
+    if shape in SINGLE:
         make_texts(by=by, task=task)
 
 

@@ -153,6 +153,24 @@ ORDER BY i.position, i.id OFFSET %(index)s LIMIT 1
 """
 
 
+# The document of the next bundle, and what of it is open to the worker.
+DOCUMENT = f"""
+WITH {DONE}, free AS ({OPEN}),
+begun AS (SELECT DISTINCT x.group_id FROM annotation_item x JOIN done ON done.item_id = x.id)
+SELECT g.id FROM free
+JOIN annotation_item j ON j.id = free.id
+JOIN annotation_itemgroup g ON g.id = free.group_id
+GROUP BY g.id
+ORDER BY g.id IN (SELECT group_id FROM begun) DESC, max(j.priority) DESC,
+  CASE WHEN %(drawn)s THEN md5(g.id || ':' || %(worker)s) END, g.position, g.id LIMIT 1
+"""  # noqa: S608 (constants alone)
+OF_DOCUMENT = f"""
+WITH {DONE}, free AS ({OPEN} AND i.group_id = %(group)s ORDER BY i.id {LOCK})
+SELECT free.id, free.position, g.id, g.position, j.question FROM free
+JOIN annotation_itemgroup g ON g.id = free.group_id
+JOIN annotation_item j ON j.id = free.id
+"""  # noqa: S608 (constants alone)
+
 STRETCHES = 4117  # the first key of the advisory lock; the second is the version
 
 
@@ -240,6 +258,33 @@ def turned(items: Sequence[int], worker: Membership, policy: str, seed: str) -> 
     return found
 
 
+def line_up(version: TaskVersion) -> None:
+    """Let claims of one version stand in line from here to the end of their transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
+
+
+def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[Picked]:
+    """Lock open items of one document, up to a bundle, in their order within it.
+
+    First of a document that the worker has begun, then of what matters more, then in the order
+    of the documents, which is drawn for each worker where the version says random. Answers to
+    one question follow one another. Empty where nothing is left for the worker.
+    """
+    line_up(version)
+    values = {"task": task.pk, "worker": worker.pk, "number": version.number}
+    drawn = version.order == TaskVersion.Order.RANDOM
+    rows = _rows(DOCUMENT, **values, drawn=drawn)
+    if not rows:
+        return []
+    found = _rows(OF_DOCUMENT, **values, group=rows[0][0])
+    first: dict[str, int] = {}
+    for _, position, _, _, question in sorted(found, key=lambda row: (row[1], row[0])):
+        first.setdefault(question, position)
+    found.sort(key=lambda row: (first[row[4]], row[1], row[0]))
+    return [Picked(*row[:4]) for row in found[: version.items_per_assignment]]
+
+
 def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
     """The number of the next stretch of the version's pairs, and the position where it begins.
 
@@ -247,8 +292,7 @@ def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
     Claims of one version stand in line here until their transaction ends: five who read the same
     number at once would judge the same pairs among themselves, linked to nobody else.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
+    line_up(version)
     items, live = _rows(ITEMS, task=task.pk, version=version.pk, number=version.number)[0]
     if not items:
         return 0, 0

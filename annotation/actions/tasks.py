@@ -29,6 +29,7 @@ from .items import (
     save_group,
     save_item,
 )
+from .renewal import renew
 from .writing_topics import sync_items
 
 __all__ = [
@@ -114,6 +115,8 @@ def publish(*, by: User, task: Task) -> TaskVersion:
         raise Invalid(found[0], fields={"task": " ".join(found)})
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
+    if get_type(task.type).shape == "checks":
+        renew(task, draft)
     # A lower redundancy never takes away what is already held.
     asked = task.items.in_version(draft.number).filter(expected__isnull=True)
     asked.update(redundancy=Greatest(F("held"), draft.redundancy))

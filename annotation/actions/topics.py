@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.db.models import Max
@@ -17,9 +17,9 @@ from crowdqc.errors import Invalid
 from .candidates import TOPICS, WRITTEN, Rows, add_candidates, candidates_from_answers
 from .drafts import edit_draft, lock_draft
 from .items import STEP
-from .pair_items import make_texts, require
+from .pair_items import SINGLE, make_texts, require
 
-JUDGE = ("pairs", "ratings")  # shapes of the types that judge texts
+JUDGE = ("pairs", *SINGLE)  # shapes of the types that judge texts
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,17 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     new, _ = add_candidates(by=by, project=task.project, rows=rows, name=name)
     if get_type(task.type).shape in JUDGE:
         keys = {row["topic"] for row in rows}
-        add_topics(by=by, task=task, topics=project_topics(task.project, keys))
+        beside = {row["topic"]: row["context"] for row in rows if row.get("context")}
+        about = project_topics(task.project, keys)
+        shown = {key: replace(one, passage=beside.get(key, "")) for key, one in about.items()}
+        add_topics(by=by, task=task, topics=shown)
         _settle(by, task)
     return new
 
 
 def _settle(by: User, task: Task) -> None:
-    """A text of a rating task is an item at once; pairs wait until they are made."""
-    if get_type(task.type).shape == "ratings":
+    """A text that is judged by itself is an item at once; pairs wait until they are made."""
+    if get_type(task.type).shape in SINGLE:
         make_texts(by=by, task=task)
 
 

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from annotation.models import Answer, Assignment, Item, Project, Role, Task, TaskVersion
+from annotation.task_types.think_aloud import ATTRIBUTE
 
 
 class ProjectOut(serializers.ModelSerializer[Project]):
@@ -87,18 +88,24 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
     choices = serializers.SerializerMethodField(
         help_text="Judgments by dimension, for the pair as it is stored: first, neutral, second"
     )
+    attributes = serializers.SerializerMethodField(help_text="Attributes thought aloud")
     flipped = serializers.BooleanField(help_text="The second text was shown on the left")
 
     class Meta:
         model = Answer
         fields = (
             "id", "item", "item_id", "version", "worker", "system", "prompt_strategy", "replicate",
-            "answer", "declined", "choices", "flipped", "order_shown", "counts",
+            "answer", "declined", "choices", "attributes", "flipped", "order_shown", "counts",
             "uncounted_reason", "answered_at", "assignment",
         )  # fmt: skip
 
     def get_answer(self, answer: Answer) -> str:
         return next((v.text for v in answer.texts.all() if v.field == "answer"), "")
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_attributes(self, answer: Answer) -> list[str]:
+        rows = [value for value in answer.texts.all() if value.field == ATTRIBUTE]
+        return [value.text for value in sorted(rows, key=lambda value: value.index)]
 
     def get_declined(self, answer: Answer) -> bool:
         return any(v.field == "declined" for v in answer.choices.all())
@@ -176,6 +183,16 @@ class PassageOut(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class SampleOut(serializers.Serializer[Any]):
+    """A scored sample of a dimension that is thought aloud."""
+
+    number = serializers.IntegerField()
+    title = serializers.CharField()
+    text = serializers.CharField()
+    source = serializers.CharField(help_text="Markdown; what the sample was written from")
+    score = serializers.CharField()
+
+
 class EntryOut(serializers.Serializer[Any]):
     """A question within one's own assignment.
 
@@ -199,6 +216,9 @@ class EntryOut(serializers.Serializer[Any]):
         allow_null=True,
         help_text="What a response may cite, the best first; null until the required questions of "
         "settings.entry are answered in the draft, as entry.NAME",
+    )
+    samples = SampleOut(
+        many=True, help_text="Scored samples of a dimension; empty where none is thought aloud"
     )
     settings = serializers.DictField()
     draft = serializers.DictField()

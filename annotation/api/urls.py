@@ -4,7 +4,7 @@ from django.urls import path
 from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 
-from . import docs, exports, staff, token, work, writing
+from . import docs, exports, staff, thinking, token, work, writing
 
 SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
 
@@ -31,6 +31,11 @@ urlpatterns = [
     ),
     path("tasks/<int:task_id>/topics/", writing.TaskTopics.as_view(), name="api_topics"),
     path("tasks/<int:task_id>/responses/", writing.TaskResponses.as_view(), name="api_responses"),
+    path("tasks/<int:task_id>/samples/", thinking.TaskSamples.as_view(), name="api_samples"),
+    path(
+        "tasks/<int:task_id>/attributes/", thinking.TaskAttributes.as_view(), name="api_attributes"
+    ),
+    path("tasks/<int:task_id>/checks/", thinking.TaskChecks.as_view(), name="api_checks"),
     path("tasks/<int:task_id>/judge/", writing.TaskJudge.as_view(), name="api_judge"),
     path("tasks/<int:task_id>/judgments/", staff.TaskJudgments.as_view(), name="api_judgments"),
     path(

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation import writing
+from annotation import think_aloud, writing
 from annotation.access import get_access, get_own_assignment, get_task_by_id
 from annotation.actions import answers, assignments, events, people
 from annotation.models import Assignment, AssignmentItem, Membership, Role
@@ -35,7 +35,7 @@ from .serializers import (
 )
 
 # Settings that say how a study was made, which is nothing for its workers to know.
-DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment"})
+DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment", "version", "copies"})
 
 
 def shown(assignment: Assignment) -> dict[str, Any]:
@@ -55,14 +55,11 @@ def shown(assignment: Assignment) -> dict[str, Any]:
                 "position": entry.position,
                 "texts": texts_shown(entry),
                 **responses_shown(assignment, entry),
+                "samples": samples_shown(assignment, entry),
                 "question": None if state == "first" else item.question,
                 "passage": state,
                 "context": item.group.passage if state in ("open", "first") else None,
-                "settings": {
-                    name: value
-                    for name, value in {**assignment.version.settings, **item.settings}.items()
-                    if name not in DESIGN
-                },
+                "settings": settings_shown({**assignment.version.settings, **item.settings}),
                 "draft": entry.draft,
                 "draft_seq": entry.draft_seq,
             }
@@ -82,6 +79,22 @@ def shown(assignment: Assignment) -> dict[str, Any]:
         "seconds_to_wait": work.seconds_to_wait(assignment),
         "entries": entries,
     }
+
+
+def settings_shown(settings: dict[str, Any]) -> dict[str, Any]:
+    """What an item's worker may know of its settings: not the design, nor whose idea a line was."""
+    found = {name: value for name, value in settings.items() if name not in DESIGN}
+    if "questions" in found:
+        asked = ("name", "label", "component")
+        found["questions"] = [{name: row[name] for name in asked} for row in found["questions"]]
+    return found
+
+
+def samples_shown(assignment: Assignment, entry: AssignmentItem) -> list[think_aloud.Sample]:
+    """The scored samples of a dimension that is thought aloud."""
+    if get_type(assignment.task.type).shape != "attributes":
+        return []
+    return think_aloud.samples(entry.item.group)
 
 
 def responses_shown(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from annotation.sides import left_right, replicate_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
-from . import arena, crowdkit, crowdrag, files, reliability, writing
+from . import arena, attributes, checks, crowdkit, crowdrag, files, ratings, reliability, writing
 
 CHUNK = 2000
 CANDIDATES = (
@@ -24,6 +24,7 @@ CANDIDATES = (
 )  # fmt: skip
 NOTHING = dict[str, int]()
 WRITTEN = ("responses",)
+THOUGHT = ("attributes",)
 Lines = Iterator[str] | Iterator[str | bytes]
 MEDIA = {**files.FORMATS, "parquet": crowdkit.PARQUET}
 
@@ -77,7 +78,15 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "All judgments", ("csv", "jsonl"), judgment_lines, shapes=("pairs", "ratings")
     ),
     "candidates": PairExport(
-        "The texts", ("csv", "jsonl"), candidate_lines, shapes=("pairs", "ratings")
+        "The texts", ("csv", "jsonl"), candidate_lines, shapes=("pairs", "ratings", "checks")
+    ),
+    "ratings": PairExport(
+        "Ratings with explanations", ("csv", "jsonl"), ratings.rating_lines, shapes=("ratings",),
+        note="with sentence numbers and words to the requester",
+    ),
+    "documents": PairExport(
+        "Documents with answers", ("csv", "jsonl"), ratings.document_lines, shapes=("ratings",),
+        note="questions, the sentences they arose from, and the answers under judgment",
     ),
     "arena": PairExport(
         "Arena battles", ("jsonl",), arena.lines, per_dimension=True, left_out=arena.left_out
@@ -112,8 +121,21 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "Writing logs", ("jsonl",), writing.log_lines, shapes=WRITTEN,
         note="how each text came about, as changes that give it exactly",
     ),
+    "attributes": PairExport(
+        "Attributes", ("csv", "jsonl"), attributes.attribute_lines, shapes=THOUGHT,
+        note="of people and models, with the stretches of transcripts they were marked in",
+    ),
+    "samples": PairExport(
+        "Samples", ("csv", "jsonl"), attributes.sample_lines, shapes=THOUGHT,
+        note="rubrics and scored samples",
+    ),
+    "checks": PairExport(
+        "Checklists", ("csv", "jsonl"), checks.check_lines, shapes=("checks",),
+        note="yes or no, a row a question, of people and models",
+    ),
     "events": PairExport(
-        "Events", ("jsonl",), writing.event_lines, shapes=WRITTEN, note="all that was recorded"
+        "Events", ("jsonl",), writing.event_lines, shapes=(*WRITTEN, *THOUGHT),
+        note="all that was recorded",
     ),
 }  # fmt: skip
 

@@ -7,24 +7,32 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .answers import Answers
+from .attributes import Attributes
 from .candidates import Candidates
+from .checks import Checks
+from .documents import Documents
 from .items import Items
 from .judgments import Judgments
+from .ratings import Ratings
 from .responses import Responses
+from .samples import Samples
 from .system_answers import SystemAnswers
 from .topics import Topics
 
 FORMATS: dict[str, Any] = {
     f.slug: f
     for f in (
-        Items(), Answers(), SystemAnswers(), Candidates(), Judgments(), Topics(), Responses()
+        Items(), Answers(), SystemAnswers(), Candidates(), Judgments(), Topics(), Responses(),
+        Samples(), Attributes(), Checks(),
+        Documents(), Ratings(),
     )
 }  # fmt: skip
 # What a task of each shape takes; texts belong to the project, whichever task they came with.
 JUDGED = ("candidates", "judgments")
 KINDS = {
     "texts": ("items", "answers", "system_answers", "candidates"), "pairs": JUDGED,
-    "ratings": JUDGED, "responses": ("topics", "responses"),
+    "ratings": (*JUDGED, "documents", "ratings"), "responses": ("topics", "responses"),
+    "attributes": ("samples", "attributes"), "checks": ("candidates", "checks"),
 }  # fmt: skip
 
 

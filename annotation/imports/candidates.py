@@ -1,4 +1,7 @@
-"""Texts to be judged: key, topic, query, text, style, origin, system, prompt_strategy, author."""
+"""Texts to be judged: key, topic, query, text, style, origin, system, prompt_strategy, author.
+
+``context`` is what a topic's texts were written from: a task shows it beside them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ LIMITS = (
     ("key", 120, "an id"), ("topic", 80, "a topic"), ("query", 20_000, "a query"),
     ("text", 100_000, "a text"), ("style", 60, "a style"), ("origin", 60, "an origin"),
     ("system", 120, "a name"), ("prompt_strategy", 120, "a name"), ("author", 120, "a worker id"),
+    ("context", 100_000, "a source"),
 )  # fmt: skip
 WHENCE = "a system or an origin"
 
@@ -53,6 +57,8 @@ class Candidates:
         Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
         Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
         Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
+        Field("context", "Source beside it", False, ("passage", "document", "article",
+                                                     "source_text")),
     )  # fmt: skip
 
     def check(

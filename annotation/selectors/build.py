@@ -14,6 +14,7 @@ from django.db.models import Count, Q
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
 from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
+from annotation.task_types.rating import noun_of
 
 from .cost import Cost, cost_of
 from .missing import Missing, missing_in
@@ -72,7 +73,7 @@ class Build:
 
     @property
     def noun(self) -> str:
-        return self.type.item_noun
+        return noun_of(self.type, self.version.settings)
 
     @property
     def nouns(self) -> str:

@@ -213,7 +213,9 @@ class PairBuild:
     def votes(self) -> int:
         """Choices in all: every line of every judgment."""
         settings = self.version.settings
-        lines = len(settings.get("dimensions") or settings.get("scales") or ())
+        lines = len(
+            settings.get("dimensions") or settings.get("scales") or settings.get("questions") or ()
+        )
         return self.build.questions * self.version.redundancy * lines
 
     @cached_property

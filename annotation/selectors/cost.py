@@ -25,6 +25,7 @@ SECONDS_A_LINE = 5  # to decide on one dimension or scale, once the texts are re
 SOURCED_A_MINUTE = 40
 READ_FOR_A_WORD = 3  # words of passages read for each word written, where there are so many
 CHARACTERS_A_WORD = 6
+WORDS_AN_ATTRIBUTE = 12  # of one attribute thought aloud, with the thinking
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 
 
@@ -84,6 +85,8 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any, shape: st
         minutes = _writing(version, items, groups, per, questions)
     elif shape == "responses":
         minutes = _responding(version, groups, per)
+    elif shape == "attributes":
+        minutes = _thinking(version, groups, per)
     else:
         minutes = _judging(version, items, per)
     answers = questions * version.redundancy
@@ -125,12 +128,25 @@ def _responding(version: TaskVersion, groups: Any, per: int) -> float:
     return len(version.instructions.split()) / READ_A_MINUTE + per * one
 
 
+def _thinking(version: TaskVersion, groups: Any, per: int) -> float:
+    """Reading rubric, samples and their sources, and writing the attributes, in minutes."""
+    sample = groups.order_by("position", "pk")[:20].values_list("passage", "passages")
+    lengths = [
+        len(rubric) + sum(len(one["text"]) + len(one["source"]) for one in passages)
+        for rubric, passages in sample
+    ]
+    read = statistics.mean(lengths) / CHARACTERS_A_MINUTE if lengths else 0
+    written = version.settings["min_attributes"] * WORDS_AN_ATTRIBUTE / WORDS_A_MINUTE
+    return len(version.instructions) / CHARACTERS_A_MINUTE + per * (read + written)
+
+
 def _judging(version: TaskVersion, items: Any, per: int) -> float:
     """Reading the instructions and every text shown, and deciding line by line, in minutes."""
     both = F("first__words") + Coalesce(F("second__words"), 0)
     words = items.order_by().aggregate(mean=Avg(both))["mean"] or 0
     shown = per + version.settings.get("gold_per_assignment", 0)
-    lines = len(version.settings.get("dimensions") or version.settings.get("scales") or ())
+    own = version.settings
+    lines = len(own.get("dimensions") or own.get("scales") or own.get("questions") or ())
     reading = len(version.instructions.split()) + shown * words
     return float(reading / READ_A_MINUTE + shown * lines * SECONDS_A_LINE / 60)
 

@@ -14,6 +14,7 @@ from annotation.imports.items import KnownItems
 from annotation.imports.judged_pairs import KnownPair
 from annotation.imports.judgment_lines import Author, Key, KnownJudgments
 from annotation.imports.judgments import Judgments
+from annotation.imports.ratings import Ratings
 from annotation.imports.responses import KnownResponses
 from annotation.imports.system_answers import KnownSystems
 from annotation.imports.topics import KnownTopics, content_of
@@ -29,14 +30,27 @@ from annotation.models import (
     TextValue,
 )
 from annotation.selectors import judgments
+from annotation.selectors.known_ratings import known_documents, known_ratings
+from annotation.selectors.known_thinking import known_attributes, known_checks, known_samples
 from annotation.sides import replicate_of
 from annotation.task_types import get_type
+from annotation.task_types.rating import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
     """The kinds of files that a task of this type takes."""
-    return KINDS[get_type(task.type).shape]
+    kinds: tuple[str, ...] = KINDS[get_type(task.type).shape]
+    if "documents" not in kinds:
+        return kinds
+    # Answers come with their documents, other texts from the project.
+    unfit = "candidates" if _about_documents(task) else "documents"
+    return tuple(kind for kind in kinds if kind != unfit)
+
+
+def _about_documents(task: Task) -> bool:
+    version = task.versions.order_by("-number").first()
+    return version is not None and version.settings.get("layout") == DOCUMENT
 
 
 def format_for(task: Task, kind: str) -> Any:
@@ -49,9 +63,12 @@ def format_for(task: Task, kind: str) -> Any:
         raise Invalid(
             f"This task takes no {importer.title.lower()}.", fields={"kind": ", ".join(kinds)}
         )
-    if kind != "judgments":
+    if kind not in ("judgments", "ratings"):
         return importer
-    return Judgments(judgments.asked(task.current or task.versions.latest("number")))
+    version = task.current or task.versions.latest("number")
+    if kind == "ratings":
+        return Ratings(version.settings["scales"])
+    return Judgments(judgments.asked(version))
 
 
 def known_for(task: Task, kind: str) -> Any:
@@ -62,11 +79,17 @@ def known_for(task: Task, kind: str) -> Any:
         return known_candidates(task.project)
     if kind == "topics":
         return _known_topics(task)
+    if kind == "samples":
+        return known_samples(task)
+    if kind == "documents":
+        return known_documents(task)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     known = {
         "answers": _known_answers, "system_answers": _known_systems,
         "judgments": _known_judgments, "responses": _known_responses,
+        "attributes": known_attributes, "checks": known_checks,
+        "ratings": known_ratings,
     }  # fmt: skip
     return known[kind](task)
 

@@ -170,6 +170,7 @@ SOURCES = {
 
 
 OPENED = {"open": "opened", "close": "closed"}
+MARKED = {"set": "marked a stretch as an attribute", "remove": "took an attribute out"}
 PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
 
 
@@ -179,7 +180,7 @@ def _place(name: str) -> str:
 
 def _asked(name: str) -> str:
     """What a line of a form asked for, without the mark of its kind."""
-    return re.sub(r"^(?:[dr]-|entry\.|exit\.)", "", name).replace("_", " ")
+    return re.sub(r"^(?:[cdr]-|entry\.|exit\.)", "", name).replace("_", " ")
 
 
 JUDGING: dict[str, Callable[[Event], str]] = {
@@ -189,6 +190,7 @@ JUDGING: dict[str, Callable[[Event], str]] = {
     "cite": lambda event: f"cited passage {event['name']}",
     "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",
     "sources": lambda event: f"{event['name']} the sources",
+    "mark": lambda event: MARKED[event["name"]],
     "differences": lambda event: f"marks of differences {event['name']}",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F, Func, IntegerField
 
-from annotation.models import Item, Task, TaskVersion
+from annotation.models import Item, ItemGroup, Task, TaskVersion
 from annotation.sides import NEUTRAL
 
 from .pair_texts import attention_pairs, signature, texts_of
@@ -32,14 +32,18 @@ def missing_in(
     """
     if shape == "responses":
         return _missing_topics(task, version)
+    if shape == "attributes":
+        return _missing_dimensions(task, version)
     items = task.items.in_version(version.number)
     if not items.filter(expected__isnull=True).exists():
         texts = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
-        if shape == "ratings" or texts.count() < 2:
-            return [Missing("The task has no texts", "texts")]
+        if shape in ("ratings", "checks") or texts.count() < 2:
+            beside = version.settings.get("layout") == "document"
+            lacking = "The task has no answer to rate" if beside else "The task has no texts"
+            return [*_missing_questions(version), Missing(lacking, "texts")]
         return [Missing("No pairs are made yet", "pairs")]
-    if shape == "ratings":
-        return []
+    if shape in ("ratings", "checks"):
+        return _missing_questions(version)
     found = []
     made = version.settings.get("made")
     if made and made != (signature(task, version) if now is None else now):
@@ -67,6 +71,41 @@ def _gold_missing(gold: list[Item], version: TaskVersion) -> list[Missing]:
             found.append(Missing(f"An attention pair {wrong}", "pairs", item.key))
             break
     return found[:4]
+
+
+def _missing_questions(version: TaskVersion) -> list[Missing]:
+    """What a checklist lacks to be asked; nothing of a task that has none."""
+    if version.settings.get("questions", True):
+        return []
+    return [Missing("The checklist has no question", "asked")]
+
+
+def _missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
+    """What a think-aloud task lacks: dimensions, their rubrics, samples with text and score."""
+    groups = list(task.groups.in_version(version.number).order_by("position", "pk"))
+    if not groups:
+        return [Missing("The task has no dimension", "dimensions")]
+    found = [
+        Missing(f"Dimension {number} {lack}", "dimensions", text=group.key)
+        for number, group in enumerate(groups, 1)
+        if (lack := lacks(group))
+    ]
+    return found[:4]
+
+
+def lacks(group: ItemGroup) -> str:
+    """What a dimension needs before its task can be published, in words; empty when nothing."""
+    if not group.title:
+        return "has no name"
+    if not group.passage.strip():
+        return "has no rubric"
+    if not group.passages:
+        return "has no scored sample"
+    if any(not str(row.get("text", "")).strip() for row in group.passages):
+        return "has a sample without text"
+    if any(not str(row.get("score", "")).strip() for row in group.passages):
+        return "has a sample without a score"
+    return ""
 
 
 def _missing_topics(task: Task, version: TaskVersion) -> list[Missing]:

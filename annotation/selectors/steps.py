@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from annotation import judging, writing
+from annotation import checking, judging, think_aloud, writing
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
 from annotation.task_types import TaskType, get_type
+from annotation.task_types.rating import noun_of
 from crowdqc.errors import DomainError
 
 
@@ -81,14 +83,22 @@ def _step(
         state = "open"
     return Step(
         entry,
-        task_type.item_noun,
+        noun_of(task_type, assignment.version.settings),
         state,
         bool(entry.draft.get("declined")),
         problem,
-        writing.in_words(entry.draft)
-        if task_type.shape == "responses"
-        else judging.in_words(entry.draft, settings),
+        _in_words(task_type, entry, settings),
     )
+
+
+def _in_words(task_type: TaskType, entry: AssignmentItem, settings: Mapping[str, Any]) -> str:
+    if task_type.shape == "responses":
+        return writing.in_words(entry.draft)
+    if task_type.shape == "attributes":
+        return think_aloud.in_words(entry.draft)
+    if task_type.shape == "checks":
+        return checking.in_words(entry.draft, settings)
+    return judging.in_words(entry.draft, settings)
 
 
 def texts_of(rows: Sequence[Step]) -> list[ItemGroup]:

@@ -27,8 +27,9 @@ from annotation.task_types import TYPES
 ZERO = Decimal("0.00")
 ANSWER_NOUNS = {
     "texts": "answer", "responses": "response", "pairs": "judgment", "ratings": "rating",
+    "attributes": "session", "checks": "checklist",
 }  # fmt: skip
-ADD = {"texts": "Add questions", "responses": "Add topics"}
+ADD = {"texts": "Add questions", "responses": "Add topics", "attributes": "Add dimensions"}
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,18 @@ from annotation.models import (
     LedgerEntry,
     Membership,
     PanelMember,
+    Qualification,
     Task,
     User,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import get_type
+from annotation.task_types.rating import noun_of
 
+from . import qualification
 from .cost import an_hour
+from .release import Released, released
 from .steps import Step, steps, texts_of, with_texts
 
 __all__ = [
@@ -73,11 +77,24 @@ class Offer:
     minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
     others: int
     needs_consent: bool
+    release: Released | None = None  # where so many are given out at a time
+
+    @property
+    def now(self) -> int | None:
+        """How many may be claimed before the next batch, where that is not all that is left."""
+        found = self.release.left if self.release is not None else self.left
+        return found if 0 < found < self.left else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether all that may be claimed for now are taken."""
+        return self.release is not None and not self.release.left
 
     @property
     def noun(self) -> str:
         """What one of its items is called."""
-        return get_type(self.task.type).item_noun
+        version = self.task.current
+        return noun_of(get_type(self.task.type), version.settings if version else {})
 
     @property
     def hourly(self) -> Decimal | None:
@@ -106,6 +123,7 @@ class Home:
     rejected: list[Assignment]
     approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
     paid: list[tuple[str, Decimal]]  # per currency, from the ledger
+    rounds: list[Qualification]  # what was said of qualification rounds
 
 
 def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
@@ -155,6 +173,7 @@ def home(user: User) -> Home:
         paid=list(
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
+        rounds=qualification.told(members),
     )
 
 
@@ -251,10 +270,11 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
         .order_by("project", "pk")
     )
     left, times = _left_and_times(rows, members)
+    batches, closed = released(rows), qualification.barred(rows, members)
     found = []
     for task in rows:
         open_items, version = left.get(task.pk, 0), task.current
-        if not open_items or version is None:
+        if not open_items or version is None or task.pk in closed:
             continue
         worker = by_project[task.project_id]
         others, seconds = times.get(task.pk, (0, None))
@@ -270,6 +290,7 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
                 minutes=seconds / 60 if known and seconds is not None else None,
                 others=others,
                 needs_consent=getattr(worker, "agreed", None) is None,
+                release=batches.get(task.pk),
             )
         )
     return found

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import judging
+from annotation import checking, judging, rating, think_aloud
 from annotation.access import get_task
 from annotation.actions import drafts, items, tasks
 from annotation.models import Item, ItemGroup
@@ -18,14 +18,27 @@ from annotation.selectors.build import TEXTS_PER_PAGE, Build
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.htmx import page_or_fragment
 
-from .build_context import context_of, entry_of, find, moved, place_of, previewed, refused, saved
+from .build_context import (
+    context_of,
+    entry_of,
+    find,
+    moved,
+    place_of,
+    previewed,
+    previewed_rating,
+    refused,
+    saved,
+)
 
 RULES = (
     "title", "instructions", "order", "redundancy", "items_per_assignment", "lease_minutes",
     "min_seconds", "pay", "bonus_note",
 )  # fmt: skip
 # Settings that have views of their own (build_pairs, build_writing).
-OTHERWISE = {"dimensions", "scales", "design", "left_out", "made", "styles", "entry", "exit"}
+OTHERWISE = {
+    "dimensions", "scales", "design", "left_out", "made", "styles", "entry", "exit", "questions",
+    "version",
+}  # fmt: skip
 
 
 def _settings_of(post: QueryDict, names: Any) -> dict[str, Any]:
@@ -240,6 +253,12 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     }  # fmt: skip
     if build.shape == "responses":
         context |= previewed(build, item)
+    elif item is not None and build.shape == "attributes":
+        context |= think_aloud.page(item.group, settings, {})
+    elif item is not None and build.shape == "checks":
+        context |= checking.page(item, settings, {}, sources=settings["show_sources"])
+    elif item is not None and rating.asks_beside(settings):
+        context |= previewed_rating(item, build.version.settings, size)
     elif item is not None and build.shape != "texts":
         context |= judging.page(item, settings, {}, sources=settings["show_sources"])
     return render(request, "annotation/requester/preview.html", context)

@@ -9,14 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from annotation import judging, writing
+from annotation import judging, rating, writing
 from annotation.access import Access, get_task
 from annotation.actions.people import current_consent_text
 from annotation.models import Item, Role, Task
 from annotation.selectors.build import Build, asks_twice
+from annotation.selectors.build_checklist import checked
 from annotation.selectors.build_pairs import PairBuild, shown_item, sources_of, unused_topics
+from annotation.selectors.build_rating import RatingBuild
+from annotation.selectors.build_think import thought
 from annotation.selectors.build_writing import WritingBuild
 from annotation.task_types import get_type
+from annotation.task_types.rating import DOCUMENT
 from annotation.task_types.writing import ENTRY, EXIT, FORBIDDEN
 from crowdqc.errors import Invalid
 
@@ -25,11 +29,16 @@ from .place import Place
 # Where the templates of the builder lie, and which parts a shape has of its own.
 FOLDER = "annotation/requester"
 JUDGED_PARTS = {"text", "asked", "texts", "pairs"}
+RATING_PARTS = {"rules", "documents"}
+WANTED = (("none", "None"), ("optional", "Optional"), ("required", "Required"))
 OWN_PARTS: dict[str, tuple[str, set[str]]] = {
     "texts": (FOLDER, set()),
     "responses": (f"{FOLDER}/writing", {"text", "styles", "topics", "forms", "order"}),
     "pairs": (f"{FOLDER}/pairs", JUDGED_PARTS),
     "ratings": (f"{FOLDER}/pairs", JUDGED_PARTS),
+    "documents": (f"{FOLDER}/pairs", JUDGED_PARTS),
+    "attributes": (f"{FOLDER}/think", {"text", "dimensions", "order"}),
+    "checks": (f"{FOLDER}/checklist", {"text", "asked", "texts"}),
 }
 
 
@@ -40,15 +49,26 @@ def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, T
 
 def place_of(request: HttpRequest, task: Task) -> Place:
     """Where in the task's builder the request is."""
-    return Place.of(request, get_type(task.type).shape)
+    shape = get_type(task.type).shape
+    return Place.of(request, "documents" if shape == "ratings" and of_documents(task) else shape)
+
+
+def of_documents(task: Task) -> bool:
+    """Whether the newest version of a rating task is about documents."""
+    newest = task.versions.order_by("-number").values_list("settings__layout", flat=True)
+    return newest.first() == DOCUMENT
 
 
 def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
     """What every fragment of the builder may show."""
     build = Build(task)
-    shown = {"texts": _questions, "responses": _written}.get(build.shape, _judged)
+    documents = place.shape == "documents"
+    shown = _documents if documents else SHOWN.get(build.shape, _judged)
     missing = build.missing()
-    folder, parts = OWN_PARTS[build.shape]
+    folder, parts = OWN_PARTS[place.shape]
+    part = f"{folder if place.part in parts else FOLDER}/_part_{place.part}.html"
+    if place.part in RATING_PARTS:
+        part = f"{FOLDER}/rating/_part_{place.part}.html"
     return {
         "access": access,
         "project": task.project,
@@ -56,8 +76,11 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
         "build": build,
         "version": build.version,
         "place": place,
-        "part_template": f"{folder if place.part in parts else FOLDER}/_part_{place.part}.html",
-        "preview_template": f"{folder}/_preview.html",
+        "part_template": part,
+        "preview_template": f"{FOLDER}/rating/_preview.html"
+        if documents
+        else f"{folder}/_preview.html",
+        "wanted": WANTED,
         "missing": missing,
         "cost": build.cost(),
         "answers": build.answers() if task.current_id else 0,
@@ -75,8 +98,11 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
 def _save_to(task: Task, place: Place) -> str:
     """Where the part's form goes without scripts."""
     own = {"asked": "task_build_asked", "pairs": "task_build_pairs", "forms": "task_build_rows",
-           "topics": "task_build_topic"}  # fmt: skip
+           "rules": "task_build_rating", "documents": "task_build_document",
+           "topics": "task_build_topic", "dimensions": "task_build_dimension"}  # fmt: skip
     name = own.get(place.part, "task_build")
+    if place.shape == "checks" and place.part == "asked":
+        name = "task_build_line"
     return reverse(name, args=[task.project_id, task.pk])
 
 
@@ -171,6 +197,45 @@ def _judged(build: Build, place: Place) -> dict[str, Any]:
     return found
 
 
+# A task that rates answers beside documents -------------------------------------------------------
+
+
+def _documents(build: Build, place: Place) -> dict[str, Any]:
+    """The open part of a task of documents, and the preview of an answer beside one."""
+    own, settings = RatingBuild(build), build.version.settings
+    group = build.group(place.text)
+    item = own.shown(group, place.question)
+    size = min(build.version.items_per_assignment, build.questions) or 1
+    found: dict[str, Any] = {
+        "pairs": PairBuild(build), "asked": settings["scales"], "settings": settings,
+        "segments": _segments(size, 0, "answer"), "document": group, "shown_item": item,
+        **previewed_rating(item, settings, size),
+    }  # fmt: skip
+    if place.part == "documents":
+        if group is not None and place.page == "1":
+            found["place"] = place = place.but(page=str(own.page_of(group)))
+        page, rows = own.documents(place.page)
+        found |= {"page": page, "rows": rows, "answers_of": own.answers(group) if group else []}
+    return found
+
+
+def previewed_rating(item: Item | None, settings: dict[str, Any], size: int) -> dict[str, Any]:
+    """What a preview shows of an answer beside its document; without one, the scales alone."""
+    lines = judging.lines(settings, {})
+    if item is None:
+        asked = settings.get("explanation") or {}
+        return {"lines": lines, "brief": True, "answered": 0, "evidence": "none",
+                "wants_explanation": asked.get("wanted", "none") != "none",
+                "explanation_required": asked.get("wanted") == "required",
+                "least_words": asked.get("min_words", 1), "explanation_words": 0}  # fmt: skip
+    own: dict[str, Any] = {**settings, **item.settings}
+    entry: Any = entry_of(item, 0)
+    return {
+        **judging.page(item, own, {}, sources=False), **rating.page(entry, own, size),
+        "entry": entry, "brief": True,
+    }  # fmt: skip
+
+
 # A task that asks for responses -----------------------------------------------------------------
 
 
@@ -215,6 +280,10 @@ def previewed(build: Build, item: Item | None, style: str = "") -> dict[str, Any
     }
 
 
+# What the builder shows of a task, where it is not one of pairs or ratings.
+SHOWN = {"texts": _questions, "responses": _written, "attributes": thought, "checks": checked}
+
+
 def summary_of(access: Access, task: Task) -> dict[str, Any]:
     """What publishing asks of people and money."""
     build = Build(task)
@@ -222,8 +291,8 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
     return {
         "access": access, "project": task.project, "task": task, "build": build,
         "version": build.version, "cost": build.cost(),
-        "pairs": PairBuild(build) if build.shape in ("pairs", "ratings") else None,
-        "asked": settings.get("dimensions") or settings.get("scales"),
+        "pairs": PairBuild(build) if build.shape in ("pairs", "ratings", "checks") else None,
+        "asked": settings.get("dimensions") or settings.get("scales") or settings.get("questions"),
     }  # fmt: skip
 
 

@@ -29,13 +29,21 @@ WORDS = {
     "system_answers": ("answers of systems", "answer"),
     "candidates": ("texts to be judged", "text"),
     "judgments": ("judgments", "judgment"),
+    "documents": ("documents with answers", "answer"),
+    "ratings": ("ratings with explanations", "rating"),
     "topics": ("topics", "topic"),
     "responses": ("responses", "response"),
+    "samples": ("dimensions with scored samples", "sample"),
+    "attributes": ("attributes", "session"),
+    "checks": ("checklists", "checklist"),
 }
 
 # What is counted as new, where it is not a row of the file: several rows may make one.
-UNITS = {"topics": "topic"}
-AFTER = ("answers", "system_answers", "judgments", "responses")  # only once the task is published
+UNITS = {"topics": "topic", "attributes": "session", "checks": "checklist"}
+# Only once the task is published.
+AFTER = (
+    "answers", "system_answers", "judgments", "ratings", "responses", "attributes", "checks",
+)  # fmt: skip
 
 
 @login_required

@@ -35,12 +35,37 @@ PARTS: dict[str, dict[str, str]] = {
     "ratings": {
         "text": "Text and instructions",
         "asked": "Scales",
+        "rules": "Page and rules",
+        "texts": "Texts",
+        **LAST,
+    },
+    # Ratings of answers beside their documents.
+    "documents": {
+        "text": "Text and instructions",
+        "asked": "Scales",
+        "rules": "Page and rules",
+        "documents": "Documents",
+        **LAST,
+    },
+    "attributes": {
+        "text": "Text and instructions",
+        "dimensions": "Dimensions and samples",
+        "order": "Order and redundancy",
+        **LAST,
+    },
+    "checks": {
+        "text": "Text and instructions",
+        "asked": "Questions",
         "texts": "Texts",
         **LAST,
     },
 }
 # Where the builder opens.
-FIRST = {"texts": "questions", "responses": "topics", "pairs": "asked", "ratings": "asked"}
+FIRST = {
+    "texts": "questions", "responses": "topics", "pairs": "asked", "ratings": "asked",
+    "documents": "documents",
+    "attributes": "dimensions", "checks": "asked",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,17 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import judging
+from annotation import judging, rating
 from annotation.access import get_access, get_own_assignment, worker_memberships
 from annotation.actions import assignments, people
 from annotation.actions.assignments import MAX_EXTENSIONS
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
 from annotation.selectors import work
 from annotation.task_types import get_type
+from annotation.task_types.rating import noun_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
-from . import responses
+from . import responses, thinking
 
 NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "key", "part"})
 
@@ -151,9 +152,11 @@ def _elsewhere(assignment: Assignment) -> HttpResponse | None:
 def _words(assignment: Assignment) -> dict[str, Any]:
     """The task's type, and what its pages call an item and the answer to one."""
     task_type = get_type(assignment.task.type)
-    answer = {"texts": "answer", "ratings": "rating"}.get(task_type.shape, task_type.item_noun)
-    typed = task_type.shape in ("texts", "responses")
-    return {"type": task_type, "noun": task_type.item_noun, "answer_noun": answer, "typed": typed}
+    named = {"texts": "answer", "ratings": "rating", "checks": "checklist"}
+    noun = noun_of(task_type, assignment.version.settings)
+    answer = named.get(task_type.shape, noun)
+    typed = task_type.shape in ("texts", "responses", "attributes")
+    return {"type": task_type, "noun": noun, "answer_noun": answer, "typed": typed}
 
 
 def _frame(
@@ -264,7 +267,12 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     if task_type.shape == "responses":
         context |= responses.page(request, found, entry, steps)
     elif not reads:
-        context |= _judged(entry, settings, passage, len(steps))
+        context |= thinking.page(request, entry, settings, passage, len(steps)) or _judged(
+            entry, settings, passage, len(steps)
+        )
+    if rating.asks_beside(settings):
+        context |= rating.page(entry, settings, len(steps), named="check" in request.GET)
+        return render(request, rating.TEMPLATE, context)
     return render(request, task_type.item_template, context)
 
 
@@ -330,6 +338,10 @@ def _answered(
         within = responses.led_on(found, entry, request.POST)
         if within:
             return within
+    if go == "next" and thinking.held_back(found, entry):
+        return redirect(f"{here.url}?check=1")
+    if go == "next" and rating.lacks(entry, {**found.version.settings, **entry.item.settings}):
+        return redirect(f"{here.url}?check=1")
     target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
     if 1 <= target <= total:
         return redirect("work_item", assignment_id=found.pk, position=target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from evaluation.importing.base import Format
 from evaluation.importing.crowdrag import CrowdRag, CrowdRagRaw
 from evaluation.importing.crowdrag_writing import RESPONSES, TOPICS, CrowdRagWriting, WritingLogs
+from evaluation.importing.ebr import Ebr
 from evaluation.importing.free_text import FreeText
 from evaluation.importing.judgments import (
     Arena,
@@ -17,11 +18,15 @@ from evaluation.importing.judgments import (
     Reliability,
     StudyJson,
 )
+from evaluation.importing.summeval import SummEvalFolder, TextScores
+from evaluation.importing.thinking import ATTRIBUTES, CHECKS, SAMPLES
 
 FORMATS: dict[str, Format] = {
     one.slug: one
     for one in (
         FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), CrowdRagWriting(),
         Arena(), CrowdKit(), Reliability(), Judgments(), TOPICS, RESPONSES, WritingLogs(),
+        SummEvalFolder(), TextScores(), SAMPLES, ATTRIBUTES, CHECKS,
+        Ebr(),
     )
 }  # fmt: skip

@@ -63,7 +63,8 @@ def compared(
     both = _Z(one.whole - other.whole, one.without - other.without, one.questions)
     mean, error = _mean_error(both)
     reach = -stdtrit(max(both.questions - 1, 1), (1 - level) / 2) * error
-    gap = float(np.tanh(np.nanmean(one.whole)) - np.tanh(np.nanmean(other.whole)))
+    ends = [_mean_error(side)[0] for side in (one, other)]
+    gap = float(np.tanh(ends[0]) - np.tanh(ends[1]))
     return {"difference": gap, "z": mean, "low": mean - reach, "high": mean + reach}
 
 

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils import timezone
 
 from crowdqc.numbers import count
+from evaluation import kinds
 from evaluation.methods.registry import METHODS
-from evaluation.models import Run
+from evaluation.models import LanguageModel, Run
 
 SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
 
 
 def method_title(run: Run) -> str:
     """``AQER 1.0``."""
-    method = METHODS.get(run.method)
-    return f"{method.title if method else run.method.capitalize()} {run.version}"
+    known = run.method in METHODS or kinds.asking_of(run.method) is not None
+    title = kinds.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
+    return f"{title} {run.version}"
+
+
+def model_names(runs: Iterable[Run]) -> dict[int, str]:
+    """Id of a model -> its name, for the runs that ask one; no query where none does."""
+    wanted = {pk for run in runs if (pk := model_id(run)) is not None}
+    if not wanted:
+        return {}
+    return dict(LanguageModel.objects.filter(pk__in=wanted).values_list("pk", "name"))
+
+
+def model_id(run: Run) -> int | None:
+    """The model that a run asks; None for a run that asks none."""
+    found = run.params.get("model")
+    return found if isinstance(found, int) and kinds.asking_of(run.method) else None
 
 
 def encoder_words(identity: str) -> str:
@@ -26,10 +42,15 @@ def encoder_words(identity: str) -> str:
     return f"{name} {digest[:8]}" if at else name
 
 
-def recipe_pairs(run: Run, told: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
-    """The recipe line: from the finished run's own record, else from what was asked for."""
+def recipe_pairs(
+    run: Run, told: Mapping[str, Any] | None = None, models: Mapping[int, str] | None = None
+) -> list[tuple[str, str]]:
+    """The recipe line: from the finished run's own record, else from what was asked for.
+
+    ``models`` are the names of models by id, where the caller has fetched those of many runs.
+    """
     if run.method != "aqer":
-        return _plain_recipe(run, told)
+        return _plain_recipe(run, told, model_names([run]) if models is None else models)
     params = {**run.params, **(told["params"] if told else {})}
     own = "left out" if params.get("leave_one_out") else "included"
     pairs = [
@@ -52,9 +73,13 @@ def recipe_pairs(run: Run, told: Mapping[str, Any] | None = None) -> list[tuple[
     return pairs
 
 
-def _plain_recipe(run: Run, told: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _plain_recipe(
+    run: Run, told: Mapping[str, Any] | None, models: Mapping[int, str]
+) -> list[tuple[str, str]]:
     """The recipe of a method whose options are told by their names."""
-    params = {**run.params, **(told["params"] if told else {})}
+    params = {**run.params, **(told.get("params", {}) if told else {})}
+    if (asked := model_id(run)) is not None:
+        params["model"] = models.get(asked, "removed")
     pairs = [("method", method_title(run))]
     pairs += [(name.replace("_", " "), _said(value)) for name, value in sorted(params.items())]
     pairs.append(("seed", str(run.seed)))
@@ -68,4 +93,6 @@ def _plain_recipe(run: Run, told: Mapping[str, Any] | None) -> list[tuple[str, s
 def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list | dict):
+        return f"{len(value)} chosen" if len(str(value)) > 60 else str(value)
     return "by default" if value is None else str(value)

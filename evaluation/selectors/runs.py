@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import ACTIVE, main_method
 from evaluation.schedules import Fresh
-from evaluation.selectors import run_words
-from evaluation.selectors.recipes import method_title, recipe_pairs
+from evaluation.selectors import asked_words, llm_runs, run_words
+from evaluation.selectors.recipes import method_title, model_id, model_names, recipe_pairs
 
 TRIGGERS = {
     "browser": "by hand",
@@ -161,13 +161,18 @@ class Live:
     charts: list[tuple[str, SafeString]]
     chart_note: str
     recipe: list[tuple[str, str]]
+    asks: bool  # of models: its calls are shown, and it is begun anew from its own form
+    calls: Any  # llm_runs.Calls, or None
+    came: Any  # asked_words.Came, or None
 
 
 def live(run: Run) -> Live:
     """Everything on the run's page, from its row and its figures (one query)."""
     active = run.state in ACTIVE
-    told = _so_far(run) if active else figures_of(run, "convergence", "recipe")
+    told = _so_far(run) if active else figures_of(run, "convergence", "recipe", "asked")
     mark, word_ = STATES[RunState(run.state)]
+    asks, calls = run_words.asks(run), llm_runs.calls_of(run)
+    ended = asks and run.state == RunState.DONE
     return Live(
         run=run,
         heading=run_words.heading(run),
@@ -176,19 +181,22 @@ def live(run: Run) -> Live:
         rounds=run_words.rounds(run),
         mark=mark,
         word=_word(run, word_),
-        sentence=_sentence(run),
+        sentence=llm_runs.sentence(calls) if ended and calls else _sentence(run),
         steps=[_step(step, active=active) for step in run.progress],
         active=active,
         charts=convergence_charts(told.get("convergence")),
         chart_note=_chart_note(run, told.get("convergence")),
         recipe=[*recipe_pairs(run, told.get("recipe")), ("started", started_words(run))],
+        asks=asks,
+        calls=calls,
+        came=asked_words.came_of(run, told.get("asked")),
     )
 
 
 def _so_far(run: Run) -> dict[str, Any]:
     """The convergence line of a run in work, as its steps tell it."""
     trace: list[float] = next((step["trace"] for step in run.progress if step.get("trace")), [])
-    if not trace:
+    if not trace or run.method not in METHODS:
         return {}
     params = {**METHODS[run.method].params, **run.params}
     return {
@@ -338,14 +346,19 @@ class Line:
     recipe: list[tuple[str, str]]
 
 
-def line(run: Run) -> Line:
-    """A run as the history shows it; no query."""
+def lines(runs: Sequence[Run]) -> list[Line]:
+    """Runs as the history shows them; one query where some ask models, else none."""
+    models = model_names(runs)
+    return [_line(run, models) for run in runs]
+
+
+def _line(run: Run, models: Mapping[int, str]) -> Line:
     mark, word_ = STATES[RunState(run.state)]
     return Line(
         run=run,
         title=title_of(run.task),
         method=method_title(run),
-        detail=run_words.detail(run),
+        detail=run_words.detail(run, models.get(model_id(run) or 0, "")),
         results_url=run_words.results_url(run),
         export_url=run_words.export_url(run),
         mark=mark,
@@ -353,6 +366,6 @@ def line(run: Run) -> Line:
         started=started_words(run),
         took=seconds_of(run),
         snapshot=run.snapshot.content_hash[:8] if run.snapshot else "",
-        answers=run.snapshot.counts["answers"] if run.snapshot else None,
-        recipe=recipe_pairs(run),
+        answers=run.snapshot.counts.get("answers") if run.snapshot else None,
+        recipe=recipe_pairs(run, models=models),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -19,9 +21,8 @@ from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.htmx import page_or_fragment
-from evaluation import runs, schedules
-from evaluation.forms import RUN_FORMS, RunForm, ScheduleForm
-from evaluation.methods.registry import METHODS
+from evaluation import kinds, runs, schedules
+from evaluation.forms import RUN_FORMS, PlainRunForm, RunForm, ScheduleForm
 from evaluation.selectors import runs as reads
 from evaluation.selectors.run_words import NOUNS
 
@@ -34,7 +35,7 @@ def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The history of runs, with recipe, trigger and export."""
     access = get_access(request, project_id)
     page = Paginator(reads.all_runs(access.project), PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "rows": [reads.line(run) for run in page.object_list]}
+    context = {"page": page, "rows": reads.lines(list(page.object_list))}
     return render(request, "evaluation/runs/list.html", context)
 
 
@@ -78,7 +79,9 @@ def _start_page(
 ) -> HttpResponse:
     last = schedules.last_run(task)
     since = schedules.fresh(task, last)
-    method, shape = METHODS.get(runs.main_method(task)), get_type(task.type).shape
+    method, shape = runs.main_method(task), get_type(task.type).shape
+    if isinstance(form, RunForm):
+        form.offer(task.project_id)
     context = {
         "task": task,
         "title": reads.title_of(task),
@@ -86,7 +89,7 @@ def _start_page(
         "shape": shape,
         "noun": NOUNS[shape][0],
         "begins": f"The {NOUNS[shape][0]}s that count now are frozen when the run begins.",
-        "method": method.title if method else "",
+        "method": kinds.title_of(method),
         "last": last,
         "active": reads.active_of(task),
         "fresh": since,
@@ -102,12 +105,21 @@ def _chosen(task: Task) -> dict[str, Any]:
     return {**last.params, "seed": last.seed} if last is not None else {}
 
 
+def _form_of(task: Task) -> Callable[..., forms.Form]:
+    """The form of the method that runs on the task."""
+    method = runs.main_method(task)
+    params = kinds.KINDS[method].recipe(method).params
+    return RUN_FORMS.get(get_type(task.type).shape) or partial(PlainRunForm, params=params)
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Start a run: with the last run's options (``again``), or with those of the form."""
     access, task = get_task(request, project_id, task_id)
-    form_of = RUN_FORMS.get(get_type(task.type).shape, RunForm)
+    if not runs.main_method(task):  # nothing is fitted here; what models can be asked stands there
+        return redirect("task_models", project_id, task_id)
+    form_of = _form_of(task)
     if request.method != "POST":
         initial = _chosen(task)
         if request.GET.get("leave_one_out") in ("0", "1"):

@@ -6,4 +6,9 @@ urlpatterns = [
     path("", include("evaluation.views.urls_results")),
     path("", include("evaluation.views.urls_review")),
     path("", include("evaluation.views.urls_pairs")),
+    path("", include("evaluation.views.urls_models")),
+    path("", include("evaluation.views.urls_checklists")),
+    path("", include("evaluation.views.urls_checks")),
+    path("", include("evaluation.views.urls_study")),
+    path("", include("evaluation.views.urls_rescaling")),
 ]

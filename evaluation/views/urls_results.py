@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from . import questions, results, runs, writing
+from . import point_judges, questions, results, runs, writing
 
 TASK = "tasks/<int:task_id>/"
 RESULTS = f"{TASK}results/"
@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{RESULTS}questions/<int:item_id>/", questions.question, name="task_results_question"),
     path(f"{RESULTS}convergence/", results.convergence, name="task_results_convergence"),
     path(f"{RESULTS}export/", results.export, name="task_results_export"),
+    path(f"{TASK}points/", point_judges.point_judges_page, name="point_judges"),
     path(f"{TASK}writing/", writing.results, name="writing_results"),
     path(f"{TASK}writing/export/", writing.export, name="writing_export"),
     path("runs/", runs.run_list, name="run_list"),

@@ -7,7 +7,7 @@
   const { drafts, log, post, store, uuid } = crowdqc;
   const work = () => document.getElementById("work");
   const form = () => work()?.querySelector("form[data-answering]");
-  const field = () => work()?.querySelector("textarea[data-target]");
+  const field = () => work()?.querySelector("textarea[data-target]:not([data-beside])");
   const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "seq", "key", "part"]);
   let ends = 0; // when the lease is over, on this page's own clock
   let moving = false;
@@ -30,6 +30,7 @@
   }
 
   function fill(draft) {
+    crowdqc.think?.fit(draft);
     for (const [name, value] of Object.entries(draft)) {
       const input = form().elements[name]; // of radio buttons a list, whose value checks one
       if (input) input.value = value === true ? "true" : value === false ? "" : value;
@@ -49,6 +50,8 @@
   function describe() {
     crowdqc.judge?.describe();
     crowdqc.write?.describe();
+    crowdqc.think?.describe();
+    crowdqc.rate?.describe();
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
@@ -65,13 +68,15 @@
     if (!item) return;
     const held = drafts.get(assignment, item);
     if (savedAt) drafts.savedAt(Date.parse(savedAt));
+    crowdqc.think?.trim();
     if (held && held.seq > Number(seq)) fill(held.draft);
     describe();
-    if (field()) log.show(field());
+    work().querySelectorAll("textarea[data-target]").forEach((one) => log.show(one));
     crowdqc.judge?.begin();
     crowdqc.write?.begin();
+    crowdqc.rate?.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
-    if (!field()) return;
+    if (crowdqc.think?.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
       field().focus({ preventScroll: true });
       field().setSelectionRange(field().value.length, field().value.length);
@@ -87,7 +92,7 @@
     keep();
   });
   document.addEventListener("focusout", (event) => {
-    if (event.target === field() && touched) drafts.sync();
+    if (event.target.matches("textarea[data-target]") && touched) drafts.sync();
   });
 
   // Another tab, or another device by way of the server, holds something newer.
@@ -100,7 +105,7 @@
     }
     work().dataset.seq = seq;
     fill(draft);
-    if (field()) log.sync(field());
+    work().querySelectorAll("textarea[data-target]").forEach((one) => log.sync(one));
   }
   drafts.onNewer((item, { draft, seq }) => adopt(item, draft, seq));
   addEventListener("storage", ({ key, newValue }) => {
@@ -113,7 +118,8 @@
   // Going on ----------------------------------------------------------------------------------
 
   async function go(action) {
-    if (moving || !form() || crowdqc.judge?.holds(action)) return;
+    if (moving || !form()) return;
+    if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
     moving = true;
     crowdqc.judge?.tell();
     crowdqc.write?.tell();

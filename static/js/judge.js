@@ -15,7 +15,8 @@ crowdqc.judge = (() => {
   const chosen = (line) => line.querySelector("input:checked");
   const open = () => lines().filter((line) => !chosen(line));
   const current = () => page()?.querySelector(".judgment.current");
-  const rating = () => page()?.dataset.judged === "ratings";
+  const checks = () => page()?.dataset.judged === "checks"; // lines of yes and no
+  const rating = () => checks() || page()?.dataset.judged === "ratings";
 
   function say(words) {
     const told = page()?.querySelector("[data-told]");
@@ -67,6 +68,7 @@ crowdqc.judge = (() => {
   function holds(action) {
     if (!page() || action !== "next" || !open().length) return false;
     const first = open()[0];
+    open().forEach((line) => line.querySelector("[data-missing]")?.removeAttribute("hidden"));
     say(`${open().length === 1 ? "One line is" : `${open().length} lines are`} still open.`);
     stand(first);
     return true;
@@ -77,6 +79,7 @@ crowdqc.judge = (() => {
     log.add("change", { target: page().dataset.target, name: target.name, comment: target.value });
     // Who goes by Tab stays on the line; a click leads on to the next one.
     const line = target.closest(".judgment");
+    line.querySelector("[data-missing]")?.setAttribute("hidden", "");
     stand(target.matches(":focus-visible") ? line : onward(line), { focus: false });
   });
   document.addEventListener("focusin", ({ target }) => {
@@ -281,6 +284,7 @@ crowdqc.judge = (() => {
     } else if (key === "Escape" && shown()) done = toggle("sources");
     else if (store.get(KEYS) === "off") return;
     else if (key.startsWith("Arrow")) done = arrow(event, current());
+    else if (checks() && /^[yn]$/i.test(key)) done = digit(key.toLowerCase(), current());
     else if (/^[0-9]$/.test(key)) done = digit(key, current());
     else if (key === "s" || key === "S") done = toggle("sources");
     else if (key === "d" || key === "D") done = toggle("differences");

@@ -22,7 +22,7 @@ from tests.annotation.test_claims import run_out
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 JSON = {"HTTP_ACCEPT": "application/json"}
-HOME_QUERIES = 12
+HOME_QUERIES = 13
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
 RECORD_QUERIES = 10

@@ -27,6 +27,8 @@ JUDGMENTS = {
     "crowdkit": {"pairwise": "crowdkit-pairwise", "labels": "crowdkit-labels"},
     "reliability": {"matrix": "reliability"},
     "crowdrag": {"raw": "crowdrag-raw", "llm": "crowdrag-llm"},
+    "thinking": {"attributes": "attributes", "samples": "samples"},
+    "checklist": {"checks": "checks", "candidates": "candidates"},
     "writing": {
         name: name for name in ("responses", "writing-logs", "events", "surveys", "topics")
     },

@@ -16,6 +16,7 @@ from evaluation import demo_loader
 from evaluation.models import Run, RunState
 
 WAIT_SECONDS = 180
+STUDIED = 10  # draws of the study against experts
 SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
@@ -60,9 +61,11 @@ class Command(BaseCommand):
             task = self._refusable(demo_loader.load, self._say)
         if not Run.objects.filter(task=task, state=RunState.DONE).exists():
             self._runs(task, options["encoder"])
-        for other in demo_loader.called("study", "panel", "writing"):
-            if not Run.objects.filter(task=other, state=RunState.DONE).exists():
-                self._first(other)
+        for other in demo_loader.called(
+            "study", "panel", "writing", "rating", "think", "checklist"
+        ):
+            self._first(other)
+        self._more(task)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
         self._accounts(task)
@@ -99,13 +102,36 @@ class Command(BaseCommand):
                 f"run {run.number} of AQER, {name}, {encoder}: {time.monotonic() - began:.1f} s"
             )
 
-    def _first(self, task: Task) -> None:
-        """A task's own run; the checks of a study take longer, and are left to the worker."""
+    def _more(self, task: Task) -> None:
+        """What stands on the graded answers and on the explained ratings."""
+        from evaluation import runs
+        from evaluation.rescaling_calls import imports
+
+        for one in task.gradings.all()[:1]:
+            if not Run.objects.filter(task=task, method="aqer_study").exists():
+                params = {"grading": one.pk, "repetitions": STUDIED}
+                self._refusable(
+                    runs.start, by=task.project.owner, task=task, method="aqer_study", params=params
+                )  # fmt: skip
+                self._say("the study against experts follows in the background")
+        for rated in demo_loader.called("rating"):
+            for source in imports(rated)[:1]:
+                self._first(rated, "rescaling", {"imported": source.pk})
+
+    def _first(self, task: Task, method: str = "", params: dict[str, Any] | None = None) -> None:
+        """A task's own run or one more; checks of a study take longer, and are left to the worker.
+
+        Nothing is done where there is a finished one.
+        """
         from evaluation import kinds, runs
 
-        began, method = time.monotonic(), runs.main_method(task)
-        active = Run.objects.filter(task=task, method=method, state__in=runs.ACTIVE).first()
-        run = active or self._refusable(runs.start, by=task.project.owner, task=task, method=method)
+        began, method = time.monotonic(), method or runs.main_method(task)
+        mine = Run.objects.filter(task=task, method=method)
+        if mine.filter(state=RunState.DONE).exists():
+            return
+        run = mine.filter(state__in=runs.ACTIVE).first() or self._refusable(
+            runs.start, by=task.project.owner, task=task, method=method, params=params
+        )
         run = self._finished(run)
         if run.state != RunState.DONE:
             raise CommandError(f"Run {run.number} of {method} did not finish: {run.error}")

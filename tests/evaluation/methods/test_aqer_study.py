@@ -130,3 +130,12 @@ def test_what_cannot_be_studied_is_said() -> None:
         _fit(study, methods=["aqer", "guess"])
     with pytest.raises(BadParameter, match="methods"):
         _fit(study, methods=["f1"])
+
+
+def test_a_method_whose_scores_never_differ_has_no_correlation_and_breaks_nothing() -> None:
+    study = make_study()
+    told = _fit(Study(study.texts, study.responses, study.grade, np.full(len(study.grade), 50.0)))
+    rows = [row for row in told.estimates["system"].rows() if row["method"] == "judge"]
+    assert all(row["r"] is None and row["defined"] == 0 for row in rows)
+    against = [row for row in told.estimates["against"].rows() if row["method"] == "judge"]
+    assert all(row["z"] is None for row in against)
