@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
-from annotation.actions.system_answers import Given, given_by, store_system_answers
+from annotation.actions.system_answers import Given, given_by
 from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation import freezing
-from evaluation.answering_parts import (
+from evaluation.answering_prompts import rendered
+from evaluation.answering_texts import ANSWER, REASONED, RESPONSE
+from evaluation.answering_values import Read, read_answer
+from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import (
     LISTED,
     asked_items,
     chat_model,
@@ -26,20 +28,16 @@ from evaluation.answering_parts import (
     check_flag,
     check_prompt,
     failures,
+    keep,
     reasons,
     refs,
     sampling,
     template,
     warm,
 )
-from evaluation.answering_prompts import rendered
-from evaluation.answering_texts import ANSWER, REASONED, RESPONSE
-from evaluation.answering_values import Read, read_answer
-from evaluation.asked import Asking, Plan
 from evaluation.llm.ask import Ask, Reply, ask_all
 from evaluation.models import Run
 from evaluation.progress import Recorder
-from evaluation.results import close, hold, result_hash
 
 SLUG = "answers"
 PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
@@ -207,10 +205,7 @@ def write(run: Run, done: Answered, progress: list[Row]) -> None:
             "system": f"{name}, {strategy}", "prompt": f"{PREFIX}{done.prompt}",
         },
     }  # fmt: skip
-    with transaction.atomic():
-        hold(run)
-        store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
-        close(run, {}, told, result_hash({}, told), progress)
+    keep(run, told, done.system, done.given, progress)
 
 
 def fail(run: Run, done: Answered) -> str:

@@ -9,8 +9,8 @@ from django import forms
 from annotation.models import Task
 from annotation.task_types import get_type
 from evaluation import answering
-from evaluation.answering_parts import MOST_REPLICATES, MOST_TOKENS
 from evaluation.ask_forms import AskForm, replicates, temperature
+from evaluation.asking_parts import MOST_REPLICATES, MOST_TOKENS
 
 
 def tokens_field(initial: int, help_text: str) -> forms.IntegerField:

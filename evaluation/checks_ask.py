@@ -12,18 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from django.db import transaction
 from pydantic import create_model
 
-from annotation.actions.system_answers import Given, given_by, store_system_answers
+from annotation.actions.system_answers import Given, given_by
 from annotation.models import Item, Task
 from annotation.task_types import Values
 from annotation.task_types.checklist import NO, ORDINALS, YES
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation import freezing
-from evaluation.answering_parts import chat_model, check_all, check_one_of, failures, reasons
 from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import chat_model, check_all, check_one_of, failures, keep, reasons
 from evaluation.checks_texts import rubric_of, source_of, text_of, texts_of
 from evaluation.llm.ask import Ask, Reply, ask_all
 from evaluation.llm.prompting import load
@@ -31,7 +30,6 @@ from evaluation.llm.schemas import YES_NO, Schema, Strict
 from evaluation.methods.base import BadParameter
 from evaluation.models import LanguageModel, Run
 from evaluation.progress import Recorder
-from evaluation.results import close, hold, result_hash
 
 SLUG, VERSION = "checklist_answers", "1.0"
 PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"
@@ -244,10 +242,7 @@ def write(run: Run, done: Answered, progress: list[Row]) -> None:
             "system": ", ".join(done.system),
         },
     }  # fmt: skip
-    with transaction.atomic():
-        hold(run)
-        store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
-        close(run, {}, told, result_hash({}, told), progress)
+    keep(run, told, done.system, done.given, progress)
 
 
 def fail(run: Run, done: Answered) -> str:

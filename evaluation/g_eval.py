@@ -19,7 +19,8 @@ from annotation.models import Item, Task
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation import freezing
-from evaluation.answering_parts import (
+from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import (
     chat_model,
     check_all,
     check_number,
@@ -27,7 +28,6 @@ from evaluation.answering_parts import (
     failures,
     reasons,
 )
-from evaluation.asked import Asking, Plan
 from evaluation.checks_ask import check_definition
 from evaluation.checks_texts import rubric_of, shown_version, source_of, text_of, texts_of
 from evaluation.llm.ask import Ask, Reply, ask_all

@@ -10,27 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
 from annotation.actions.judgment_imports import choices_of
-from annotation.actions.system_answers import Given, given_by, store_system_answers
+from annotation.actions.system_answers import Given, given_by
 from annotation.models import Answer, Item, Task
 from annotation.sides import LEFT, NEUTRAL, RIGHT, call_of
 from annotation.task_types import Values
 from crowdqc.numbers import plural
 from evaluation import freezing
-from evaluation.answering_parts import (
+from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import (
     asked_items,
     chat_model,
     check_all,
     check_flag,
     check_one_of,
     failures,
+    keep,
     reasons,
     sampling,
     warm,
 )
-from evaluation.asked import Asking, Plan
 from evaluation.judging_prompts import (
     COMBINED,
     INDIVIDUAL,
@@ -43,7 +42,6 @@ from evaluation.judging_prompts import (
 from evaluation.llm.ask import Ask, Reply, ask_all
 from evaluation.models import Run
 from evaluation.progress import Recorder
-from evaluation.results import close, hold, result_hash
 
 SLUG = "judge_pairs"
 PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"
@@ -237,10 +235,7 @@ def write(run: Run, done: Judged, progress: list[Row]) -> None:
             "system": ", ".join(done.system),
         },
     }  # fmt: skip
-    with transaction.atomic():
-        hold(run)
-        store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
-        close(run, {}, told, result_hash({}, told), progress)
+    keep(run, told, done.system, done.given, progress)
 
 
 def fail(run: Run, done: Judged) -> str:

@@ -19,7 +19,8 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation import freezing, snapshots
-from evaluation.answering_parts import (
+from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import (
     asked_items,
     chat_model,
     check_all,
@@ -30,7 +31,6 @@ from evaluation.answering_parts import (
     reasons,
     sampling,
 )
-from evaluation.asked import Asking, Plan
 from evaluation.freezing import freeze
 from evaluation.judging_prompts import text_prompt
 from evaluation.judging_scores import Point, answer_boards, candidate_boards

@@ -14,6 +14,7 @@ from crowdqc.numbers import plural
 from evaluation import freezing, rescaling_calls, rescaling_data, rescaling_results
 from evaluation import rescaling_prompts as prompts
 from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import chat_model
 from evaluation.freezing import freeze
 from evaluation.methods import rescaling as method
 from evaluation.methods.base import BadParameter, FloatArray, Hooks, Result
@@ -81,7 +82,7 @@ def clean_params(asking: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """What a run with these options would ask; raises a DomainError that says what is missing."""
     chosen = {**PARAMS, **params}
-    model = rescaling_calls.model_of(task, chosen["model"])
+    model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])
     frozen = rescaling_data.now(task, scale)
     asked = prompts.asks(task, frozen, chosen["variant"])
@@ -131,7 +132,7 @@ def _scores(run: Run, frozen: FrozenExplained, steps: Recorder) -> Scored:
     params = run.params
     if params["imported"]:
         return rescaling_calls.by_import(run, frozen, params["imported"])
-    model = rescaling_calls.model_of(run.task, params["model"])
+    model = chat_model(run.task, params["model"])
     return rescaling_calls.by_model(run, model, frozen, params["variant"], steps)
 
 

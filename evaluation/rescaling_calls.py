@@ -34,21 +34,6 @@ class Scored:
     told: dict[str, Any]  # prompt, model, source, calls, digest
 
 
-def model_of(task: Task, pk: int) -> LanguageModel:
-    """A model of the task's project; Conflict where it is gone."""
-    found = (
-        LanguageModel.objects.filter(
-            pk=pk, endpoint__project=task.project_id, archived_at__isnull=True,
-            endpoint__archived_at__isnull=True,
-        )
-        .select_related("endpoint")
-        .first()
-    )  # fmt: skip
-    if found is None:
-        raise Conflict("The project has no such model, or it was put away.")
-    return found
-
-
 def imports(task: Task, scale: str = "") -> list[Run]:
     """Runs that hold imported scores of the task's explanations, the newest first."""
     rows = task.runs.filter(method=IMPORTED, state=RunState.DONE, params__what=WHAT)

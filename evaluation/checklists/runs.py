@@ -19,6 +19,7 @@ from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import plural
 from evaluation import freezing
 from evaluation.asked import Asking, Plan
+from evaluation.asking_parts import chat_model
 from evaluation.checklists import actions, asks, pipeline, stages
 from evaluation.checklists.asks import THINK_ALOUD
 from evaluation.checklists.stages import Entries
@@ -59,17 +60,6 @@ class Made:
     call: int
 
 
-def model_of(task: Task, params: Params) -> LanguageModel:
-    """The chat model that ``params`` name; Missing where the project has no such model."""
-    found = LanguageModel.objects.filter(
-        pk=params.get("model") or 0, endpoint__project=task.project_id, archived_at__isnull=True,
-        endpoint__archived_at__isnull=True, use=LanguageModel.Use.CHAT,
-    ).select_related("endpoint").first()  # fmt: skip
-    if found is None:
-        raise Missing("The project has no such model.")
-    return found
-
-
 # Thinking aloud ---------------------------------------------------------------------------------
 
 
@@ -92,7 +82,7 @@ def dimensions(task: Task) -> list[Item]:
 
 def _thinking(task: Task, params: Params) -> list[tuple[int, int, Ask]]:
     """(item, replicate, question) for every session that is not there yet."""
-    model = model_of(task, params)
+    model = chat_model(task, params.get("model"))
     there = set(
         Answer.objects.filter(
             item__task=task, system__name=model.name, system__prompt_strategy=strategy_of(params)
@@ -116,7 +106,7 @@ def plan_thinking(task: Task, params: Params) -> Plan:
     kept = many - len(wanted)
     sentence = f"It thinks aloud {plural(len(wanted), 'time')}, once for each dimension and session"
     there = f"; {plural(kept, 'session')} of it are there already" if kept else ""
-    return Plan(model_of(task, params), wanted, f"{sentence}{there}.")
+    return Plan(chat_model(task, params.get("model")), wanted, f"{sentence}{there}.")
 
 
 def check_thinking(**params: Any) -> None:
@@ -127,7 +117,7 @@ def check_thinking(**params: Any) -> None:
 
 
 def _compute_thinking(run: Run, steps: Recorder) -> Thought:
-    wanted, model = _thinking(run.task, run.params), model_of(run.task, run.params)
+    wanted, model = _thinking(run.task, run.params), chat_model(run.task, run.params.get("model"))
     steps.begin(ASKING, total=len(wanted))
     replies = ask_all(run, model, [ask for _, _, ask in wanted], steps)
     sessions, failed = [], []
@@ -194,7 +184,11 @@ def plan_stage(task: Task, params: Params) -> Plan:
     """What a model would be asked for a stage."""
     ask = _asked(task, params)[-1]
     label = ChecklistStage.Kind(params["stage"]).label.lower()
-    return Plan(model_of(task, params), [ask], f"One question: the {label} of this checklist.")
+    return Plan(
+        chat_model(task, params.get("model")),
+        [ask],
+        f"One question: the {label} of this checklist.",
+    )
 
 
 def check_stage(**params: Any) -> None:
@@ -209,7 +203,7 @@ def check_stage(**params: Any) -> None:
 def _compute_stage(run: Run, steps: Recorder) -> Made:
     checklist, made_from, data, ask = _asked(run.task, run.params)
     steps.begin(ASKING, total=1)
-    reply: Reply = ask_all(run, model_of(run.task, run.params), [ask], steps)[0]
+    reply: Reply = ask_all(run, chat_model(run.task, run.params.get("model")), [ask], steps)[0]
     if reply.value is None:
         raise Conflict(f"The model gave no answer that could be used: {reply.reason}")
     kind = run.params["stage"]

@@ -11,7 +11,7 @@ from annotation.actions import tasks
 from annotation.models import Item, Task
 from annotation.task_types.free_text import DONT_KNOW
 from evaluation import answering, judging_runs, judging_runs_points
-from evaluation.answering_parts import refs
+from evaluation.asking_parts import refs
 from evaluation.judging_prompts import (
     COMBINED,
     INDIVIDUAL,

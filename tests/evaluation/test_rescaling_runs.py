@@ -183,7 +183,7 @@ def test_options_that_cannot_be_taken_are_named() -> None:
     ):
         with pytest.raises(Invalid, match=words):
             runs.start(by=owner, task=task, method="rescaling", params=params)
-    with pytest.raises(Conflict, match="no such model"):
+    with pytest.raises(Invalid, match="no such model"):
         rescaling.plan(task, {"model": 1})
 
 
