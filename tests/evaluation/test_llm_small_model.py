@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from decimal import Decimal
+
 import pytest
+from django.db.models import QuerySet
+from django.utils import timezone
 
 from evaluation.llm import endpoints
 from evaluation.llm.ask import ask_all
 from evaluation.llm.schemas import SCORE, YES_NO
-from evaluation.models import LLMAttempt, LLMCall
+from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
+from tests import jobs
 from tests.evaluation.llm_asks import ask, make_run
+from tests.processes import Worker, until
 from tests.small_model import SmallModel
 
 
@@ -50,3 +57,45 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     assert all((call.tokens_in or 0) < 700 for call in calls)
     assert all(reply.cached for reply in ask_all(run, model, asks))
     assert LLMAttempt.objects.count() == 8
+
+
+@pytest.mark.queue
+@pytest.mark.slow
+def test_a_killed_worker_goes_on_with_a_real_model_and_pays_for_nothing_twice(
+    small_model: SmallModel, worker: Worker
+) -> None:
+    calls, parallel = 14, 2
+    run = make_run()
+    model = small_model.make(run.project, hard_budget=5, parallel=parallel)
+    jobs.ask_many.delay(run.pk, model.pk, calls)
+    done = LLMCall.objects.filter(state=CallState.DONE)
+    until(lambda: done.count() >= 3, 90, "some answers of the real model")
+    worker.kill()
+    # Its process ends by itself when the worker is gone; nothing is settled after that.
+    until(lambda: _still(done), 60, "the killed worker's process was gone")
+    kept = set(done.values_list("pk", flat=True))
+    assert 3 <= len(kept) < calls
+    LLMCall.objects.filter(state=CallState.SENT).update(lease_until=timezone.now())
+    worker.start()
+    jobs.ask_many.delay(run.pk, model.pk, calls)
+    # Questions of the helper differ by number alone, so each is a call of its own.
+    until(lambda: _ended(calls), 120, "an end of every call")
+    lost = LLMAttempt.objects.filter(outcome="lost")
+    assert lost.count() <= parallel
+    assert LLMAttempt.objects.filter(call__in=kept).count() == len(kept)
+    endpoint = Endpoint.objects.get(pk=model.endpoint_id)
+    assert endpoint.reserved == 0
+    spent = sum((row.cost or Decimal() for row in LLMAttempt.objects.all()), Decimal())
+    assert endpoint.spent == spent > 0
+
+
+def _still(rows: QuerySet[LLMCall]) -> bool:
+    """Whether no call is settled any more."""
+    before = rows.count()
+    time.sleep(2.5)
+    return before == rows.count()
+
+
+def _ended(calls: int) -> bool:
+    ended = LLMCall.objects.filter(state__in=(CallState.DONE, CallState.FAILED))
+    return ended.count() == calls
