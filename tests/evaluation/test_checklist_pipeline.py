@@ -7,12 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from annotation.models import Answer, AuditEntry, Candidate, System, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation import runs
 from evaluation.checklists import actions, pipeline, stages
-from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run, RunState
+from evaluation.models import (
+    Checklist,
+    ChecklistStage,
+    ChecklistVersion,
+    LanguageModel,
+    Run,
+    RunState,
+)
 from tests.evaluation import think_corpus as corpus
 from tests.llm import Stub, make_model, serving
 
@@ -93,6 +101,8 @@ def test_two_people_and_a_model_become_a_frozen_checklist_and_a_task(
         ],
     }  # fmt: skip
     assert actions.freeze(by=task.project.owner, checklist=checklist) == version
+    with pytest.raises(IntegrityError, match="is frozen"), transaction.atomic():
+        ChecklistVersion.objects.filter(pk=version.pk).update(questions=[])
     made = actions.make_task(
         by=task.project.owner, version=version, title="Is it in order?", texts=[]
     )

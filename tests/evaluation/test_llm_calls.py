@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from crowdqc.errors import Conflict
@@ -269,7 +270,8 @@ def test_a_call_that_another_run_has_in_flight_is_waited_for_and_not_asked_twice
         LLMCall.objects.filter(pk=call_id).update(
             state="sent", lease=uuid.uuid4(), lease_until=soon, value=None, reserved=Decimal("0.5")
         )
-        LLMAttempt.objects.filter(call=call_id).update(outcome="sent", ended_at=None)
+        LLMAttempt.objects.filter(call=call_id).delete()
+        LLMAttempt.objects.create(call_id=call_id, number=1, sent_at=timezone.now())
         Endpoint.objects.filter(pk=model.endpoint_id).update(reserved=Decimal("0.5"), spent=0)
         began = timezone.now()
         (reply,) = ask_all(make_run(run.project, 2), model, [ask(1)])
@@ -383,3 +385,11 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
     monkeypatch.setenv("NO_API_KEY", "x")
     with pytest.raises(Conflict, match="price of stub-1 is not known"):
         ask_all(run, model, asks)
+
+
+def test_what_an_attempt_came_to_cannot_be_rewritten() -> None:
+    run = make_run()
+    with serving(answering(GOOD)) as stub:
+        ask_all(run, make_model(run.project, stub.base_url), [ask(1)])
+    with pytest.raises(IntegrityError, match="is settled"), transaction.atomic():
+        LLMAttempt.objects.update(outcome="ok", cost=0)
