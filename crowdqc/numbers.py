@@ -101,6 +101,21 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
 
 
+def small_money(value: Number, currency: str = "EUR") -> str:
+    """An amount with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``."""
+    exact = Decimal(str(value))
+    sign = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
+    if exact == 0:
+        return f"{sign}0"
+    if abs(exact) >= Decimal("0.1"):
+        return money(exact, currency)
+    if abs(exact) < Decimal("0.00000001"):
+        return f"under {sign}0.00000001"
+    places = 1 - exact.adjusted()  # two digits that matter
+    text = f"{abs(exact):.{min(places, 8)}f}".rstrip("0")
+    return f"{MINUS if exact < 0 else ''}{sign}{text}"
+
+
 def power_of_ten(value: float) -> str:
     """``7 × 10⁻⁷`` for small numbers, ``.0001`` down to four decimals."""
     if value == 0:

@@ -128,10 +128,13 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
         for one in wanted
     ]  # fmt: skip
     noun = get_type(task.type).item_noun
-    sentence = f"{model.name} answers {plural(len({one.item.pk for one in wanted}), noun)}"
+    does, given = ("writes", noun) if task.type == "writing" else ("answers", "answer")
+    sentence = f"{model.name} {does} {plural(len({one.item.pk for one in wanted}), noun)}"
     if params["replicates"] > 1:
         sentence += f", {params['replicates']} times each"
-    sentence += f"; {plural(there, 'answer is', 'answers are')} there already." if there else "."
+    sentence += (
+        f"; {plural(there, f'{given} is', f'{given}s are')} there already." if there else "."
+    )
     return Plan(model, asks, sentence)
 
 

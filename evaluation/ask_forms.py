@@ -12,8 +12,10 @@ from evaluation.models import LanguageModel
 
 
 def _named(model: LanguageModel) -> str:
-    probed = "" if model.probed_at else ", not probed"
-    return f"{model.name} at {model.endpoint.name}{probed}"
+    if model.can:
+        return f"{model.name} at {model.endpoint.name}"
+    probed = "could not be probed" if model.probe_note else "not probed"
+    return f"{model.name} at {model.endpoint.name}, {probed}"
 
 
 def temperature(initial: float = 0.0, help_text: str = "") -> forms.FloatField:
@@ -47,9 +49,14 @@ class AskForm(forms.Form):
                 archived_at__isnull=True, use=LanguageModel.Use.CHAT,
             ).select_related("endpoint")
         )  # fmt: skip
+        self.models.sort(key=lambda one: not one.can)  # what can be asked now stands first
         self.fields["model"].choices = [  # type: ignore[attr-defined]
             (str(one.pk), _named(one)) for one in self.models
         ]
+
+    def lacks(self) -> dict[str, str]:
+        """What must be there before anything can be chosen: sentence, why, url, label; or {}."""
+        return {}
 
     def params(self) -> dict[str, Any]:
         """The options as a run takes them; to be asked of a valid form."""

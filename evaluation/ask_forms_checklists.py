@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.urls import reverse
 
 from evaluation.ask_forms import AskForm
 from evaluation.checklists.runs import MADE_BY_MODELS, MOST_SESSIONS
@@ -33,7 +34,7 @@ class ThinkAloudForm(AskForm):
 class ChecklistStageForm(AskForm):
     """A model makes a stage of one of the task's checklists."""
 
-    checklist = forms.TypedChoiceField(coerce=int)
+    checklist = forms.TypedChoiceField(coerce=int, label="Checklist")
     stage = forms.ChoiceField(
         choices=[(kind, ChecklistStage.Kind(kind).label) for kind in MADE_BY_MODELS]
     )
@@ -45,3 +46,15 @@ class ChecklistStageForm(AskForm):
         self.fields["checklist"].choices = [  # type: ignore[attr-defined]
             (str(pk), name) for pk, name in rows.values_list("pk", "name")
         ]
+
+    def lacks(self) -> dict[str, str]:
+        """A checklist, where the task has none yet."""
+        if self.fields["checklist"].choices:  # type: ignore[attr-defined]
+            return {}
+        return {
+            "sentence": "Make a checklist first",
+            "why": "A model makes the stages of a checklist, and this task has none yet. It takes "
+            "a name and the attributes that it is made from.",
+            "url": reverse("checklist_new", args=[self.task.project_id, self.task.pk]),
+            "label": "New checklist",
+        }

@@ -124,6 +124,7 @@ IMPORTED = {
         ("pairs",), "pairwise judgments", published_checks, published_checks.STEPS
     )
 }
+PUBLISHED = "published"  # the method of a run that holds what was published, and computes nothing
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
 MAIN = {
     "texts": "aqer", "pairs": "pairwise", "ratings": "ratings", "responses": "writing",
@@ -136,6 +137,8 @@ def title_of(method: str) -> str:
     """What a run of this method is called on pages."""
     if method in METHODS:
         return METHODS[method].title
+    if method == PUBLISHED:
+        return "Published results"
     kind = KINDS.get(method)
     return kind.asking[method].title if kind and method in kind.asking else method
 

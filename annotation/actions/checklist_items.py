@@ -122,6 +122,10 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
     asked = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     if not asked:
         raise Invalid("A line asks something.", fields={"new": "Write a question."})
+    there = [row["label"] for row in task.versions.latest("number").settings.get(QUESTIONS, [])]
+    twice = [line for at, line in enumerate(asked) if line in there or line in asked[:at]]
+    if twice:
+        raise Invalid("A question is asked twice.", fields={"new": f"Take it out here: {twice[0]}"})
     if len(component.strip()) > MAX_COMPONENT:
         raise Invalid(
             "The component's name is too long.",

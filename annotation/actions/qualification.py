@@ -31,7 +31,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     )
     if verdict not in Qualification.Verdict.values:
         raise Invalid(
-            "There is no such decision.",
+            "Choose what follows: another round, onto the panel, or not this time.",
             fields={"verdict": "Another round, onto the panel, or not this time."},
         )
     words = storable(feedback).strip()

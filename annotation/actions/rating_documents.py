@@ -136,7 +136,17 @@ def save_document(
     if before is not None and saved.passage != before:
         draft = draft_of(task, by=by)
         for item in saved.items.in_version(draft.number).select_related("first"):
-            _renew(item, draft, saved.passage)
+            try:
+                _renew(item, draft, saved.passage)
+            except Invalid as error:
+                asked = item.settings.get("anchor", 0)
+                raise Invalid(
+                    f"A question arose from sentence {asked}, which is not there any more.",
+                    fields={
+                        "passage": f"A question arose from sentence {asked}, which would go. "
+                        "Change that first."
+                    },
+                ) from error
     return saved
 
 

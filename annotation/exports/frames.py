@@ -17,6 +17,7 @@ from annotation.sides import left_right, shown
 from crowdqc.errors import Invalid
 
 CHUNK = 20_000
+OVERALL = "quality_overall"
 
 
 class Vote(NamedTuple):
@@ -67,13 +68,13 @@ def texts_of(task: Task) -> Texts:
 
 
 def dimension_of(task: Task, name: str) -> str:
-    """The dimension (or scale) of this name; without a name the only one, or overall quality.
+    """The dimension (or scale) of this name; without a name overall quality, or else the first.
 
     Raises Invalid naming those there are.
     """
     known = [one.name for one in judgments.asked(task.current)] if task.current else []
     if not name:
-        name = known[0] if len(known) == 1 else "quality_overall"
+        name = OVERALL if OVERALL in known or not known else known[0]
     if name not in known:
         raise Invalid(
             f"The task does not ask for {name}.",

@@ -14,6 +14,7 @@ from annotation.models import Answer, Candidate, Task
 from annotation.selectors import judgments
 from annotation.sides import left_right, replicate_of
 from annotation.task_types import get_type
+from annotation.task_types.rating import DOCUMENT, asks_beside
 from crowdqc.errors import Invalid
 
 from . import arena, attributes, checks, crowdkit, crowdrag, files, ratings, reliability, writing
@@ -143,7 +144,14 @@ PAIR_EXPORTS: dict[str, PairExport] = {
 def exports_of(task: Task) -> dict[str, PairExport]:
     """The exports that fit a task's type."""
     shape = get_type(task.type).shape
-    return {slug: one for slug, one in PAIR_EXPORTS.items() if shape in one.shapes}
+    found = {slug: one for slug, one in PAIR_EXPORTS.items() if shape in one.shapes}
+    if shape == "ratings":  # texts by themselves have no document, and perhaps no explanation
+        settings = (task.current or task.versions.latest("number")).settings
+        if settings.get("layout") != DOCUMENT:
+            found.pop("documents", None)
+        if not asks_beside(settings):
+            found.pop("ratings", None)
+    return found
 
 
 def get_export(task: Task, slug: str, form: str) -> PairExport:

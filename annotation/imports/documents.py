@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from annotation.sentences import sentences
+from crowdqc.numbers import plural
 
 from .base import Checked, Field, Once, Reader, Row
 
@@ -76,7 +77,8 @@ class Documents:
                 checked.good.append({**values, "sentence": anchor})
         if checked.good:
             there = {row["document_id"] for row in checked.good}
-            checked.facts.append(f"{len(checked.good):,} answers on {len(there):,} documents.")
+            answers = plural(len(checked.good), "answer")
+            checked.facts.append(f"{answers} on {plural(len(there), 'document')}")
         return checked
 
     @staticmethod

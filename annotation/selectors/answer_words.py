@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from annotation.judging import in_words
 from annotation.models import Answer
+from annotation.task_types.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.rating import PREFIX
 from annotation.task_types.think_aloud import ATTRIBUTE, TRANSCRIPT
 
 
@@ -28,3 +31,24 @@ def said(answer: Answer) -> str:
         ]
         return "\n".join(rows)
     return "\n\n".join(value.text for value in texts)
+
+
+def given(answer: Answer) -> str:
+    """All that an answer holds, as the person who gave it reads it; its item is fetched too.
+
+    Of a rating the points, then why, the sentences, and the word to the requester; of other
+    answers what ``said`` tells.
+    """
+    settings = {**answer.version.settings, **answer.item.settings}
+    if "scales" not in settings:
+        return said(answer)
+    points = {PREFIX + choice.field: choice.code for choice in answer.choices.all()}
+    texts = {text.field: text.text for text in answer.texts.all()}
+    shown = sorted(span.start for span in answer.spans.all() if span.field == EVIDENCE)
+    parts = [in_words(points, settings), texts.get(EXPLANATION, "")]
+    if shown:
+        show = "Sentence that shows it" if len(shown) == 1 else "Sentences that show it"
+        parts.append(f"{show}: {', '.join(map(str, shown))}")
+    if texts.get(FEEDBACK):
+        parts.append(f"To the people who made the task: {texts[FEEDBACK]}")
+    return "\n".join(part for part in parts if part)

@@ -13,6 +13,8 @@ from django.db.models.functions import Coalesce, Length
 
 from annotation.models import Task, TaskVersion
 from annotation.models.assignments import AssignmentState
+from annotation.task_types.explanation import EXPLANATION, REQUIRED
+from annotation.task_types.rating import DOCUMENT, by_document
 
 # Silent reading of plain prose, about 210 words a minute; composing on a keyboard.
 READ_A_MINUTE = 210
@@ -88,18 +90,26 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any, shape: st
     elif shape == "attributes":
         minutes = _thinking(version, groups, per)
     else:
-        minutes = _judging(version, items, per)
+        minutes = _judging(version, items, groups, per)
     answers = questions * version.redundancy
     return Cost(
         questions=questions,
         answers=answers,
-        assignments=math.ceil(answers / per),
+        assignments=_assignments(version, items, per, answers),
         per_assignment=per,
         pay=version.pay,
         minutes=minutes,
         measured=measured,
         floor=task.project.hourly_floor,
     )
+
+
+def _assignments(version: TaskVersion, items: Any, per: int, answers: int) -> int:
+    """Bundles that fill every slot; one of documents ends where its document does."""
+    if not by_document(version.settings):
+        return math.ceil(answers / per)
+    sizes = items.order_by().values("group").annotate(n=Count("pk")).values_list("n", flat=True)
+    return sum(math.ceil(n / per) for n in sizes) * version.redundancy
 
 
 def _writing(version: TaskVersion, items: Any, groups: Any, per: int, questions: int) -> float:
@@ -140,15 +150,27 @@ def _thinking(version: TaskVersion, groups: Any, per: int) -> float:
     return len(version.instructions) / CHARACTERS_A_MINUTE + per * (read + written)
 
 
-def _judging(version: TaskVersion, items: Any, per: int) -> float:
-    """Reading the instructions and every text shown, and deciding line by line, in minutes."""
+def _judging(version: TaskVersion, items: Any, groups: Any, per: int) -> float:
+    """Reading the instructions and every text shown, and deciding line by line, in minutes.
+
+    Beside that, reading the document or the source beside it and writing why, where asked.
+    """
     both = F("first__words") + Coalesce(F("second__words"), 0)
     words = items.order_by().aggregate(mean=Avg(both))["mean"] or 0
     shown = per + version.settings.get("gold_per_assignment", 0)
     own = version.settings
     lines = len(own.get("dimensions") or own.get("scales") or own.get("questions") or ())
     reading = len(version.instructions.split()) + shown * words
-    return float(reading / READ_A_MINUTE + shown * lines * SECONDS_A_LINE / 60)
+    if own.get("layout") == DOCUMENT:
+        there = groups.aggregate(mean=Avg(Length("passage")))["mean"] or 0
+        reading += there / CHARACTERS_A_WORD * (1 if by_document(own) else shown)
+    elif own.get("questions") and own.get("show_sources"):  # its source stands beside each text
+        there = items.order_by().aggregate(mean=Avg(Length("group__passage")))["mean"] or 0
+        reading += there / CHARACTERS_A_WORD * shown
+    asked = own.get(EXPLANATION) or {}
+    said = asked.get("min_words", 1) if asked.get("wanted") == REQUIRED else 0
+    writing = shown * said / WORDS_A_MINUTE
+    return float(reading / READ_A_MINUTE + writing + shown * lines * SECONDS_A_LINE / 60)
 
 
 def _measured(task: Task) -> list[float]:

@@ -105,7 +105,7 @@ def answers_of(assignment_id: int) -> QuerySet[Answer]:
     return (
         Answer.objects.filter(assignment=assignment_id)
         .select_related("item", "item__task", "version")
-        .prefetch_related("texts", "choices")
+        .prefetch_related("texts", "choices", "spans")
         .order_by("order_shown", "pk")
     )
 

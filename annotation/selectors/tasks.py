@@ -23,6 +23,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import TYPES
+from annotation.task_types.rating import by_document, noun_of
 
 ZERO = Decimal("0.00")
 ANSWER_NOUNS = {
@@ -40,6 +41,7 @@ class TaskRow:
     version: TaskVersion  # the published one, or the draft of a task never published
     draft: TaskVersion | None
     questions: int
+    groups: int  # texts, topics or documents they belong to
     slots: int
     answers: int
     submitted: int
@@ -53,8 +55,11 @@ class TaskRow:
     def to_come(self) -> int:
         """Assignments that fill the slots still open."""
         open_slots = max(0, self.slots - self.answers)
-        # No assignment holds a question twice.
-        return math.ceil(open_slots / min(self.version.items_per_assignment, self.questions or 1))
+        # No assignment holds a question twice, and one of documents ends where its document does.
+        there: float = self.questions or 1
+        if by_document(self.version.settings) and self.groups:
+            there = self.questions / self.groups
+        return math.ceil(open_slots / min(self.version.items_per_assignment, there))
 
     @property
     def needed(self) -> int:
@@ -72,8 +77,8 @@ class TaskRow:
 
     @property
     def noun(self) -> str:
-        """What one item is called: a question, a pair, a text."""
-        return TYPES[self.task.type].item_noun
+        """What one item is called: a question, a pair, a text, an answer under judgment."""
+        return noun_of(TYPES[self.task.type], self.version.settings)
 
     @property
     def nouns(self) -> str:
@@ -131,6 +136,7 @@ def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
         _shown(Item.objects.filter(task__in=found, expected__isnull=True)),
         "task_id",
         questions=Count("pk"),
+        groups=Count("group", distinct=True),
         slots=Sum("redundancy"),
     )
     answers = _by_task(
@@ -185,6 +191,7 @@ def _row(
         version=version,
         draft=draft,
         questions=questions,
+        groups=items.get("groups", 0),
         slots=slots,
         answers=answers,
         submitted=work.get("submitted", 0),
@@ -292,7 +299,7 @@ def versions_of(task: Task) -> list[VersionRow]:
         began.setdefault(since, set()).add(key)
         if until:
             ended.setdefault(until, set()).add(key)
-    rows, noun = [], TYPES[task.type].item_noun
+    rows, noun = [], noun_of(TYPES[task.type], versions[-1].settings)
     answer = ANSWER_NOUNS[TYPES[task.type].shape]
     for old, version in zip([None, *versions], versions, strict=False):
         changes = ["the first version"] if old is None else _said(old, version, noun, answer)

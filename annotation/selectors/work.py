@@ -30,7 +30,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.task_types import get_type
-from annotation.task_types.rating import noun_of
+from annotation.task_types.rating import by_document, noun_of
 
 from . import qualification
 from .cost import an_hour
@@ -70,7 +70,8 @@ class Offer:
 
     task: Task
     worker: Membership
-    questions: int  # in the next assignment
+    fewest: int  # in the next assignment, at least and at most: documents differ in their answers
+    questions: int
     left: int  # assignments that this worker could still take
     pay: Decimal
     currency: str
@@ -217,11 +218,13 @@ def ran_out(assignment: Assignment) -> bool:
     )
 
 
-# Where a task asks a worker once a topic: topics that they were not given.
+# What is open to a worker: items (topics, where a task asks once a topic), the bundles that they
+# make where each is of one document, and the fewest and the most items that a document has.
 OPEN_SQL = """
-SELECT i.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
-                       THEN count(DISTINCT i.group_id) ELSE count(*) END
-FROM annotation_item i
+SELECT o.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
+                       THEN count(*) ELSE sum(o.n)::int END,
+       sum(ceil(o.n::numeric / v.items_per_assignment))::int, min(o.n), max(o.n)
+FROM (SELECT i.task_id, i.group_id, t.current_id, count(*) n FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
@@ -238,7 +241,9 @@ WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
     JOIN annotation_assignment a ON a.id = e.assignment_id
     JOIN annotation_item x ON x.id = e.item_id
     WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted')))
-GROUP BY i.task_id, v.id
+GROUP BY i.task_id, i.group_id, t.current_id) o
+JOIN annotation_taskversion v ON v.id = o.current_id
+GROUP BY o.task_id, v.id
 """
 # Times longer than the lease with all its extensions are of pages left open.
 TIMES_SQL = """
@@ -273,18 +278,22 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
     batches, closed = released(rows), qualification.barred(rows, members)
     found = []
     for task in rows:
-        open_items, version = left.get(task.pk, 0), task.current
+        version = task.current
+        open_items, bundles, fewest, most = left.get(task.pk, (0, 0, 0, 0))
         if not open_items or version is None or task.pk in closed:
             continue
-        worker = by_project[task.project_id]
+        worker, per = by_project[task.project_id], version.items_per_assignment
+        if not by_document(version.settings):
+            bundles, fewest, most = -(-open_items // per), open_items, open_items
         others, seconds = times.get(task.pk, (0, None))
         known = seconds is not None and others >= MIN_OTHERS
         found.append(
             Offer(
                 task=task,
                 worker=worker,
-                questions=min(open_items, version.items_per_assignment),
-                left=-(-open_items // version.items_per_assignment),
+                fewest=min(fewest, per),
+                questions=min(most, per),
+                left=bundles,
                 pay=version.pay,
                 currency=task.project.currency,
                 minutes=seconds / 60 if known and seconds is not None else None,
@@ -298,13 +307,13 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
 
 def _left_and_times(
     tasks: Sequence[Task], members: Sequence[Membership]
-) -> tuple[dict[int, int], dict[int, tuple[int, float]]]:
+) -> tuple[dict[int, tuple[int, int, int, int]], dict[int, tuple[int, float]]]:
     if not tasks:
         return {}, {}
     ids = {"tasks": [task.pk for task in tasks], "workers": [member.pk for member in members]}
     with connection.cursor() as cursor:
         cursor.execute(OPEN_SQL, ids)
-        left = dict(cursor.fetchall())
+        left = {task: (items, bundles, low, high) for task, items, bundles, low, high in cursor}
         cursor.execute(TIMES_SQL, ids)
         times = {task: (count, float(median)) for task, count, median in cursor.fetchall()}
     return left, times

@@ -141,7 +141,8 @@ def _sentence(file: ImportFile, found: Examined | None) -> tuple[str, str, str]:
     if file.imported_at:
         report, noun = file.report, WORDS[file.kind][1]
         there = f" {report['there']:,} were there already." if report["there"] else ""
-        left = f" {report['left_out']:,} rows were left out." if report["left_out"] else ""
+        out = report["left_out"]
+        left = f" {numbers.plural(out, 'row was', 'rows were')} left out." if out else ""
         new = numbers.plural(report["new"], f"new {noun}")
         return "done", "Imported", f"{new} from {report['rows']:,} rows.{there}{left}"
     if found is None:

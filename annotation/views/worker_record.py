@@ -11,9 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.actions import rejections
-from annotation.models import Rejection
-from annotation.selectors import log, retention, work
+from annotation.models import Assignment, Qualification, Rejection
+from annotation.selectors import answer_words, log, retention, work
 from annotation.task_types import get_type
+from annotation.task_types.think_aloud import MAX_ATTRIBUTES
 from crowdqc.errors import Invalid, Missing
 
 PAGE = 20
@@ -54,17 +55,34 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     steps = work.steps(found, whole=False)
     names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
+    names |= {f"attribute-{n}": f"attribute {n + 1}" for n in range(MAX_ATTRIBUTES)}
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
+    given = _given(found)
     context = {
         "assignment": found,
         "type": get_type(found.task.type),
-        "steps": [(step, replayed.get(step.entry.item_id)) for step in steps],
+        "steps": [
+            (step, replayed.get(step.entry.item_id), given.get(step.entry.item_id) or step.said)
+            for step in steps
+        ],
+        "round": Qualification.objects.filter(assignment=found)
+        .select_related("assignment__version", "assignment__task__qualifies")
+        .first(),
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
         "events": [log.in_words(event, names) for event in page.object_list],
     }
     return render(request, "annotation/worker/record_assignment.html", context)
+
+
+def _given(found: Assignment) -> dict[int, str]:
+    """What was submitted, by item, of the types whose draft tells it only in short."""
+    if get_type(found.task.type).shape not in ("ratings", "attributes", "checks"):
+        return {}
+    answers = found.answers.select_related("version", "item")
+    answers = answers.prefetch_related("texts", "choices", "spans")
+    return {answer.item_id: answer_words.given(answer) for answer in answers}
 
 
 @login_required

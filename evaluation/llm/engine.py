@@ -131,7 +131,7 @@ class Engine:
             if self.in_row >= max(DOWN, 2 * self.endpoint.parallel):
                 raise EndpointFails(
                     f"{self.endpoint.name} failed {self.in_row} calls one after another, the last "
-                    f"with: {self.last_fault} What was answered is kept."
+                    f"with: {self.last_fault.rstrip('.')}. What was answered is kept."
                 )
         self.tick(self.done)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from crowdqc.errors import DomainError
+from crowdqc.numbers import small_money
 from evaluation.llm import completion, wording
 from evaluation.llm.ask import Ask, Preview
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMCall
@@ -87,22 +88,23 @@ def _budget(
     endpoint: Endpoint, cost: Decimal | None, at_most: Decimal | None
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings about money."""
-    money = endpoint.project.currency
+    currency = endpoint.project.currency
     if cost is None or at_most is None:
         return [], ["The price of this model is not known, so no cost can be told."]
     problems, warnings = [], []
     if endpoint.hard_budget is not None:
         left = max(Decimal(), endpoint.hard_budget - endpoint.spent - endpoint.reserved)
-        words = f"{left:.2f} {money} are left of the budget of {endpoint.name}"
+        words = f"{small_money(left, currency)} is left of the budget of {endpoint.name}"
         if cost > left:
-            problems.append(f"{words}; about {cost:.2f} are needed.")
+            problems.append(f"{words}; about {small_money(cost, currency)} is needed.")
         elif at_most > left:
             warnings.append(f"{words}; the run may stop before its end if answers are long.")
     soft = endpoint.soft_budget
     if soft is not None and endpoint.spent + cost > soft:
         already = endpoint.spent > soft
         said = "is passed already" if already else "would be passed"
-        warnings.append(f"The soft budget of {endpoint.name}, {soft} {money}, {said}.")
+        words = f"The soft budget of {endpoint.name}, {small_money(soft, currency)}"
+        warnings.append(f"{words}, {said}.")
     return problems, warnings
 
 

@@ -49,10 +49,13 @@ def came_of(run: Run, asked: Told | None) -> Came | None:
     names = (("declined", "“I don’t know”"), ("defaulted", "No number, so 50"),
              ("flagged", "Outside the rules, kept"), ("failed", "Failed"))  # fmt: skip
     figures += [_figure(label, counts[name]) for name, label in names if name in counts]
+    settings = run.task.current.settings if asked.get("same") and run.task.current else {}
+    labels = {one["name"]: one.get("label", "") for one in settings.get("dimensions", [])}
     same = [
-        (row["dimension"], percent(row["same"] / row["pairs"]), count(row["pairs"]))
+        (labels.get(row["dimension"]) or row["dimension"], percent(row["same"] / row["pairs"]),
+         count(row["pairs"]))
         for row in asked.get("same", [])
-    ]
+    ]  # fmt: skip
     flagged = [
         Flagged(row["item"], row["flag"], row["call"])
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])

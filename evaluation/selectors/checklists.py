@@ -81,6 +81,13 @@ class Page:
         """The newest version."""
         return self.versions[-1] if self.versions else None
 
+    @property
+    def unchanged(self) -> ChecklistVersion | None:
+        """The version that was frozen from the stages as they stand; None after a change."""
+        now = {one.kind: one.row.number for one in self.stages if one.row is not None}
+        same = (one for one in self.versions if one.made_of.get("stages") == now)
+        return next(same, None) if self.next is None else None
+
 
 def page(checklist: Checklist) -> Page:
     """Everything on the page of a checklist, in a number of queries that no stage changes."""

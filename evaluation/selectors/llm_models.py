@@ -177,3 +177,13 @@ def summary(rows: Sequence[EndpointRow], currency: str) -> str:
     hard = [row.endpoint.hard_budget for row in rows if row.endpoint.hard_budget is not None]
     of = f" of {money(sum(hard, Decimal(0)), currency)}" if len(hard) == len(rows) else ""
     return f"{small(spent, currency)}{of} spent on calls so far."
+
+
+def state(rows: Sequence[EndpointRow]) -> tuple[str, str]:
+    """The header's mark and word, where there are models: whether one of them was heard of."""
+    models = [line.model for row in rows for line in row.models]
+    if any(model.can for model in models):
+        return "open", "Ready"
+    if any(model.probe_note for model in models):
+        return "bad", "No model could be probed"
+    return "draft", "No model is probed yet"

@@ -12,6 +12,7 @@ from crowdqc.numbers import count, plural
 from evaluation import kinds
 from evaluation.llm.endpoints import spent_by
 from evaluation.models import CallState, LLMCall, Run
+from evaluation.runs import ACTIVE
 from evaluation.selectors.llm_words import small
 
 REASONS = 6  # listed by name; the rest is one line
@@ -48,12 +49,14 @@ def calls_of(run: Run) -> Calls | None:
         done=Count("pk", filter=Q(state=CallState.DONE), distinct=True),
         before=Count("pk", filter=earlier, distinct=True),
         failed=Count("pk", filter=Q(state=CallState.FAILED), distinct=True),
+        imported=Count("pk", filter=Q(source="import"), distinct=True),
         unpriced=Count("pk", filter=~earlier & Q(attempts__gt=0, cost__isnull=True), distinct=True),
     )
     if not found["total"] and kinds.asking_of(run.method) is None:
         return None
     spent = spent_by(run)
-    cost = None if found["unpriced"] and not spent else spent
+    nothing_told = found["unpriced"] or found["imported"] == found["total"] > 0
+    cost = None if nothing_told and not spent else spent
     waiting = found["total"] - found["done"] - found["failed"]
     return Calls(
         found["total"], found["done"], found["before"], found["failed"], waiting, cost,
@@ -80,13 +83,23 @@ def _figures(
     # Texts that are alike make one question, which is asked once.
     same = f"for {plural(found['uses'], 'question')}" if found["uses"] > found["total"] else ""
     note = f"{plural(unpriced, 'call')} without a price" if unpriced else "of the calls made anew"
+    before = {
+        "label": "Taken from before", "value": count(found["before"]),
+        "of": f"of {count(found['done'])}", "note": "asked by an earlier run; cost nothing",
+    }  # fmt: skip
+    if found["imported"] == found["total"] > 0:
+        note = "nothing was asked here"
+        before = {
+            "label": "Imported", "value": count(found["imported"]),
+            "of": f"of {count(found['total'])}", "note": "asked elsewhere",
+        }  # fmt: skip
+    open_words = "waiting or in flight" if run.state in ACTIVE else "not asked"
     return [
         {"label": "Calls", "value": count(found["total"]), "of": same,
-         "note": f"{count(waiting)} waiting or in flight" if waiting else ""},
+         "note": f"{count(waiting)} {open_words}" if waiting else ""},
         {"label": "Answered", "value": count(found["done"]), "of": f"of {count(found['total'])}",
          "done": found["done"], "total": found["total"]},
-        {"label": "Taken from before", "value": count(found["before"]),
-         "of": f"of {count(found['done'])}", "note": "asked by an earlier run; cost nothing"},
+        before,
         {"label": "Failed", "value": count(found["failed"]), "of": f"of {count(found['total'])}"},
         {"label": "Cost", "value": small(cost, currency), "of": "", "note": note},
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from crowdqc.numbers import MINUS, NBSP, SYMBOLS, amount, money
+from crowdqc.numbers import amount, small_money
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
 from evaluation.models import CallState, LanguageModel, LLMAttempt
 
@@ -24,19 +24,7 @@ FORMATS = {
 
 def small(value: Decimal | float | None, currency: str) -> str:
     """Money with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``; None reads "not known"."""
-    if value is None:
-        return "not known"
-    exact = Decimal(str(value))
-    sign = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
-    if exact == 0:
-        return f"{sign}0"
-    if abs(exact) >= Decimal("0.1"):
-        return money(exact, currency)
-    if abs(exact) < Decimal("0.00000001"):
-        return f"under {sign}0.00000001"
-    places = 1 - exact.adjusted()  # two digits that matter
-    text = f"{abs(exact):.{min(places, 8)}f}".rstrip("0")
-    return f"{MINUS if exact < 0 else ''}{sign}{text}"
+    return "not known" if value is None else small_money(value, currency)
 
 
 def price(value: Decimal | None) -> str:

@@ -28,6 +28,8 @@ from evaluation.selectors.pair_runs import CORE
 
 from .evidence import latest_runs
 
+# Methods whose results the overview can put into a figure: who is told apart, what is described.
+TELLING = ("aqer", CORE, WRITING)
 ZERO = Decimal("0.00")
 SHOWS = (("", "All"), ("open", "Open"), ("waiting", "Waiting for me"), ("closed", "Closed"))
 
@@ -284,9 +286,10 @@ def _median(found: Facts) -> dict[str, Any]:
 
 def _told_apart(found: Facts) -> dict[str, Any]:
     label = "Workers told apart"
-    if not found.runs:
+    telling = [run for run in found.runs.values() if run.method in TELLING]
+    if not telling:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
-    run = max(found.runs.values(), key=lambda one: one.pk)
+    run = max(telling, key=lambda one: one.pk)
     title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
     if run.method == WRITING:  # describes texts and ranks nobody
         seen = run.snapshot.counts if run.snapshot else {}

@@ -220,8 +220,11 @@ def first_words(first: FirstRun) -> tuple[str, str]:
         have += f", and {others} with {up_to}{first.others[0]}"
     if not first.enough and not first.others:
         have = "Nobody has judged yet"
+    sentence = f"{head} more {more} and the first run starts by itself"
+    if first.ready:
+        sentence = "The first run starts by itself when no judgment came for half a minute"
     return (
-        f"{head} more {more} and the first run starts by itself",
+        sentence,
         "Workers are weighed by what others say of the same pairs, so a run needs at least "
         f"3 workers with 5 judgments each. {have}.",
     )

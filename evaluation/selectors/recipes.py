@@ -17,7 +17,7 @@ SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distanc
 
 def method_title(run: Run) -> str:
     """``AQER 1.0``."""
-    known = run.method in METHODS or kinds.asking_of(run.method) is not None
+    known = run.method in {*METHODS, kinds.PUBLISHED} or kinds.asking_of(run.method) is not None
     title = kinds.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
     return f"{title} {run.version}"
 
@@ -79,7 +79,7 @@ def _plain_recipe(
     """The recipe of a method whose options are told by their names."""
     params = {**run.params, **(told.get("params", {}) if told else {})}
     if (asked := model_id(run)) is not None:
-        params["model"] = models.get(asked, "removed")
+        params["model"] = models.get(asked, "removed" if asked else "none")
     pairs = [("method", method_title(run))]
     pairs += [(name.replace("_", " "), _said(value)) for name, value in sorted(params.items())]
     pairs.append(("seed", str(run.seed)))

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 
 from annotation.models import Answer, Task
-from annotation.selectors.answer_words import said
+from annotation.selectors.answer_words import given
 from annotation.selectors.log import log_summaries
 from annotation.selectors.payouts import answers_of, waiting
 from annotation.task_types import get_type
@@ -112,7 +112,7 @@ class ReadAnswer:
         written = [value.text for value in values if value.field == "answer"]
         return cls(
             answer=answer,
-            text="\n\n".join(written) or said(answer),
+            text="\n\n".join(written) or given(answer),
             replays=bool(written) and logged,
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,

@@ -8,7 +8,7 @@ from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.numbers import plural
 from evaluation import kinds
-from evaluation.models import Run
+from evaluation.models import ChecklistStage, Run
 from evaluation.selectors.pair_runs import CHECKS, CORE, PUBLISHED
 from evaluation.selectors.recipes import encoder_words
 
@@ -80,6 +80,8 @@ def results_url(run: Run) -> str:
 
 def _asked_page(run: Run) -> str:
     """Where the answers of models stand: among the task's results, which need no run of theirs."""
+    if run.method == "checklist_stage" and run.params.get("checklist"):
+        return reverse("checklist", args=[run.project_id, run.params["checklist"]])
     shape = shape_of(run.task)
     name = ASKED_PAGES.get((run.method, shape)) or PAGES[shape]
     return _page(name, run.task)
@@ -131,12 +133,21 @@ def cancelled(run: Run) -> str:
     return f"Nothing was written.{kept}"
 
 
+def _stage(run: Run) -> str:
+    """The stage of a checklist that the run makes; "" for runs of other kinds."""
+    kind = run.params.get("stage") if run.method == "checklist_stage" else None
+    return str(ChecklistStage.Kind(kind).label).lower() if kind else ""
+
+
 def detail(run: Run, model_name: str = "") -> str:
     """The choice that tells runs of a method apart, for the history: also which model is asked."""
     if run.method == CORE:
         return "one competence" if run.params.get("pooled") else "by dimension"
     if run.source is not None:
         return f"of run {run.source.number}"
+    if run.method == PUBLISHED:
+        return str(run.params.get("name") or run.params.get("model_name") or "")
     if asks(run):
-        return model_name
+        told = [run.params.get("strategy"), _stage(run)]
+        return ", ".join(str(word) for word in (model_name, *told) if word)
     return encoder_words(run.params["encoder"]) if run.params.get("encoder") else ""

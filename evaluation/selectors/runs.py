@@ -309,11 +309,15 @@ def _chart_note(run: Run, told: Mapping[str, Any] | None) -> str:
     return lines + rule
 
 
-def first_run_words(enough: int, others: Iterable[int], missing: int) -> tuple[str, str]:
+def first_run_words(
+    enough: int, others: Iterable[int], missing: int, noun: str = "answer"
+) -> tuple[str, str]:
     """How many answers are missing until the first run, and why: two sentences."""
     others = list(others)
     head = word(missing).capitalize()
-    more = f"{head} more {'answer' if missing == 1 else 'answers'}"
+    more = f"{head} more {noun if missing == 1 else noun + 's'} and the first run starts by itself"
+    if not missing:
+        more = f"The first run starts by itself when no {noun} came for half a minute"
     have = f"You have {plural(enough, 'worker')} with 5 or more"
     if others:
         have += f", and {word(len(others)) if len(others) > 1 else '1'} with "
@@ -321,7 +325,7 @@ def first_run_words(enough: int, others: Iterable[int], missing: int) -> tuple[s
     if not enough and not others:
         have = "Nobody has answered yet"
     return (
-        f"{more} and the first run starts by itself",
+        more,
         "AQER compares what workers wrote about the same question, so it needs at least 3 "
         f"workers with 5 answers each. {have}.".replace(" 5 a", f"{NBSP}5 a"),
     )

@@ -109,9 +109,11 @@ def page(run: Run, told: Mapping[str, Any]) -> StudyPage:
              for line in lines],
             sizes,
         )
-        for at, one in enumerate(frame["systems"])
+        for at, one in enumerate(frame["systems"]) if one["n"]
     ]  # fmt: skip
     counts = f"{plural(frame['graded'], 'graded answer')} of {plural(len(systems), 'system')}"
+    if bare := len(frame["systems"]) - len(systems):
+        counts += f" ({bare} more without a grade)"
     return StudyPage(
         sizes=sizes, lines=lines, axis=charts.forest_axis(scale), systems=systems,
         legend=_legend(titles), sentence=f"{counts}, {params['repetitions']} draws of each size.",

@@ -242,8 +242,8 @@ def _state(assignment: Assignment, open_lines: dict[int, int]) -> str:
 def _answers(worker: Membership) -> Any:
     return (
         Answer.objects.filter(worker=worker)
-        .select_related("item__task__current", "assignment")
-        .prefetch_related("texts", "choices")
+        .select_related("item__task__current", "assignment", "version")
+        .prefetch_related("texts", "choices", "spans")
         .order_by("-assignment__submitted_at", "-assignment_id", "order_shown", "pk")
     )
 

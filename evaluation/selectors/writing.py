@@ -194,5 +194,7 @@ def sentence(run: Run) -> str:
 
 def first_sentence(first: FirstRun) -> str:
     """How many responses are missing until the first run."""
+    if first.ready:
+        return "The first run starts by itself when no response came for half a minute"
     more = "response" if first.missing == 1 else "responses"
     return f"{word(first.missing).capitalize()} more {more} and the first run starts by itself"

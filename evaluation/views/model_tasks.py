@@ -94,9 +94,15 @@ def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -
 def _previewed(task: Task, method: str, form: AskForm, *, agreed: bool) -> dict[str, Any]:
     """What the options as they stand would ask and cost, or what keeps them from it."""
     if not form.is_valid():
-        wrong = [f"{form.fields[name].label or name.replace('_', ' ')}: {errors[0]}"
-                 for name, errors in form.errors.items() if name in form.fields]  # fmt: skip
-        return {"wrong": wrong}
+        found = [
+            (form.fields[name].label or name.replace("_", " "), errors[0])
+            for name, errors in form.errors.as_data().items() if name in form.fields
+        ]  # fmt: skip
+        return {
+            "missing": [label for label, error in found if error.code == "required"],
+            "wrong": [f"{label}: {error.messages[0]}" for label, error in found
+                      if error.code != "required"],
+        }  # fmt: skip
     try:
         ready = ask_start.prepare(task=task, method=method, raw=form.params())
     except DomainError as error:

@@ -34,7 +34,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
     rows = reads.endpoints(access.project)
     context = {
         "view": "models", "rows": rows, "needs": reads.NEEDS, "without": reads.WITHOUT,
-        "models": sum(len(row.models) for row in rows),
+        "models": sum(len(row.models) for row in rows), "state": reads.state(rows),
         "sentence": reads.summary(rows, access.project.currency),
     }  # fmt: skip
     return render(request, "evaluation/models/models.html", context)

@@ -118,6 +118,9 @@ def test_questions_are_added_by_line_and_changed_in_place(
     assert refused.status_code == 422
     refused = post(client, "task_build_line_step", task, "?part=asked", to="add", new=" ")
     assert refused.status_code == 422
+    for twice in ("Does it stop well?", "Is it new?\nIs it new?"):
+        asked = post(client, "task_build_line_step", task, "?part=asked", to="add", new=twice)
+        assert asked.status_code == 422
     post(client, "task_build_line_step", task, here, to="remove")
     assert [row["name"] for row in task.versions.get().settings["questions"]] == ["q1"]
 

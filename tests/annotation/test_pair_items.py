@@ -200,7 +200,7 @@ def test_hard_pairs_go_to_a_panel_once_each_by_everybody_on_it(world: World, tas
 def test_choosing_a_type_explains_each_and_lists_speak_of_pairs(world: World, task: Task) -> None:
     client = signed_in(world.requester)
     page = client.get(reverse("task_new", args=[world.project.pk])).content.decode()
-    for words in ("answered in people’s own words", "Two texts side by side", "One text at a time"):
+    for words in ("answered in people’s own words", "Two texts side by side", "answer at a time"):
         assert words in page
     with_texts(world, task)
     pair_items.make_pairs(by=world.requester, task=task)

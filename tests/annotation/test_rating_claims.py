@@ -9,6 +9,9 @@ import pytest
 from annotation.actions import assignments, qualification, rating_documents, tasks
 from annotation.models import Assignment, Panel, Qualification, Task, TaskVersion
 from annotation.selectors import work
+from annotation.selectors.build import Build
+from annotation.selectors.cost import cost_of
+from annotation.selectors.tasks import task_row
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests import factories, ratings
 from tests.annotation.test_claims import run_out
@@ -160,3 +163,36 @@ def test_who_is_declined_gets_no_further_round_and_no_panel() -> None:
         factories.claim(task, worker)
     assert not Panel.objects.get(name="Trained").members.exists()
     assert Qualification.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_sizes_costs_and_what_is_left_count_by_document() -> None:
+    project = factories.make_project()
+    task = ratings.make_documents(project, 3, 2, redundancy=2, items_per_assignment=4)
+    worker = factories.make_worker(project)
+    offer = work.offers(work.memberships_with_consent(worker.user))[0]
+    assert (offer.fewest, offer.questions, offer.left, offer.noun) == (2, 2, 3, "answer")
+    built = Build(task)
+    cost = cost_of(task, built.version, built.items, built.groups, "ratings")
+    assert (cost.answers, cost.assignments) == (12, 6)  # not 12 / 4
+    row = task_row(task)
+    assert (row.needed, row.noun) == (6, "answer")
+    held = factories.claim(task, worker)
+    assignments.give_back(by=worker.user, assignment=held)
+    key = task.items.order_by("pk").values_list("key", flat=True)[0]
+    rating_documents.remove_answer(by=project.owner, task=task, item=task.items.get(key=key))
+    tasks.publish(by=project.owner, task=task)
+    offer = work.offers(work.memberships_with_consent(worker.user))[0]
+    assert (offer.fewest, offer.questions, offer.left) == (1, 2, 3)
+
+
+@pytest.mark.django_db
+def test_the_estimate_holds_reading_the_document_and_writing_why() -> None:
+    project = factories.make_project()
+
+    def minutes(**settings: object) -> float:
+        built = Build(ratings.make_documents(project, 1, 2, settings=settings))
+        return cost_of(built.task, built.version, built.items, built.groups, "ratings").minutes
+
+    plain = minutes(explanation={"wanted": "none"})
+    assert minutes(explanation={"wanted": "required", "min_words": 25}) == pytest.approx(plain + 2)

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from annotation.actions import qualification, tasks
 from annotation.models import Task
+from evaluation.selectors import review
 from tests import factories, ratings
 
 pytestmark = pytest.mark.django_db
@@ -101,7 +102,11 @@ def test_a_changed_document_asks_its_answers_anew_with_the_new_number_of_sentenc
     assert set(live.values_list("settings__sentences", flat=True)) == {8}
     assert set(live.values_list("since", flat=True)) == {2}
     short = post(requester, "task_build_document", task, here, passage="One sentence.")
-    assert short.status_code == 422  # a question is anchored to sentence 3
+    assert short.status_code == 422
+    refused = short.context["refused"].fields
+    assert refused == {
+        "passage": "A question arose from sentence 3, which would go. Change that first."
+    }
 
 
 def qualifying(project: Any) -> tuple[Task, Any]:
@@ -134,6 +139,29 @@ def test_a_round_is_read_beside_its_document_and_decided_with_words(
     home = client.get(reverse("work_home")).content.decode()
     assert "Well seen." in home
     assert "You are on the panel “Trained”" in home
+    record = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()
+    for shown in ("Completeness: misses a little, Correctness: correct", ratings.WHY,
+                  "Sentences that show it: 1, 4", "The ice was thin.", "Well seen."):  # fmt: skip
+        assert shown in record
+
+
+def test_a_reviewer_reads_the_points_and_sentences_beside_the_reason(project: Any) -> None:
+    _, held = qualifying(project)
+    read_as = {row.text for row in review.read_answers(held.pk, None)}
+    assert read_as == {
+        f"Completeness: misses a little, Correctness: correct\n{ratings.WHY}\n"
+        "Sentences that show it: 1, 4\nTo the people who made the task: The ice was thin."
+    }
+
+
+def test_tools_of_others_take_the_first_scale_where_none_is_named(
+    requester: Client, project: Any
+) -> None:
+    task, _ = qualifying(project)
+    for what in ("crowdkit-labels", "reliability"):
+        found = requester.get(reverse("task_export", args=[project.pk, task.pk, what, "csv"]))
+        assert found.status_code == 200
+        assert "70" in b"".join(found.streaming_content).decode()  # type: ignore[attr-defined]
 
 
 def test_words_to_the_requester_are_read_on_a_page_of_their_own(

@@ -92,6 +92,7 @@ def test_one_types_and_one_marks_a_transcript(
     page.get_by_label("Attribute 1", exact=True).fill("Each sentence links to the next")
     pictured(page, "think-typed")
     page.wait_for_timeout(1300)
+    log_is_sent(page)
     address = page.url
     page.route("**/draft/", lambda route: route.abort())
     page.get_by_label("Attribute 3", exact=True).fill("Names stay")

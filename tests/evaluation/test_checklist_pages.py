@@ -87,6 +87,8 @@ def test_a_person_writes_every_stage_by_hand_in_the_browser_where_no_model_is_se
     assert "Freeze as a version" in page and "from 2 attributes" in page
     frozen = client.post(url(checklist, "checklist_freeze"), follow=True).content.decode()
     assert "Is the topic named first?" in frozen and corpus.OWL[1] in frozen
+    page = text(client, url(checklist, "checklist"))
+    assert "Freeze as a version" not in page and "Next: make a task of it." in page
     version = ChecklistVersion.objects.get()
     made = client.post(url(checklist, "checklist_make_task", 1), {"title": "In order?"})
     version.refresh_from_db()
@@ -130,9 +132,12 @@ def test_an_earlier_row_of_a_stage_is_opened_and_saved_again(client: Client, tas
 def test_models_are_asked_from_the_page_of_all_ways_of_asking_as_well(
     client: Client, task: Task
 ) -> None:
-    checklist = make_checklist(task)
     with serving(corpus.answer) as stub:
         model = make_model(task.project, stub.base_url)
+        bare = text(client, reverse("task_ask", args=[task.project_id, task.pk, "checklist_stage"]))
+        new = reverse("checklist_new", args=[task.project_id, task.pk])
+        assert "Make a checklist first" in bare and new in bare
+        checklist = make_checklist(task)
         for method, options in (
             ("think_aloud", {"sessions": "1"}),
             ("checklist_stage", {"checklist": checklist.pk, "stage": "components"}),

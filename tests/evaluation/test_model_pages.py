@@ -319,7 +319,10 @@ def test_calls_are_filtered_counted_by_prompt_and_each_is_shown_with_its_attempt
         state=CallState.FAILED, reason="No number was given.", value=None,
         chances={"Yes": 0.9, "No": 0.1},
     )  # fmt: skip
-    LLMAttempt.objects.filter(call=call).update(outcome="wrong_form", reason="No number was given.")
+    attempt = LLMAttempt.objects.get(call=call)
+    attempt.delete()  # a settled one cannot be rewritten
+    attempt.pk, attempt.outcome, attempt.reason = None, "wrong_form", "No number was given."
+    attempt.save(force_insert=True)
     total = LLMCall.objects.count()
     text = page(client, "models_calls", task.project_id)
     assert f"{total} calls" in text and call.prompt in text

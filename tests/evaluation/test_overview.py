@@ -20,7 +20,7 @@ from annotation.selectors.tasks import task_rows
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.selectors import overview
 from evaluation.selectors.todo import todos
-from tests import factories
+from tests import factories, thinking
 from tests.factories import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
@@ -124,6 +124,11 @@ def test_groups_come_from_the_last_finished_run(world: World) -> None:
                 run=run, worker=worker, n=2, estimate=0.5, component=1,
                 group=(1, 1, 2)[at] if state == RunState.DONE else 1,
             )  # fmt: skip
+    thought = thinking.make_think(world.project)
+    Run.objects.create(  # a later run of a method that scores nobody is no figure of workers
+        project=world.project, task=thought, number=3, method="attribute_diversity", version="1",
+        state=RunState.DONE,
+    )  # fmt: skip
     told = figure(facts(world), "Workers told apart")
     assert (told["value"], told["of"]) == ("2", "groups of 3 people")
     assert str(told["note"]).startswith("run 1, ")

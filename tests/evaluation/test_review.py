@@ -241,7 +241,7 @@ def grow(world: World, n: int) -> list[Membership]:
     return [factories.claim_and_submit(world.task).worker for _ in range(n)]
 
 
-MOST_QUERIES = {"project": 22, "review": 11, "payout": 20, "worker_card": 23, "payout_list": 11}
+MOST_QUERIES = {"project": 22, "review": 11, "payout": 20, "worker_card": 24, "payout_list": 11}
 
 
 @pytest.mark.parametrize("name", MOST_QUERIES)

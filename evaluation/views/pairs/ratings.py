@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from annotation.task_types import get_type
+from annotation.task_types.rating import noun_of
 from crowdqc.errors import Missing
 from evaluation import schedules
 from evaluation.selectors import pair_runs, rating_boards
@@ -23,10 +24,12 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if get_type(task.type).shape != "ratings":
         raise Missing("This task does not ask for ratings.")
     run, last = rating_boards.shown_run(task), schedules.last_run(task)
+    noun = noun_of(get_type(task.type), task.current.settings if task.current else {})
     since, asked = schedules.fresh(task, last), pair_runs.dimensions(task)
     context = {
         "task": task,
         "title": reads.title_of(task),
+        "nouns": f"{noun},{noun}s",
         "run": run,
         "active": reads.active_of(task),
         "last": last,
@@ -35,7 +38,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     }
     if run is None:
         first = schedules.first_run(task)
-        sentence, _ = reads.first_run_words(first.enough, first.others, first.missing)
+        sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "rating")
         why = (
             "Agreement and means need at least 3 workers with 5 ratings each; the first run "
             "starts by itself then."
