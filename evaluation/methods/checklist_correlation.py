@@ -99,6 +99,7 @@ def pooled(
     )
 
 
+LEAST = 5  # articles, below which an interval over articles says nothing
 SAMPLE_LEVEL, POOLED = "sample-level", "pooled"
 
 
@@ -109,20 +110,25 @@ def correlation_rows(
 
     ``scores``, ``human`` and ``article`` (n,) have a row a text. Rows hold kind, setting
     ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n.
-    Raises as ``sample_level``.
+    There is no interval under LEAST articles with a correlation. Raises as ``sample_level``.
     """
     rows = []
+    none = float("nan")
     for kind in KINDS:
         s = sample_level(scores, human, article, kind=kind, level=level)
         p = pooled(scores, human, article, kind=kind, level=level)
+        low, high = (max(s.low, -1.0), min(s.high, 1.0))
+        if s.articles - s.undefined < LEAST:
+            low = high = none
+        far = (p.low, p.high) if p.articles >= LEAST else (none, none)
         rows.append({
             "kind": kind, "setting": SAMPLE_LEVEL, "estimate": s.estimate,
-            "low": max(s.low, -1.0), "high": min(s.high, 1.0), "as_zero": s.as_zero,
+            "low": low, "high": high, "as_zero": s.as_zero,
             "articles": s.articles, "undefined": s.undefined, "n": p.n,
         })  # fmt: skip
         rows.append({
-            "kind": kind, "setting": POOLED, "estimate": p.estimate, "low": p.low,
-            "high": p.high, "as_zero": float("nan"), "articles": p.articles,
+            "kind": kind, "setting": POOLED, "estimate": p.estimate, "low": far[0],
+            "high": far[1], "as_zero": none, "articles": p.articles,
             "undefined": int(np.isnan(p.estimate)), "n": p.n,
         })  # fmt: skip
     return rows

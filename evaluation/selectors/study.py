@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, score
 from evaluation import charts, charts_writing
 from evaluation.charts import Estimate, Scale
 from evaluation.charts_writing import Axis, Curve
@@ -170,9 +170,14 @@ def _panel(name: str, lines: Mapping[str, Line], sizes: Sequence[int]) -> SafeSt
     return charts_writing.panel(
         curves,
         Axis(min(sizes) - 1, max(sizes) + 1, sizes, name="workers"),
-        Axis(foot, 1.0, [0, 0.5, 1] if foot > -0.2 else [-0.5, 0, 0.5, 1]),
+        Axis(foot, 1.0, [0, 0.5, 1] if foot > -0.2 else [-0.5, 0, 0.5, 1], write=_tick),
         sentence=f"{name}: correlation with the experts by number of workers",
     )
+
+
+def _tick(value: float) -> str:
+    """A correlation as other charts write it: .5, but 0 and 1 as they are."""
+    return f"{value:g}" if value in (0, 1) else score(value, 1)
 
 
 def _legend(titles: Mapping[str, str]) -> list[tuple[SafeString, str]]:

@@ -12,14 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.imports import FORMATS
+from annotation.imports import FORMATS, authors
 from annotation.imports.answers import KnownAnswers
 from annotation.imports.base import MAX_BYTES, Checked, guess
 from annotation.imports.candidates import KnownCandidates
+from annotation.imports.documents import KnownDocuments
 from annotation.imports.items import KnownItems
 from annotation.imports.judgment_lines import KnownJudgments
+from annotation.imports.ratings import KnownRatings
 from annotation.imports.reading import read, sheet_of
 from annotation.imports.responses import KnownResponses
+from annotation.imports.samples import KnownSamples
 from annotation.imports.system_answers import KnownSystems
 from annotation.imports.topics import KnownTopics
 from crowdqc.errors import Invalid
@@ -114,7 +117,8 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
     for importer, known in zip(
         FORMATS.values(),
         (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments(),
-         KnownTopics(), KnownResponses()),
+         KnownTopics(), KnownResponses(), KnownSamples(), authors.KnownAnswers(),
+         authors.KnownAnswers(), KnownDocuments(), KnownRatings()),
         strict=True,
     ):  # fmt: skip
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)

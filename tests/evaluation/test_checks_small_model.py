@@ -11,7 +11,7 @@ from tests.evaluation import checks_corpus as corpus
 from tests.small_model import SmallModel, small_model
 
 __all__ = ["small_model"]
-pytestmark = [pytest.mark.slow, pytest.mark.db, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("way", ["each", "all"])

@@ -19,7 +19,6 @@ from tests.processes import Worker, until
 from tests.small_model import SmallModel
 
 
-@pytest.mark.db
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(

@@ -9,7 +9,7 @@ from evaluation.models import AnswerScore, LLMAttempt, LLMCall, RunFigure, RunSt
 from tests.evaluation import rescaling_corpus as corpus
 from tests.small_model import SmallModel
 
-pytestmark = [pytest.mark.db, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def test_twenty_ratings_become_scores_from_0_to_100_and_a_second_run_asks_nothing(

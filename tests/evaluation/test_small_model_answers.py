@@ -11,7 +11,7 @@ from tests.evaluation import pair_corpus
 from tests.evaluation.test_answering import asked, finished
 from tests.small_model import SmallModel
 
-pytestmark = [pytest.mark.db, pytest.mark.slow, pytest.mark.django_db]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 
 def test_a_small_model_answers_items_and_scores_them(small_model: SmallModel) -> None:
