@@ -229,11 +229,11 @@ def test_a_worker_is_told_neither_whose_texts_they_are_nor_how_the_study_was_mad
 
 
 def test_pairs_come_in_an_order_drawn_for_each_worker_not_topic_by_topic() -> None:
-    task = pair_corpus.make_task(topics=3, sources=4, redundancy=9)
+    task = pair_corpus.make_task(topics=3, sources=4, redundancy=30)
     mixed, orders = 0, set()
-    for _ in range(6):
+    for _ in range(18):  # by chance a single order may go topic by topic
         entries = claim(task).entries.select_related("item").order_by("position")
         topics = [entry.item.group_id for entry in entries]
         mixed += sum(a != b for a, b in itertools.pairwise(topics)) >= len(set(topics))
         orders.add(tuple(entry.item_id for entry in entries))
-    assert len(orders) == 6 and mixed >= 1
+    assert len(orders) > 12 and mixed >= 1

@@ -162,7 +162,7 @@ def test_a_manager_reads_the_models_and_changes_none(project: Project, stub: Stu
     manager = Client()
     manager.force_login(factories.make_member(project, Role.MANAGER).user)
     text = page(manager, "models", project.pk)
-    assert "stub-1" in text and "Requesters of the project may change these." in text
+    assert "stub-1" in text and "requesters alone change endpoints" in text
     assert "Archive" not in text and "Add an endpoint" not in text
 
 
