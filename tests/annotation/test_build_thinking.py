@@ -16,7 +16,7 @@ from annotation.actions.imports import import_rows
 from annotation.models import Candidate, Task
 from tests import factories, thinking
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 

@@ -17,7 +17,7 @@ from evaluation.models import Checklist, ChecklistVersion, Run, RunFigure, RunSt
 from tests.evaluation import think_corpus as corpus
 from tests.llm import make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.evaluation import checks_corpus as corpus
 from tests.evaluation.test_checks_runs import done, model_of
 from tests.factories import make_project, make_worker
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 
 
 def client_of(user: User) -> Client:

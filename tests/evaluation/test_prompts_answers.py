@@ -24,7 +24,7 @@ from tests import factories, writing
 from tests.evaluation import pair_corpus
 from tests.llm import make_model
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 Needed = tuple[Task, Any, dict[str, Any], list[str]]
 QUESTION = "What do storks eat in spring?"
 

@@ -16,7 +16,7 @@ from evaluation.selectors.rescaling import VIEWS
 from tests.evaluation import rescaling_corpus as corpus
 from tests.llm import make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 
 
 def owner_of(task: Task) -> Client:

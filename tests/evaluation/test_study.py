@@ -18,7 +18,7 @@ from evaluation.selectors import study
 from tests import factories
 from tests.evaluation import corpus
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 # What the experts think of each system's answers, by the planted kind of the answer.
 PLANTED = {("Tern-2", "plain"): 92, ("Tern-2", "short"): 55, ("Auk-1", "plain"): 15}
 
