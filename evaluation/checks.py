@@ -245,8 +245,3 @@ def _answerers(frozen: FrozenChecks, texts: Sequence[Mapping[str, Any]]) -> list
             "pk": author.pk if author else None, "name": name, "detail": detail, "texts": n,
         })  # fmt: skip
     return rows
-
-
-def fail(run: Run, done: Computed) -> str:
-    """The scoring always ends; kept for runs of other kinds, which may not."""
-    return "The scoring did not come to an end; nothing was written."

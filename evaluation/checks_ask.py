@@ -243,8 +243,3 @@ def write(run: Run, done: Answered, progress: list[Row]) -> None:
         },
     }  # fmt: skip
     keep(run, told, done.system, done.given, progress)
-
-
-def fail(run: Run, done: Answered) -> str:
-    """Asking always comes to an end; kept for runs of other kinds, which may not."""
-    return "The asking did not come to an end; nothing was written."

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from annotation.actions.audit import record
@@ -26,6 +25,7 @@ from annotation.selectors.explanations import Explained
 from crowdqc.errors import Invalid
 from evaluation.llm.schemas import SCORE
 from evaluation.models import CallState, CallUse, LLMCall, Run, RunState
+from evaluation.numbering import next_number
 from evaluation.rescaling_calls import IMPORTED, WHAT, imports
 from evaluation.rescaling_data import scale_of
 from evaluation.rescaling_prompts import subject_of
@@ -200,10 +200,9 @@ def _digest(placed: Placed) -> str:
 def _run(
     by: User, task: Task, source: Source, *, scale: str, placed: Placed, digest: str
 ) -> Run:  # fmt: skip
-    last = Run.objects.filter(project_id=task.project_id).aggregate(n=Max("number"))["n"] or 0
     now = timezone.now()
     return Run.objects.create(
-        project_id=task.project_id, task=task, number=last + 1, method=IMPORTED,
+        project_id=task.project_id, task=task, number=next_number(task.project_id), method=IMPORTED,
         version=source.version, state=RunState.DONE, trigger="import", started_by=by,
         started_at=now, finished_at=now, result_hash=digest,
         params={

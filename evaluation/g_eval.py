@@ -245,8 +245,3 @@ def write(run: Run, done: Rated, progress: list[Row]) -> None:
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
     }  # fmt: skip
     close(run, rows, told, result_hash(rows, told), progress)
-
-
-def fail(run: Run, done: Rated) -> str:
-    """Asking always comes to an end; kept for runs of other kinds, which may not."""
-    return "The rating did not come to an end; nothing was written."

@@ -236,8 +236,3 @@ def write(run: Run, done: Judged, progress: list[Row]) -> None:
         },
     }  # fmt: skip
     keep(run, told, done.system, done.given, progress)
-
-
-def fail(run: Run, done: Judged) -> str:
-    """Asking always comes to an end; kept for runs of other kinds, which may not."""
-    return "The judging did not come to an end; nothing was written."

@@ -237,8 +237,3 @@ def write(run: Run, done: Scored, progress: list[Row]) -> None:
         },
     }  # fmt: skip
     close(run, done.rows, told, result_hash(done.rows, told), progress)
-
-
-def fail(run: Run, done: Scored) -> str:
-    """Asking always comes to an end; kept for runs of other kinds, which may not."""
-    return "The scoring did not come to an end; nothing was written."

@@ -37,12 +37,11 @@ class Computed(Protocol):
 
 
 class Module(Protocol):
-    """The module of a kind of runs."""
+    """The module of a kind of runs; one whose fit may not converge has ``fail(run, done)`` too."""
 
     def clean_params(self, method: Any, raw: Mapping[str, Any]) -> dict[str, Any]: ...
     def compute(self, run: Run, steps: Recorder) -> Any: ...
     def write(self, run: Run, done: Any, progress: list[dict[str, Any]]) -> None: ...
-    def fail(self, run: Run, done: Any) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,9 @@ class Kind:
         self.module.write(run, done, progress)
 
     def fail(self, run: Run, done: Any) -> str:
-        return str(self.module.fail(run, done))
+        """Why the run has no result, in words; modules whose runs always end say nothing."""
+        told = getattr(self.module, "fail", None)
+        return str(told(run, done)) if told else "It did not converge; nothing was written."
 
 
 _TEXTS = Kind(("texts",), "free text", text_runs, {"aqer": text_runs.STEPS})

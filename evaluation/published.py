@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from django.db import models, transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from annotation.actions.crowdrag_rows import pair_key
@@ -23,6 +22,7 @@ from crowdqc.errors import Conflict
 from evaluation import published_checks as checks
 from evaluation import runs
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, RunState, WorkerScore
+from evaluation.numbering import next_number
 from evaluation.progress import fresh_steps
 from evaluation.published_checks import TABLES, TEXTS, as_json
 from evaluation.published_data import as_crowdrag
@@ -54,11 +54,10 @@ def import_published(*, by: User, task: Task, study: CrowdRagStudy) -> tuple[Run
     if there is not None:
         return there, False
     now = timezone.now()
-    last = Run.objects.filter(project_id=task.project_id).aggregate(n=Max("number"))["n"] or 0
     run = Run.objects.create(
-        project_id=task.project_id, task=task, number=last + 1, method=METHOD, version=VERSION,
-        seed=SEED, state=RunState.DONE, trigger="import", started_by=by, started_at=now,
-        finished_at=now, params={"name": VERSION},
+        project_id=task.project_id, task=task, number=next_number(task.project_id),
+        method=METHOD, version=VERSION, seed=SEED, state=RunState.DONE, trigger="import",
+        started_by=by, started_at=now, finished_at=now, params={"name": VERSION},
     )  # fmt: skip
     rows: Rows = {
         WorkerScore: _workers(task, study),
@@ -97,10 +96,9 @@ def queue_checks(*, by: User | None, published: Run) -> Run:
         ).first()
         if there is not None:
             return there
-        numbers = Run.objects.filter(project_id=published.project_id)
         run = Run.objects.create(
             project_id=published.project_id, task_id=published.task_id, method=checks.METHOD,
-            number=(numbers.aggregate(n=Max("number"))["n"] or 0) + 1, source=published,
+            number=next_number(published.project_id), source=published,
             version=published.version, params={"restarts": RESTARTS}, seed=published.seed,
             trigger="follows", started_by=by, progress=fresh_steps(checks.STEPS[checks.METHOD]),
         )  # fmt: skip

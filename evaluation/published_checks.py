@@ -110,8 +110,3 @@ def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
             state=RunState.DONE, progress=progress, finished_at=timezone.now(),
             result_hash=result_hash({}, told), error="",
         )  # fmt: skip
-
-
-def fail(run: Run, done: Computed) -> str:
-    """There is nothing here that could fail to converge."""
-    raise NotImplementedError("the checks of a published run do not fail to converge")

@@ -139,8 +139,3 @@ def _scores(run: Run, frozen: FrozenExplained, steps: Recorder) -> Scored:
 def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
     """Store the rows and close the run."""
     rescaling_results.write(run, done, progress)
-
-
-def fail(run: Run, done: Computed) -> str:
-    """A run that got its scores always ends; kept for runs of other kinds, which may not."""
-    return "The rescaling did not come to an end; nothing was written."

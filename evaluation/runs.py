@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation.actions.audit import record
@@ -19,6 +19,7 @@ from evaluation import kinds
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
+from evaluation.numbering import next_number
 from evaluation.progress import ITERATING, Recorder, Superseded, fresh_steps
 
 logger = logging.getLogger(__name__)
@@ -69,11 +70,10 @@ def start(
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
         raise Conflict(f"Run {active.number} of this task is not finished; wait or cancel it.")
-    last = Run.objects.filter(project_id=task.project_id).aggregate(n=Max("number"))["n"] or 0
     run = Run.objects.create(
         project_id=task.project_id,
         task=task,
-        number=last + 1,
+        number=next_number(task.project_id),
         source=source,
         snapshot=source.snapshot if source is not None else None,
         method=method,

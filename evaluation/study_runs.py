@@ -177,8 +177,3 @@ def _means(study: Study, system: int) -> Row:
     return {
         "grade": float(known.mean()) if len(known) else None, "error": error, "n": len(known)
     }  # fmt: skip
-
-
-def fail(run: Run, done: Computed) -> str:
-    """The study always ends; kept for runs of other kinds, which may not."""
-    return "The study did not come to an end; nothing was written."

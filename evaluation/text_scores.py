@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation.actions.audit import record
@@ -24,6 +24,7 @@ from annotation.task_types.scales import name_of
 from crowdqc.errors import Invalid
 from evaluation.methods.checklist_correlation import correlation_rows
 from evaluation.models import CandidateScore, Run, RunFigure, RunState
+from evaluation.numbering import next_number
 from evaluation.results import BATCH, result_hash
 
 METHOD = "published"
@@ -139,10 +140,9 @@ def publish(
     if there is not None:
         return there, False
     now = timezone.now()
-    numbers = Run.objects.filter(project_id=task.project_id)
     run = Run.objects.create(
         project_id=task.project_id, task=task, method=METHOD, version=version, params=params,
-        number=(numbers.aggregate(n=Max("number"))["n"] or 0) + 1, state=RunState.DONE,
+        number=next_number(task.project_id), state=RunState.DONE,
         trigger="import", started_by=by, started_at=now, finished_at=now, result_hash=digest,
     )  # fmt: skip
     CandidateScore.objects.bulk_create(

@@ -148,8 +148,3 @@ def write(run: Run, done: Computed, progress: list[Row]) -> None:
     }  # fmt: skip
     rows: dict[type[models.Model], list[Row]] = {AnswerScore: answer_rows(done)}
     close(run, rows, told, result_hash(rows, told), progress)
-
-
-def fail(run: Run, done: Computed) -> str:
-    """Descriptions always end; kept for runs of other kinds, which may not."""
-    return "The description did not come to an end; nothing was written."

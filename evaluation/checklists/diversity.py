@@ -135,8 +135,3 @@ def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
         },
     }  # fmt: skip
     close(run, {}, told, result_hash({}, told), progress)
-
-
-def fail(run: Run, done: Computed) -> str:
-    """A comparison always ends; kept for runs of other kinds, which may not."""
-    return "The comparison did not come to an end; nothing was written."

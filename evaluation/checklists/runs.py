@@ -239,11 +239,6 @@ def write(run: Run, done: Thought | Made, progress: list[dict[str, Any]]) -> Non
         _write_stage(run, done, progress)
 
 
-def fail(run: Run, done: Thought | Made) -> str:
-    """Kept for runs of other kinds: these either write or raise."""
-    return "The models' answers could not be used; nothing was written."
-
-
 def _close(run: Run, told: dict[str, Any], progress: list[dict[str, Any]]) -> None:
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     close(run, {}, told, digest, progress)

@@ -26,12 +26,12 @@ from evaluation.methods.base import (
     IntArray,
     Method,
     Result,
-    Table,
     Texts,
     TooFewWorkers,
     with_defaults,
 )
 from evaluation.methods.baselines import BASELINES
+from evaluation.methods.pairwise_tables import of_rows
 from evaluation.methods.text_corpus import Responses
 
 NAME, VERSION = "aqer_study", "1.0"
@@ -50,6 +50,7 @@ DEFAULTS: dict[str, Any] = {
     ],
     "level": 0.95,
 }  # fmt: skip
+COMPARED = ("method", "size", "difference", "z", "low", "high")
 MIN_QUESTIONS = 5  # below it no correlation is told
 
 
@@ -173,7 +174,10 @@ def fit(
                 against.append({"method": slug, "size": size, **gap})
     return Result(
         name=NAME, version=VERSION,
-        estimates={"system": _table(rows), "against": _table(against)}, intervals={},
+        estimates={
+            "system": of_rows(rows, list(rows[0])), "against": of_rows(against, COMPARED),
+        },
+        intervals={},
         diagnostics={
             "sizes": sizes, "left_out": [s for s in settings["sizes"] if s > there],
             "there": there, "graded": int(np.isfinite(data.grade).sum()),
@@ -244,11 +248,6 @@ def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
     # Sources must count from 0, as methods scatter with them.
     rows["source"] = np.argsort(np.argsort(rows["source"]))
     return replace(data, **rows, **{which: getattr(data, which)[keep]})
-
-
-def _table(rows: list[dict[str, Any]]) -> Table:
-    names = list(rows[0]) if rows else []
-    return Table({name: np.array([row[name] for row in rows]) for name in names})
 
 
 METHOD = Method(
