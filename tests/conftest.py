@@ -70,7 +70,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """pytest-django's databases, freed at the end of the sessions that keep them from dropping."""
+    """pytest-django's databases, freed at the end of the sessions that keep them from dropping.
+
+    Tests that commit empty all tables, for which the role needs what migrations took from it.
+    """
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO CURRENT_USER")
     yield
     kombu.pools.reset()
     app.pool.force_close_all()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,15 @@ from django.conf import settings as django_settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 
-from annotation.actions import answer_imports, answers, assignments, events, people, tasks
+from annotation.actions import (
+    answer_imports,
+    answers,
+    assignments,
+    events,
+    people,
+    tasks,
+    tokens,
+)
 from annotation.models import (
     Answer,
     Assignment,
@@ -32,6 +40,11 @@ from annotation.models import (
 _numbers = itertools.count(1)
 _RUN = uuid.uuid4().hex[:6]  # two processes may fill one database
 PASSWORD = "a-long-test-password-7"
+# A reason for a rejection, long enough for every platform.
+REJECTION = (
+    "Every answer repeats the question word by word. The instructions ask for an answer in your "
+    "own words, from the text."
+)
 PASSAGE = (
     "Storks build their nests on chimneys and poles. They come back to the same nest in spring.\n\n"
     "Both parents feed the young with frogs, mice and beetles."
@@ -48,6 +61,11 @@ def make_user(name: str = "", *, password: str = "", **fields: Any) -> User:
         user.set_unusable_password()
     user.save()
     return user
+
+
+def api_token(user: User, scopes: Collection[str] = tokens.ALL, **fields: Any) -> str:
+    """A token of the person's; ``fields``: project, per_minute, days..."""
+    return tokens.make(by=user, name="test", scopes=scopes, **{"days": 1, **fields})[1]
 
 
 def session_of(user: User) -> str:

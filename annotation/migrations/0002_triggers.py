@@ -4,24 +4,46 @@ from django.db import migrations
 
 APPEND_ONLY = ("annotation_auditentry", "annotation_ledgerentry", "annotation_eventbatch")
 
+# Of these a log alone may be deleted, by the erasing switch.
+EVENTS = "annotation_eventbatch"
+
 FUNCTIONS = """
 CREATE FUNCTION crowdqc_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Erasure of a person's log is the one exception; it sets this for its own transaction.
-    IF TG_OP = 'DELETE' AND current_setting('crowdqc.erasing', true) = 'on' THEN
+    IF TG_OP = 'DELETE' AND TG_TABLE_NAME = 'annotation_eventbatch'
+        AND current_setting('crowdqc.erasing', true) = 'on' THEN
         RETURN OLD;
+    END IF;
+    -- Tests empty their own databases between one another; no other process sets this.
+    IF TG_OP = 'TRUNCATE' AND current_setting('crowdqc.may_truncate', true) = 'on' THEN
+        RETURN NULL;
     END IF;
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
 CREATE FUNCTION crowdqc_published_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- Erasure takes a person's words out of what a checklist's questions were made from.
+    IF current_setting('crowdqc.erasing', true) = 'on' AND NEW.number = OLD.number
+        AND NEW.task_id = OLD.task_id AND NEW.published_at = OLD.published_at
+        AND NEW.pay = OLD.pay AND NEW.title = OLD.title
+        AND NEW.instructions = OLD.instructions AND NEW.redundancy = OLD.redundancy THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'version % of task % is published', OLD.number, OLD.task_id
         USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
 CREATE FUNCTION crowdqc_answered_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- Erasure takes a person's words out of a question that quotes them, and changes nothing else.
+    IF current_setting('crowdqc.erasing', true) = 'on' AND OLD.key = NEW.key
+        AND OLD.group_id = NEW.group_id AND OLD.first_id IS NOT DISTINCT FROM NEW.first_id
+        AND OLD.second_id IS NOT DISTINCT FROM NEW.second_id AND OLD.side = NEW.side
+        AND OLD.repeat = NEW.repeat THEN
+        RETURN NEW;
+    END IF;
     IF EXISTS (SELECT 1 FROM annotation_assignmentitem WHERE item_id = OLD.id)
         OR EXISTS (SELECT 1 FROM annotation_answer WHERE item_id = OLD.id) THEN
         RAISE EXCEPTION 'question % is in use', OLD.key
@@ -46,6 +68,11 @@ CREATE TRIGGER crowdqc_answered_immutable BEFORE UPDATE ON annotation_item
 
 CREATE FUNCTION crowdqc_candidate_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- Erasure of its writer blanks a text; nothing puts another one in its place.
+    IF current_setting('crowdqc.erasing', true) = 'on' AND NEW.text = ''
+        AND NEW.topic = OLD.topic AND NEW.system_id = OLD.system_id THEN
+        RETURN NEW;
+    END IF;
     IF EXISTS (SELECT 1 FROM annotation_item WHERE OLD.id IN (first_id, second_id)) THEN
         RAISE EXCEPTION 'text % is part of a pair', OLD.key
             USING ERRCODE = 'integrity_constraint_violation';
@@ -58,6 +85,22 @@ CREATE TRIGGER crowdqc_candidate_immutable BEFORE UPDATE ON annotation_candidate
         OLD.text IS DISTINCT FROM NEW.text OR OLD.topic IS DISTINCT FROM NEW.topic
         OR OLD.system_id IS DISTINCT FROM NEW.system_id)
     EXECUTE FUNCTION crowdqc_candidate_immutable();
+
+CREATE FUNCTION crowdqc_try_ended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- Erasure takes a person's name out of the address that was asked, and changes nothing else.
+    IF TG_OP = 'UPDATE' AND current_setting('crowdqc.erasing', true) = 'on'
+        AND NEW.payment_id = OLD.payment_id AND NEW.ended_at = OLD.ended_at
+        AND NEW.status IS NOT DISTINCT FROM OLD.status THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'request % of payment % has ended', OLD.id, OLD.payment_id
+        USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+CREATE TRIGGER crowdqc_try_ended BEFORE UPDATE OR DELETE ON annotation_paymentattempt
+    FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL)
+    EXECUTE FUNCTION crowdqc_try_ended();
 """
 
 # As the framework's database cache wants it.
@@ -68,6 +111,8 @@ CREATE INDEX crowdqc_cache_expires ON crowdqc_cache (expires);
 """
 
 UNDO = """
+DROP TRIGGER crowdqc_try_ended ON annotation_paymentattempt;
+DROP FUNCTION crowdqc_try_ended();
 DROP TRIGGER crowdqc_published_immutable ON annotation_taskversion;
 DROP TRIGGER crowdqc_answered_immutable ON annotation_item;
 DROP TRIGGER crowdqc_candidate_immutable ON annotation_candidate;
@@ -79,10 +124,23 @@ DROP FUNCTION crowdqc_append_only();
 
 
 def _append_only(table: str) -> migrations.RunSQL:
+    """Refuse changes to everybody by triggers, and to the role that owns the table by privilege.
+
+    Deleting what a row refers to locks such rows, for which the owner needs UPDATE on one column;
+    it has it on ``id``, which the trigger refuses to change like all others.
+    """
+    taken = "UPDATE, TRUNCATE" if table == EVENTS else "UPDATE, DELETE, TRUNCATE"
     return migrations.RunSQL(
         f"CREATE TRIGGER crowdqc_append_only BEFORE UPDATE OR DELETE ON {table} "
-        "FOR EACH ROW EXECUTE FUNCTION crowdqc_append_only();",
-        f"DROP TRIGGER crowdqc_append_only ON {table};",
+        "FOR EACH ROW EXECUTE FUNCTION crowdqc_append_only();"
+        f"CREATE TRIGGER crowdqc_never_emptied BEFORE TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_append_only();"
+        f"REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM PUBLIC;"
+        f"REVOKE {taken} ON {table} FROM CURRENT_USER;"
+        f"GRANT UPDATE (id) ON {table} TO CURRENT_USER;",
+        f"DROP TRIGGER crowdqc_append_only ON {table};"
+        f"DROP TRIGGER crowdqc_never_emptied ON {table};"
+        f"GRANT ALL ON {table} TO CURRENT_USER;",
     )
 
 

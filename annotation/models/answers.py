@@ -60,7 +60,14 @@ class Answer(models.Model):
                 condition=Q(counts=True) | ~Q(uncounted_reason=""), name="uncounted_has_reason"
             ),
         ]
-        indexes = [models.Index(fields=["item", "counts"]), models.Index(fields=["worker"])]
+        indexes = [
+            # Covering: pages count a task's answers, and would else read every one of them.
+            models.Index(
+                fields=["item", "counts"], include=["stage", "worker", "version", "id"],
+                name="answer_by_item",
+            ),
+            models.Index(fields=["worker"]),
+        ]  # fmt: skip
 
 
 class TextValue(models.Model):

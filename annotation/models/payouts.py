@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from .assignments import Assignment
 from .people import Membership, Project, User
@@ -63,6 +64,8 @@ class PayoutLine(models.Model):
     decision = models.CharField(max_length=8, choices=Decision.choices)
     base = models.DecimalField(max_digits=8, decimal_places=2)
     bonus = models.DecimalField(max_digits=8, decimal_places=2, default=0)
+    # What rule gave the bonus, in words; empty for one that a person wrote.
+    bonus_note = models.CharField(max_length=200, blank=True)
     reason_code = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
     # False once its batch is sent back or the line was held, so that another may name it.
@@ -97,36 +100,114 @@ class Rejection(models.Model):
     reason = models.TextField()
     rejected_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     rejected_at = models.DateTimeField()
+    # Until when the worker may reply, and by when a reply is owed an answer.
+    reply_until = models.DateTimeField(null=True, blank=True)
     reply = models.TextField(blank=True)
+    answer_by = models.DateTimeField(null=True, blank=True)
     replied_at = models.DateTimeField(null=True, blank=True)
     outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True)
     outcome_note = models.TextField(blank=True)
     outcome_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     outcome_at = models.DateTimeField(null=True, blank=True)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the time for a reply is over and none came."""
+        return bool(not self.replied_at and self.reply_until and self.reply_until < timezone.now())
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a reply waits for its answer beyond the day that was promised."""
+        return bool(
+            self.replied_at and not self.outcome and self.answer_by
+            and self.answer_by < timezone.now()
+        )  # fmt: skip
+
+
+class PayoutRule(models.Model):
+    """How a task's proposals begin: base on approval, a bonus by what a run said, a wage check."""
+
+    class BonusBy(models.TextChoices):
+        NONE = "none", "no bonus by rule"
+        SCORE = "score", "the lower end of the score’s interval"
+        COMPETENCE = "competence", "the lower end of the competence’s interval"
+        RANK = "rank", "the whole range of ranks"
+
+    task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="payout_rule")
+    bonus_by = models.CharField(max_length=12, choices=BonusBy.choices, default=BonusBy.NONE)
+    # Steps, the best first: [{"at": threshold or rank, "bonus": "0.50"}].
+    steps = models.JSONField(default=list, blank=True)
+    cap_each = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    cap_total = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
+    # Raise the bonus until the hourly floor of the project is met by the time really worked.
+    top_up = models.BooleanField(default=False)
+    changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True)
+
+
+class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
+    """Entries by what they are about."""
+
+    def owed(self) -> LedgerQuerySet:
+        """What approvals said that workers are to get."""
+        return self.filter(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
+
 
 class LedgerEntry(models.Model):
-    """One amount owed to one worker. Rows are only ever added (a trigger)."""
+    """One amount that moved from one account to another. Rows are only ever added (a trigger).
+
+    Every row names both its accounts, so that the books balance by their shape. Accounts:
+    ``work:<task>`` (what work cost), ``worker:<membership>`` (what somebody is owed),
+    ``paid:<channel>`` (what left), ``fees:<channel>`` (what a platform took).
+    """
 
     class Kind(models.TextChoices):
         BASE = "base", "Base pay"
         BONUS = "bonus", "Bonus"
+        PAYMENT = "payment", "Payment"
+        FEE = "fee", "Fee"
+        CORRECTION = "correction", "Correction"
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="ledger")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="ledger")
-    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="ledger")
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="ledger")
-    line = models.ForeignKey(PayoutLine, on_delete=models.PROTECT, related_name="ledger")
-    kind = models.CharField(max_length=5, choices=Kind.choices)
+    worker = models.ForeignKey(
+        Membership, on_delete=models.PROTECT, null=True, related_name="ledger"
+    )
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.PROTECT, null=True, related_name="ledger"
+    )
+    line = models.ForeignKey(PayoutLine, on_delete=models.PROTECT, null=True, related_name="ledger")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    debit = models.CharField(max_length=60)
+    credit = models.CharField(max_length=60)
     amount = models.DecimalField(max_digits=10, decimal_places=2)
     currency = models.CharField(max_length=3)
-    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    # The same booking sent again is the same booking.
+    key = models.CharField(max_length=120, unique=True)
+    memo = models.CharField(max_length=300, blank=True)
+    # Empty: the system itself, on what a platform reported.
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = LedgerQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
         constraints = [
             # Exactly once: one base and one bonus an assignment, whatever was clicked or retried.
-            models.UniqueConstraint(fields=["assignment", "kind"], name="paid_once"),
+            models.UniqueConstraint(
+                fields=["assignment", "kind"],
+                condition=Q(kind__in=["base", "bonus"]),
+                name="paid_once",
+            ),
             models.CheckConstraint(condition=Q(amount__gt=0), name="ledger_amount_positive"),
+            models.CheckConstraint(condition=~Q(debit=F("credit")), name="ledger_two_accounts"),
+            models.CheckConstraint(
+                condition=~Q(kind__in=["base", "bonus"])
+                | Q(assignment__isnull=False, line__isnull=False, worker__isnull=False),
+                name="ledger_owed_for_work",
+            ),
         ]
+        indexes = [
+            models.Index(fields=["project", "debit"]), models.Index(fields=["project", "credit"]),
+        ]  # fmt: skip

@@ -12,6 +12,8 @@ class User(AbstractUser):
     """A person who can sign in. What they may do is said by their memberships alone."""
 
     display_name = models.CharField(max_length=80, blank=True)
+    # Whether notices come by e-mail as well.
+    wants_mail = models.BooleanField(default=True)
 
     class Meta:
         constraints = [
@@ -40,6 +42,15 @@ class Project(models.Model):
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
     # Only the owner may set this, for a project with one manager; the audit log records it.
     single_approval = models.BooleanField(default=False)
+    # Days a worker has to reply to a rejection, and days in which the reply is owed an answer.
+    reply_days = models.PositiveSmallIntegerField(default=30)
+    answer_days = models.PositiveSmallIntegerField(default=7)
+    # Days after its submit in which work is owed a decision; named, never decided by itself.
+    decide_days = models.PositiveSmallIntegerField(default=7)
+    # Whether workers see their own scores, with what these cannot say.
+    show_scores = models.BooleanField(default=False)
+    # Days after which answers' texts are erased; empty: kept.
+    answer_days_kept = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -70,6 +81,10 @@ class Membership(models.Model):
     external_id = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
+    # When erasing the person's texts and log was decided, and when it was done; the pseudonym and
+    # the money stay.
+    erase_asked_at = models.DateTimeField(null=True, blank=True)
+    erased_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -110,11 +125,23 @@ class Invitation(models.Model):
     max_uses = models.PositiveIntegerField(default=1)
     uses = models.PositiveIntegerField(default=0)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # Where its link is mailed: the address until the mail left or was given up, after that only
+    # enough of it to know the row by, until somebody joined.
+    email = models.CharField(max_length=254, blank=True)
+    sent_to = models.CharField(max_length=80, blank=True)
+    mail_at = models.DateTimeField(null=True, blank=True)
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    mailed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(max_uses__gte=1) & Q(uses__lte=F("max_uses")), name="invitation_cap"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["mail_at"], condition=Q(mail_at__isnull=False), name="invitation_mail_owed"
             )
         ]
 
@@ -176,6 +203,12 @@ class PanelMember(models.Model):
     worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="panels")
     since = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField(null=True, blank=True)
+    # Who let them in and who ended it, why each, and the number of the run behind it.
+    added_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    run_number = models.PositiveIntegerField(null=True, blank=True)
+    why = models.CharField(max_length=300, blank=True)
+    end_why = models.CharField(max_length=300, blank=True)
 
     class Meta:
         constraints = [

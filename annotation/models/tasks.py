@@ -31,6 +31,8 @@ class Task(models.Model):
         "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    # What the questions are about: tasks of one domain share a leaderboard.
+    domain = models.CharField(max_length=80, blank=True)
     # Only its members may claim; empty: every worker of the project.
     panel = models.ForeignKey(
         Panel, on_delete=models.PROTECT, null=True, blank=True, related_name="tasks"

@@ -3,6 +3,7 @@
 from .checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from .grading import AuditVerdict, ExplanationAudit, Grade, Grading
 from .llm import CallState, CallUse, Endpoint, LanguageModel, LLMAttempt, LLMCall
+from .panels import PanelWatch, Selection, WatchNote
 from .runs import AdaptivePlan, Run, RunSchedule, RunState, Snapshot
 from .scores import (
     AnswerScore,
@@ -37,14 +38,17 @@ __all__ = [
     "LLMAttempt",
     "LLMCall",
     "LanguageModel",
+    "PanelWatch",
     "RankedRow",
     "Run",
     "RunFigure",
     "RunSchedule",
     "RunState",
     "ScoreRow",
+    "Selection",
     "SetComparison",
     "Snapshot",
     "SystemScore",
+    "WatchNote",
     "WorkerScore",
 ]

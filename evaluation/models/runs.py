@@ -70,6 +70,8 @@ class Run(models.Model):
     error = models.TextField(blank=True)
     # Hash of all rows written; the same recipe on the same snapshot gives it again.
     result_hash = models.CharField(max_length=64, blank=True)
+    # Why it cannot be computed again (answers it saw were erased); empty: it can.
+    spoiled = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ["-id"]
