@@ -21,12 +21,25 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 CENT = Decimal("0.01")
 MOST = Decimal(100_000)
-MIN_REASON, MAX_REASON = 20, 5000
+# What Prolific takes at least is the rule for everybody: a worker is owed a text with substance.
+MIN_REASON, MAX_REASON = 100, 5000
+MIN_LESS = 20  # of the reason for paying less than was agreed
 REASONS = {
     "no_answer": "The answers do not answer the questions",
     "not_followed": "The instructions were not followed",
     "not_own": "The answers are not in the worker’s own words",
+    "failed_check": "The attention questions were not answered as they asked",
+    "nothing": "Nothing was handed in that could be used",
     "other": "Another reason, written below",
+}
+# The same in the words of Prolific, which takes a rejection in a category only.
+PROLIFIC_CATEGORIES = {
+    "no_answer": "LOW_EFFORT",
+    "not_followed": "FAILED_INSTRUCTIONS",
+    "not_own": "OTHER",
+    "failed_check": "FAILED_CHECK",
+    "nothing": "NO_DATA",
+    "other": "OTHER",
 }
 Decision = PayoutLine.Decision
 
@@ -40,7 +53,8 @@ class Line:
     base: Decimal | None = None
     bonus: Decimal = Decimal("0.00")
     reason_code: str = ""
-    reason: str = ""
+    reason: str = ""  # of a rejection, or of a base under the agreed pay
+    bonus_note: str = ""  # what rule gave the bonus; empty for one that a person wrote
 
 
 def why_not_decide_in(project: Project, by: User) -> str:
@@ -111,8 +125,8 @@ def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
     text = clean_text(text, "reason", MAX_REASON)
     if len(text) < MIN_REASON:
         raise Invalid(
-            f"{name}: the reason is read by the worker; write a full sentence.",
-            fields={"reason": f"At least {MIN_REASON} characters."},
+            f"{name}: the reason is read by the worker; write what was asked and what is missing.",
+            fields={"reason": f"At least {MIN_REASON} characters; it has {len(text)}."},
         )
     return code, text
 
@@ -129,19 +143,40 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: Line) -> Payout
             base=Decimal(0), bonus=Decimal(0), reason_code=code, reason=text,
         )  # fmt: skip
     base = assignment.pay if line.base is None else clean_amount(line.base, "base")
-    if base > assignment.pay:
-        raise Invalid(
-            f"{name}: {base} is more than the agreed {assignment.pay}; put the rest in the bonus.",
-            fields={"base": f"{assignment.pay} at most."},
-        )
     return PayoutLine(
         batch=batch,
         assignment=assignment,
         decision=line.decision,
         base=base,
         bonus=clean_amount(line.bonus, "bonus"),
-        reason=clean_text(line.reason, "reason", MAX_REASON),
+        bonus_note=clean_text(line.bonus_note, "bonus_note", 200) if line.bonus else "",
+        reason=clean_less(assignment, base, line.reason),
     )
+
+
+def why_not_base(assignment: Assignment, base: Decimal) -> str:
+    """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
+    agreed = assignment.pay
+    if base > agreed:
+        return f"{agreed} at most; the rest is a bonus"
+    if base < agreed and not base:
+        return "Paying nothing is a rejection, which the worker may reply to"
+    return ""
+
+
+def clean_less(assignment: Assignment, base: Decimal, reason: str) -> str:
+    """The reason that stands with a line; Invalid where less than agreed is paid without one."""
+    name = assignment.worker.pseudonym
+    why_not = why_not_base(assignment, base)
+    if why_not:
+        raise Invalid(f"{name}: {why_not}.", fields={"base": f"{why_not}."})
+    reason = clean_text(reason, "reason", MAX_REASON)
+    if base < assignment.pay and len(reason) < MIN_LESS:
+        raise Invalid(
+            f"{name}: {base} is under the agreed {assignment.pay}; the worker reads why.",
+            fields={"reason": f"At least {MIN_LESS} characters."},
+        )
+    return reason
 
 
 def check_proposable(lines: Sequence[Line], rows: dict[int, Assignment]) -> None:

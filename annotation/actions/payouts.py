@@ -39,6 +39,14 @@ from .payout_rules import (
     may_decide,
     require_proposer,
 )
+from .payout_settle import (
+    settle,
+    sort_out,
+    tell_decided,
+    tell_proposed,
+    tell_sent_back,
+    within_budget,
+)
 from .rejections import decide_reply, reply_to_rejection
 
 __all__ = [
@@ -64,7 +72,7 @@ def _lock_project(project_id: int) -> Project:
 def _lock_batch(batch: PayoutBatch) -> PayoutBatch:
     return (
         PayoutBatch.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("project", "task", "decided_by")
+        .select_related("project", "task", "decided_by", "proposed_by")
         .get(pk=batch.pk)
     )
 
@@ -118,10 +126,12 @@ def propose_payout(
     PayoutLine.objects.bulk_create(
         build_line(batch, rows[line.assignment_id], line) for line in lines
     )
+    amount = total(batch)
     record(
         by=by, project=project, action="payout.propose", on=batch, lines=len(lines),
-        total=str(total(batch)),
+        total=str(amount),
     )  # fmt: skip
+    tell_proposed(batch, amount)
     return batch
 
 
@@ -173,16 +183,16 @@ def approve_payout(
         return _approved_before(batch, by, expected_total)
     if batch.state != PayoutBatch.State.PROPOSED:
         raise Conflict("It was sent back; propose it anew.")
-    lines = list(batch.lines.select_related("assignment__worker").order_by("pk"))
-    paid, rejected, held = _sort_out(lines, line_ids)
+    lines = list(batch.lines.select_related("assignment__worker__user").order_by("pk"))
+    paid, rejected, held = sort_out(lines, line_ids)
     amount = sum((line.base + line.bonus for line in paid), ZERO)
     if amount != expected_total:
         raise Conflict(f"The total is {amount}, not {expected_total}. Look again, then approve.")
     if not paid and not rejected:
         raise Invalid("Nothing is ticked.", fields={"lines": "Tick at least one line."})
     project = _lock_project(batch.project_id)
-    _within_budget(batch, project, amount)
-    _settle(batch, paid, rejected, held, by)
+    within_budget(batch, project, amount)
+    settle(batch, paid, rejected, held, by)
     batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
     batch.decided_at = timezone.now()
     batch.single_approval = batch.proposed_by_id == by.pk
@@ -198,90 +208,18 @@ def approve_payout(
         total=str(amount),
         single_approval=batch.single_approval,
     )
+    tell_decided(batch, len(paid), len(rejected), amount)
     return batch
 
 
 def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutBatch:
     """A double click or a retry gets its batch; anybody else is told that they came second."""
-    paid = LedgerEntry.objects.filter(line__batch=batch).aggregate(s=Sum("amount"))["s"] or ZERO
+    paid = (
+        LedgerEntry.objects.owed().filter(line__batch=batch).aggregate(s=Sum("amount"))["s"] or ZERO
+    )
     if batch.decided_by_id != by.pk or paid != expected:
         raise Conflict(f"{batch.decided_by} approved it already, for {paid}. Nothing was written.")
     return batch
-
-
-def _sort_out(
-    lines: Sequence[PayoutLine], line_ids: Sequence[int] | None
-) -> tuple[list[PayoutLine], list[PayoutLine], list[PayoutLine]]:
-    """Lines to pay, to reject and to hold."""
-    if line_ids is None:
-        chosen = {line.pk for line in lines if line.decision != Decision.HOLD}
-    else:
-        chosen = set(line_ids)
-    if chosen - {line.pk for line in lines}:
-        raise Invalid("A chosen line is not part of this proposal.", fields={"lines": "Unknown."})
-    going = [line for line in lines if line.pk in chosen]
-    rejected = [line for line in going if line.decision == Decision.REJECT]
-    paid = [line for line in going if line.decision != Decision.REJECT]
-    return paid, rejected, [line for line in lines if line.pk not in chosen]
-
-
-def _within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None:
-    """Raise Conflict if ``amount`` does not fit; ``project`` is locked, so that no two race."""
-    if not amount:
-        return
-    task = Task.objects.get(pk=batch.task_id)
-    for holder, label in ((task, "task"), (project, "project")):
-        if holder.budget is None:
-            continue
-        spent = holder.ledger.aggregate(s=Sum("amount"))["s"] or ZERO
-        if spent + amount > holder.budget:
-            raise Conflict(
-                f"The {label}’s budget is {holder.budget}; {spent} is spent, {amount} is too much.",
-                code="over-budget",
-            )
-
-
-def _settle(
-    batch: PayoutBatch,
-    paid: Sequence[PayoutLine],
-    rejected: Sequence[PayoutLine],
-    held: Sequence[PayoutLine],
-    by: User,
-) -> None:
-    now = timezone.now()
-    LedgerEntry.objects.bulk_create(
-        LedgerEntry(
-            project=batch.project,
-            task=batch.task,
-            worker=line.assignment.worker,
-            assignment=line.assignment,
-            line=line,
-            kind=kind,
-            amount=amount,
-            currency=batch.project.currency,
-            by=by,
-        )
-        for line in paid
-        for kind, amount in (("base", line.base), ("bonus", line.bonus))
-        if amount > 0
-    )
-    Rejection.objects.bulk_create(
-        Rejection(
-            assignment=line.assignment,
-            line=line,
-            reason_code=line.reason_code,
-            reason=line.reason,
-            rejected_by=by,
-            rejected_at=now,
-        )
-        for line in rejected
-    )
-    PayoutLine.objects.filter(
-        pk__in=[line.pk for line in paid if line.decision == Decision.HOLD]
-    ).update(decision=Decision.APPROVE)
-    settled = [line.assignment_id for line in (*paid, *rejected)]
-    Assignment.objects.filter(pk__in=settled).update(settled_at=now)
-    PayoutLine.objects.filter(pk__in=[line.pk for line in held]).update(live=False)
 
 
 @transaction.atomic
@@ -337,4 +275,5 @@ def send_back(*, by: User, batch: PayoutBatch, note: str) -> PayoutBatch:
     batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
     batch.lines.update(live=False)
     record(by=by, project=batch.project, action="payout.send_back", on=batch)
+    tell_sent_back(batch)
     return batch

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, PayoutLine, Rejection, User
+from annotation.models import Assignment, PayoutLine, Rejection, Role, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 from .audit import record
+from .hooks import emit
+from .notices import notify, people_of
 from .payout_rules import clean_text, require_decider
 
 MAX_REPLY = 5000
+REMIND_EVERY = dt.timedelta(days=1)
 
 
 @transaction.atomic
 def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejection:
-    """The worker's one reply; raises Conflict when there is one, or when it was overturned."""
+    """The worker's one reply, which is owed an answer within the project's days.
+
+    Raises Conflict when there is one, when it was overturned, or when the time for it is over.
+    """
     rejection = (
         Rejection.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("assignment__worker", "assignment__task__project")
+        .select_related("assignment__worker", "assignment__task__project__owner")
         .get(pk=rejection.pk)
     )
     if rejection.assignment.worker.user_id != by.pk:
@@ -28,13 +37,69 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
         raise Conflict("You have replied already; a person will read it.")
     if rejection.outcome:
         raise Conflict("The rejection was taken back; no reply is needed.")
+    project, now = rejection.assignment.task.project, timezone.now()
+    if rejection.reply_until and now > rejection.reply_until:
+        ended = timezone.localtime(rejection.reply_until)
+        raise Conflict(
+            f"Replies to this rejection were open until {ended:%d %B %Y}. If something kept you "
+            "from replying, write to the people who invited you: a manager may still take the "
+            "rejection back.",
+            code="window-closed",
+        )
     text = clean_text(text, "reply", MAX_REPLY)
     if not text:
         raise Invalid("The reply is empty.", fields={"reply": "Write your reply."})
-    rejection.reply, rejection.replied_at = text, timezone.now()
-    rejection.save(update_fields=["reply", "replied_at"])
-    record(by=by, project=rejection.assignment.task.project, action="rejection.reply", on=rejection)
+    rejection.reply, rejection.replied_at = text, now
+    rejection.answer_by = now + dt.timedelta(days=project.answer_days)
+    rejection.save(update_fields=["reply", "replied_at", "answer_by"])
+    record(by=by, project=project, action="rejection.reply", on=rejection)
+    _tell_managers(
+        rejection, "rejection.replied",
+        f"A worker in {project.name} replied to a rejection. An answer is owed by "
+        f"{timezone.localtime(rejection.answer_by):%d %B %Y}.",
+    )  # fmt: skip
+    emit(project=project, event="rejection.replied", data=_told(rejection))
     return rejection
+
+
+def _told(rejection: Rejection) -> dict[str, object]:
+    return {
+        "rejection": rejection.pk,
+        "assignment": rejection.assignment_id,
+        "worker": rejection.assignment.worker.pseudonym,
+    }
+
+
+def _tell_managers(rejection: Rejection, kind: str, text: str, again: str = "") -> None:
+    """Everybody who may answer, save the worker concerned where they manage as well."""
+    project = rejection.assignment.task.project
+    people = people_of(project, Role.MANAGER)
+    if project.single_approval or not people:
+        people.append(project.owner)
+    notify(
+        to=[one for one in people if one.pk != rejection.assignment.worker.user_id],
+        kind=kind, text=text, key=f"{kind}:{rejection.pk}{again}", project=project,
+        url=reverse("rejection_list", args=[project.pk]) + f"?show=owed#rejection-{rejection.pk}",
+    )  # fmt: skip
+
+
+@transaction.atomic
+def remind_overdue() -> int:
+    """Tell a project's managers, once a day, of each reply whose answer is overdue."""
+    now = timezone.now()
+    late = (
+        Rejection.objects.filter(replied_at__isnull=False, outcome="", answer_by__lt=now)
+        .select_related("assignment__worker", "assignment__task__project__owner")
+        .order_by("answer_by")
+    )
+    for rejection in late:
+        days = (now - rejection.answer_by) // REMIND_EVERY  # type: ignore[operator]
+        _tell_managers(
+            rejection, "rejection.overdue",
+            f"An answer to a worker’s reply in {rejection.assignment.task.project.name} was owed "
+            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.", again=f":{days}",
+        )  # fmt: skip
+    return len(late)
 
 
 @transaction.atomic
@@ -47,7 +112,7 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
     """
     rejection = (
         Rejection.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("assignment__task__project", "assignment__worker", "line")
+        .select_related("assignment__task__project", "assignment__worker__user", "line")
         .get(pk=rejection.pk)
     )
     project = rejection.assignment.task.project
@@ -69,4 +134,12 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
         PayoutLine.objects.filter(pk=rejection.line_id).update(live=False)
         Assignment.objects.filter(pk=rejection.assignment_id).update(settled_at=None)
     record(by=by, project=project, action="rejection.decide", on=rejection, outcome=str(outcome))
+    said = "was taken back; it waits to be paid" if overturn else "stands"
+    notify(
+        to=[rejection.assignment.worker.user], kind="rejection.decided", project=project,
+        text=f"Your reply in {project.name} was answered: the rejection {said}."
+        if rejection.replied_at else f"A rejection of your work in {project.name} {said}.",
+        key=f"rejection.decided:{rejection.pk}", url=reverse("work_home"),
+    )  # fmt: skip
+    emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
     return rejection

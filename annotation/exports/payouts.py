@@ -8,18 +8,32 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.models import LedgerEntry, PayoutBatch
+from annotation.models import LedgerEntry, Payment, PayoutBatch
 from crowdqc.cells import protected
 
 from .files import Echo
 
 LEDGER = (
-    "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "amount",
-    "currency", "by",
+    "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "debit",
+    "credit", "amount", "currency", "memo", "by",
 )  # fmt: skip
 PAYOUT = (
-    "proposal", "assignment", "worker", "submitted_at", "decision", "base", "bonus", "pay",
-    "currency", "reason_code", "reason",
+    "proposal",
+    "assignment",
+    "worker",
+    "submitted_at",
+    "decision",
+    "base",
+    "bonus",
+    "pay",
+    "currency",
+    "bonus_note",
+    "reason_code",
+    "reason",
+)
+BY_HAND = (
+    "payment", "proposal", "task_title", "assignment", "worker", "participant", "kind", "amount",
+    "currency",
 )  # fmt: skip
 
 
@@ -39,13 +53,16 @@ def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
             entry.at.isoformat(),
             entry.task_id,
             entry.task.current.title if entry.task.current else "",
-            entry.line.batch.number,
-            entry.assignment_id,
-            entry.worker.pseudonym,
+            entry.line.batch.number if entry.line else "",
+            entry.assignment_id or "",
+            entry.worker.pseudonym if entry.worker else "",
             entry.kind,
+            entry.debit,
+            entry.credit,
             entry.amount,
             entry.currency,
-            str(entry.by),
+            entry.memo,
+            str(entry.by) if entry.by else "the platform’s report",
         )
 
 
@@ -69,6 +86,25 @@ def payout_rows(batch: PayoutBatch) -> Iterator[Sequence[Any]]:
             line.bonus,
             line.base + line.bonus if paid else 0,
             currency,
+            line.bonus_note,
             line.reason_code,
-            line.reason if rejected else "",
+            line.reason if rejected or line.base < line.assignment.pay else "",
+        )
+
+
+def by_hand_rows(payments: QuerySet[Payment]) -> Iterator[Sequence[Any]]:
+    """One row a payment that somebody has to make."""
+    for payment in payments.select_related("assignment__visit").iterator(chunk_size=500):
+        visit = getattr(payment.assignment, "visit", None)
+        task = payment.assignment.task
+        yield (
+            payment.pk,
+            payment.line.batch.number,
+            task.current.title if task.current else "",
+            payment.assignment_id,
+            payment.worker.pseudonym,
+            visit.participant if visit else payment.worker.external_id,
+            payment.what,
+            payment.amount,
+            payment.currency,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min, QuerySet, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
 
@@ -22,6 +22,7 @@ class Wanted:
     task_id: int | None = None
     worker_id: int | None = None
     month: str = ""  # 2026-11
+    kind: str = ""
 
 
 def wanted(raw: Mapping[str, str]) -> Wanted:
@@ -32,7 +33,11 @@ def wanted(raw: Mapping[str, str]) -> Wanted:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else None
 
     month = raw.get("month", "")
-    return Wanted(number("task"), number("worker"), month if first_of(month) else "")
+    kind = raw.get("kind", "")
+    return Wanted(
+        number("task"), number("worker"), month if first_of(month) else "",
+        kind if kind in LedgerEntry.Kind.values else "",
+    )  # fmt: skip
 
 
 def first_of(month: str) -> dt.date | None:
@@ -50,6 +55,8 @@ def entries(project: Project, filters: Wanted) -> QuerySet[LedgerEntry]:
         rows = rows.filter(task=filters.task_id)
     if filters.worker_id:
         rows = rows.filter(worker=filters.worker_id)
+    if filters.kind:
+        rows = rows.filter(kind=filters.kind)
     first = first_of(filters.month)
     if first:
         after = (first.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
@@ -58,12 +65,16 @@ def entries(project: Project, filters: Wanted) -> QuerySet[LedgerEntry]:
 
 
 def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
-    """Entries, people and amount by currency."""
+    """Entries and amount moved by currency, and what of it is owed to how many people."""
+    owed = Q(kind__in=(LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS))
     return list(
         rows.order_by("currency")
         .values("currency")
-        .annotate(amount=Sum("amount"), entries=Count("pk"), people=Count("worker", distinct=True))
-    )
+        .annotate(
+            entries=Count("pk"), owed=Sum("amount", filter=owed),
+            people=Count("worker", filter=owed, distinct=True), amount=Sum("amount"),
+        )
+    )  # fmt: skip
 
 
 def choices(project: Project) -> dict[str, list[Any]]:
@@ -102,7 +113,7 @@ class Booking:
 def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
     """The last lines of a task's ledger, oldest first, in two queries."""
     rows = list(
-        task.ledger.order_by()
+        task.ledger.owed().order_by()
         .values("line__batch", "line__batch__number", "kind", "by__display_name", "by__username")
         .annotate(
             first=Min("pk"), last=Max("pk"), when=Max("at"), amount=Sum("amount"),
@@ -112,7 +123,7 @@ def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
     )  # fmt: skip
     left = None
     if task.budget is not None:
-        left = task.budget - (task.ledger.aggregate(s=Sum("amount"))["s"] or ZERO)
+        left = task.budget - (task.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO)
     found = []
     for row in rows:
         name = "Base" if row["kind"] == LedgerEntry.Kind.BASE else "Bonus"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,18 +14,34 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     F,
-    FilteredRelation,
     Min,
     OuterRef,
     Q,
     QuerySet,
     Sum,
 )
+from django.utils import timezone
 
-from annotation.models import Answer, Assignment, PayoutBatch, PayoutLine, Project, Rejection, Task
+from annotation.models import (
+    Answer,
+    Assignment,
+    AssignmentItem,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Rejection,
+    Task,
+)
 from annotation.models.assignments import AssignmentState
+from annotation.task_types import get_type
 
 ZERO = Decimal("0.00")
+# What the answers of a task of each shape are called, one and many.
+NOUNS = {
+    "texts": "answer,answers", "responses": "response,responses", "pairs": "judgment,judgments",
+    "ratings": "rating,ratings", "attributes": "think-aloud,think-alouds",
+    "checks": "checklist,checklists",
+}  # fmt: skip
 SPENT = ExpressionWrapper(F("submitted_at") - F("opened_at"), output_field=DurationField())
 
 
@@ -44,13 +61,20 @@ def waiting(task: Task) -> QuerySet[Assignment]:
     return (
         task.assignments.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
         .filter(~Exists(busy))
-        .select_related("worker", "version")
+        .select_related("worker")
+        .prefetch_related("version")  # they share a few, with large settings
         .order_by("submitted_at", "pk")
     )
 
 
+def noun_of(task: Task) -> str:
+    """What its answers are called, for ``plural``."""
+    return NOUNS.get(get_type(task.type).shape, "answer,answers")
+
+
 def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
-    """By task: how many assignments wait, since when, what they are paid, and its title."""
+    """By task: how many assignments wait, since when, how many too long, their pay, its title."""
+    due = timezone.now() - dt.timedelta(days=project.decide_days)
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     rows = (
         Assignment.objects.filter(
@@ -59,34 +83,39 @@ def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
         .filter(~Exists(busy))
         .order_by()
         .values("task_id", title=F("task__current__title"))
-        .annotate(n=Count("pk"), oldest=Min("submitted_at"), pay=Sum("pay"))
+        .annotate(
+            n=Count("pk"),
+            oldest=Min("submitted_at"),
+            pay=Sum("pay"),
+            late=Count("pk", filter=Q(submitted_at__lt=due)),
+        )
         .order_by("oldest")
     )
     return {row["task_id"]: row for row in rows}
 
 
 def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
-    """Counts of answers by assignment, in one query."""
-    rows = (
-        Assignment.objects.filter(pk__in=assignment_ids)
-        .annotate(no_answer=FilteredRelation("answers__choices", condition=Q(
-            answers__choices__field="declined"
-        )))
-        .annotate(
-            given=Count("answers", distinct=True),
-            declined=Count("no_answer__answer", distinct=True),
-            uncounted=Count(
-                "answers",
-                # Attention items never count; that says nothing of the work.
-                filter=Q(answers__counts=False, answers__item__expected__isnull=True),
-                distinct=True,
-            ),
-            items=Count("entries", distinct=True),
-        )
-        .values_list("pk", "given", "declined", "uncounted", "items")
+    """Counts of answers by assignment, in three queries: joined, each would multiply the others."""
+    own = Answer.objects.filter(assignment__in=assignment_ids)
+    # Attention items never count; that says nothing of the work.
+    missed = Q(counts=False, item__expected__isnull=True)
+    given = own.order_by().values_list("assignment").annotate(
+        n=Count("pk"), uncounted=Count("pk", filter=missed)
     )  # fmt: skip
-    found = {pk: WorkFacts(*counts) for pk, *counts in rows}
-    return {pk: found.get(pk, WorkFacts()) for pk in assignment_ids}
+    declined = dict(
+        own.filter(choices__field="declined").order_by().values_list("assignment")
+        .annotate(n=Count("pk", distinct=True))
+    )  # fmt: skip
+    items = dict(
+        AssignmentItem.objects.filter(assignment__in=assignment_ids).order_by()
+        .values_list("assignment").annotate(n=Count("pk"))
+    )  # fmt: skip
+    told = {pk: (n, uncounted) for pk, n, uncounted in given}
+    found = {}
+    for pk in assignment_ids:
+        n, uncounted = told.get(pk, (0, 0))
+        found[pk] = WorkFacts(n, declined.get(pk, 0), uncounted, items.get(pk, 0))
+    return found
 
 
 def worked_seconds(task: Task) -> dict[int, float]:
@@ -159,16 +188,46 @@ def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejecti
             "assignment__worker", "assignment__task__current", "line__batch", "rejected_by",
             "outcome_by",
         )
-        .annotate(owed=Q(replied_at__isnull=False, outcome=""))
-        .order_by("-owed", "-rejected_at", "-pk")
+        .annotate(
+            owed=Q(replied_at__isnull=False, outcome=""),
+            late=Q(replied_at__isnull=False, outcome="", answer_by__lt=timezone.now()),
+            closed=Q(replied_at__isnull=True, outcome="", reply_until__lt=timezone.now()),
+        )
+        .order_by("-owed", F("answer_by").asc(nulls_last=True), "-rejected_at", "-pk")
     )  # fmt: skip
 
 
-def rejections_owed(project: Project) -> int:
+@dataclass(frozen=True)
+class Owed:
+    """Replies that nobody has answered, and how many of these are past their day."""
+
+    n: int = 0
+    late: int = 0
+
+    def __bool__(self) -> bool:
+        return self.n > 0
+
+
+def rejections_owed(project: Project) -> Owed:
     """Replies that nobody has answered."""
-    return Rejection.objects.filter(
+    rows = Rejection.objects.filter(
         assignment__task__project=project, replied_at__isnull=False, outcome=""
-    ).count()
+    )
+    return Owed(**rows.aggregate(
+        n=Count("pk"), late=Count("pk", filter=Q(answer_by__lt=timezone.now()))
+    ))  # fmt: skip
+
+
+def bonus_given(task: Task) -> dict[int, Decimal]:
+    """By worker: bonus of this task that is owed, or stands in an open proposal."""
+    rows = (
+        PayoutLine.objects.filter(batch__task=task, live=True, bonus__gt=0)
+        .exclude(decision=PayoutLine.Decision.REJECT)
+        .order_by()
+        .values_list("assignment__worker")
+        .annotate(s=Sum("bonus"))
+    )
+    return dict(rows)
 
 
 def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
@@ -196,4 +255,4 @@ def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
 
 def spent(holder: Any) -> Decimal:
     """What the ledger says was paid for a task or a project."""
-    return holder.ledger.aggregate(s=Sum("amount"))["s"] or ZERO
+    return holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import uuid
+from decimal import Decimal, InvalidOperation
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_access
+from annotation.access import Access, get_access
 from annotation.actions import answers, payouts
+from annotation.actions.books import book_correction
 from annotation.actions.payout_rules import require_decider, why_not_decide_in
 from annotation.exports import payouts as exports
-from annotation.models import Answer, Rejection
+from annotation.models import Answer, LedgerEntry, Rejection
 from annotation.selectors import ledger as books
+from annotation.selectors.balance import account_names, correctable, trial_balances
 from annotation.selectors.payouts import rejections, rejections_owed
 from crowdqc.errors import Invalid, Missing
 
@@ -26,18 +37,82 @@ PAGE = 50
 @login_required
 @require_safe
 def ledger(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Every amount that was ever approved, with its totals by currency."""
+    """The journal with both accounts of every entry, and the trial balance by currency."""
     access = get_access(request, project_id)
+    return _ledger(request, access)
+
+
+def _ledger(
+    request: HttpRequest,
+    access: Access,
+    sent: QueryDict | None = None,
+    error: Invalid | None = None,
+) -> HttpResponse:
     filters = books.wanted(request.GET)
     rows = books.entries(access.project, filters)
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    codes = {code for row in page for code in (row.debit, row.credit)}
+    names = account_names(access.project, codes)
+    for row in page:
+        row.from_to = (names[row.debit], names[row.credit])  # type: ignore[attr-defined]
     context = {
-        "rows": Paginator(rows, PAGE).get_page(request.GET.get("page")),
+        "rows": page,
         "filters": filters,
+        "kinds": LedgerEntry.Kind.choices,
         "totals": books.totals(rows),
+        "trials": trial_balances(access.project),
         "choices": books.choices(access.project),
         "query": request.GET.urlencode(),
+        "accounts": correctable(access.project),
+        "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
+        "why_not": why_not_decide_in(access.project, access.user),
+        "key": sent.get("key", "") if sent else str(uuid.uuid4()),
+        "sent": sent or {},
+        "error": error,
     }
-    return render(request, "annotation/manager/ledger.html", context)
+    status = 422 if error else 200
+    return render(request, "annotation/manager/ledger.html", context, status=status)
+
+
+@login_required
+@require_POST
+def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Book a correction: an amount that moves between two accounts, with its reason."""
+    access = get_access(request, project_id)
+    require_decider(access.project, access.user)
+    sent = request.POST
+    try:
+        task = access.project.tasks.filter(pk=_id(sent.get("task", ""))).first()
+        if task is None:
+            raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
+        task.project = access.project
+        book_correction(
+            by=access.user, task=task, debit=sent.get("debit", ""), credit=sent.get("credit", ""),
+            amount=_amount(sent.get("amount", "")), memo=sent.get("memo", ""),
+            key=_key(sent.get("key", "")),
+        )  # fmt: skip
+    except Invalid as error:
+        return _ledger(request, access, sent, error)
+    messages.success(request, "The correction is booked. What stood there stands as it was.")
+    return redirect("ledger", project_id)
+
+
+def _id(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else 0
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return Decimal(text.strip().replace(",", "."))
+    except InvalidOperation as error:
+        raise Invalid("This is no amount.", fields={"amount": "An amount, as 1.80."}) from error
+
+
+def _key(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise Invalid("The form’s key is missing. Load the page again.") from error
 
 
 @login_required

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from django.db.models import Count, Min, Q
@@ -70,6 +70,14 @@ class TaskEvidence:
     def median_seconds(self) -> float | None:
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
 
+    @property
+    def source(self) -> str:
+        """The run and the snapshot that the scores are of, as a proposal keeps it; "" without."""
+        if not self.run:
+            return ""
+        snapshot = self.run.snapshot.content_hash[:8] if self.run.snapshot else "none"
+        return f"run {self.run.number}, snapshot {snapshot}"
+
 
 def latest_runs(task_ids: Iterable[int]) -> dict[int, Run]:
     """The last finished run of each task by its own method, in one query."""
@@ -119,9 +127,16 @@ def cites(task: Task) -> bool:
     return get_type(task.type).shape == "responses"
 
 
-def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int, Evidence]:
-    """The evidence of each of these assignments of one task."""
-    facts = work_facts([a.pk for a in assignments])
+def gather(
+    assignments: Sequence[Assignment], around: TaskEvidence, *, counted: bool = True
+) -> dict[int, Evidence]:
+    """The evidence of each of these assignments of one task.
+
+    Without ``counted`` their answers are not counted: enough to sort them and to find those to
+    look at first.
+    """
+    ids = [a.pk for a in assignments]
+    facts = work_facts(ids) if counted else dict.fromkeys(ids, WorkFacts())
     scores = worker_scores(around.run, {a.worker_id for a in assignments})
     texts = single_texts(a.pk for a in assignments if around.logs.get(a.pk, EMPTY).events)
     usual = around.median_seconds
@@ -139,6 +154,17 @@ def gather(assignments: Sequence[Assignment], around: TaskEvidence) -> dict[int,
             text=texts.get(pk),
         )
     return found
+
+
+def with_facts(rows: Sequence[Evidence], around: TaskEvidence) -> list[Evidence]:
+    """The same evidence with the answers counted, of rows that were gathered without."""
+    facts, usual = work_facts([row.assignment.pk for row in rows]), around.median_seconds
+    made = []
+    for row in rows:
+        own = facts[row.assignment.pk]
+        told = notes(own, row.log, row.seconds, usual, cites=around.cites)
+        made.append(replace(row, facts=own, notes=tuple(told)))
+    return made
 
 
 def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:

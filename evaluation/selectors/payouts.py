@@ -12,11 +12,13 @@ from annotation.models import AuditEntry, PayoutBatch, PayoutLine, User
 from annotation.selectors.payouts import lines_of, spent
 from crowdqc.numbers import money, plural
 from evaluation.models import WorkerScore
+from evaluation.wage import worked
 
 from .evidence import Evidence, TaskEvidence, gather, task_evidence
 
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
+NAMED = 6  # people named in one check
 DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad"}
 
 
@@ -75,6 +77,18 @@ class Person:
     @property
     def pay(self) -> Decimal:
         return self.base + self.bonus
+
+    @property
+    def bonus_notes(self) -> list[str]:
+        """Why each bonus, each reason once."""
+        return list(dict.fromkeys(line.bonus_note for line in self.lines if line.bonus_note))
+
+    @property
+    def less(self) -> list[str]:
+        """Why less than agreed is paid, as the worker will read it."""
+        if self.rejected:
+            return []
+        return [line.reason for line in self.lines if line.base < line.assignment.pay]
 
     @property
     def score(self) -> WorkerScore | None:
@@ -152,15 +166,17 @@ class PayoutPage:
         paid = [line for p in self.people if not p.rejected for line in p.lines]
         agreed = all(line.base == line.assignment.pay for line in paid)
         said = ["base as agreed" if agreed else "base by hand"]
-        bonuses = sorted({line.bonus for line in paid if line.bonus})
-        if len(bonuses) == 1:
-            given = sum(line.bonus > 0 for line in paid)
-            each = money(bonuses[0], self.batch.project.currency)
-            said.append(f"bonus {each} for {given}")
-        elif bonuses:
-            said.append("bonus by hand")
-        else:
+        bonuses = [line for line in paid if line.bonus]
+        by_rule = [line for line in bonuses if line.bonus_note and "by hand" not in line.bonus_note]
+        if not bonuses:
             said.append("no bonus")
+        elif len(by_rule) == len(bonuses):
+            said.append(f"bonus by rule for {len(bonuses)}")
+        elif by_rule:
+            by_hand = len(bonuses) - len(by_rule)
+            said.append(f"bonus by rule for {len(by_rule)}, by hand for {by_hand}")
+        else:
+            said.append(f"bonus by hand for {len(bonuses)}")
         return "; ".join(said)
 
     def count(self, decision: str) -> int:
@@ -296,32 +312,33 @@ def _budget(page: PayoutPage, holder: Any, name: str) -> Check:
     return Check("done", text)
 
 
-def hourly(line: PayoutLine, evidence: Evidence) -> Decimal | None:
-    """Base pay by the hour, from opening to submitting; None where no time is known."""
-    if not evidence.seconds:
-        return None
-    return (line.base * 3600 / Decimal(str(evidence.seconds))).quantize(Decimal("0.01"))
-
-
 def _hourly(page: PayoutPage) -> Check | None:
+    """Base and bonus over the time worked; every line under the floor is named with its rate."""
     currency, floor = page.batch.project.currency, page.batch.project.hourly_floor
-    rates = [
-        rate
-        for person in page.people
-        if person.goes and not person.rejected
-        for line, evidence in zip(person.lines, person.evidence, strict=True)
-        if (rate := hourly(line, evidence)) is not None
-    ]
+    rates, hows, under = [], set(), []
+    for person in page.people:
+        if not person.goes or person.rejected:
+            continue
+        for line, evidence in zip(person.lines, person.evidence, strict=True):
+            time = worked(evidence, page.around.median_seconds)
+            if time is None:
+                continue
+            rate = time.rate(line.base + line.bonus)
+            rates.append(rate)
+            hows.add(time.how)
+            if floor and time.is_under(line.base + line.bonus, floor):
+                under.append(f"{person.worker.pseudonym} {money(rate, currency)}")
     if not rates:
         return None
     lowest = f"the lowest is {money(min(rates), currency)}"
-    how = "Base pay over the time from opening to submitting."
+    how = f"Base and bonus over the time worked: {'; '.join(sorted(hows))}."
     if floor is None:
         return Check("done", f"Hourly rates: {lowest}; no floor is set", small=how)
-    below = sum(rate < floor for rate in rates)
-    if below:
-        text = f"{below} of {len(rates)} assignments paid under {money(floor, currency)} an hour"
-        return Check("warn", f"{text}; {lowest}", small=how)
+    if under:
+        named = ", ".join(under[:NAMED])
+        more = f" and {len(under) - NAMED} more" if len(under) > NAMED else ""
+        text = f"{len(under)} of {len(rates)} lines under {money(floor, currency)} an hour"
+        return Check("warn", f"{text}: {named}{more}", small=how)
     text = f"No hourly rate is under {money(floor, currency)}; {lowest}"
     return Check("done", text, small=how)
 
@@ -336,7 +353,8 @@ def _below_agreed(page: PayoutPage) -> Check | None:
     if not less:
         return None
     verb = "is" if less == 1 else "are"
-    return Check("warn", f"{plural(less, 'assignment')} {verb} paid less than the task promised")
+    text = f"{plural(less, 'assignment')} {verb} paid less than the task promised"
+    return Check("warn", text, small="The worker reads the reason that stands with the line.")
 
 
 def _own(page: PayoutPage) -> Check | None:
@@ -361,7 +379,8 @@ def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
         Check(
             "warn",
             text,
-            small=f"The text for the worker has {shortest} characters. They may reply once.",
+            small=f"The text for the worker has {shortest} characters. They may reply once, for "
+            f"{plural(page.batch.project.reply_days, 'day')}.",
             url=f"?line={rejected[0].key}",
             link="Read it",
         )

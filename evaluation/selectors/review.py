@@ -17,7 +17,7 @@ from annotation.selectors.payouts import answers_of, waiting
 from annotation.task_types import get_type
 from evaluation.models import AnswerScore, Run
 
-from .evidence import Evidence, answer_scores, gather, task_evidence
+from .evidence import Evidence, answer_scores, gather, task_evidence, with_facts
 
 PAGE = 25
 BULK = 200  # assignments in one proposal at most
@@ -64,25 +64,27 @@ class Queue:
         return self.total - self.look
 
 
-def evidence_of_waiting(task: Task) -> tuple[list[Evidence], Any]:
+def evidence_of_waiting(task: Task, *, counted: bool = True) -> tuple[list[Evidence], Any]:
     """Every waiting assignment of the task with its evidence, the oldest first."""
     rows = list(waiting(task))
     around = task_evidence(task)
-    found = gather(rows, around)
+    found = gather(rows, around, counted=counted)
     return [found[row.pk] for row in rows], around
 
 
 def queue(task: Task, *, sort: str, only_look: bool, number: Any) -> Queue:
     """A page of the task's queue, sorted and filtered; a fixed number of queries."""
-    everything, around = evidence_of_waiting(task)
+    everything, around = evidence_of_waiting(task, counted=False)
     sort = sort if sort in sorts_of(task) else "submitted"
     _, largest, value = SORTS[sort]
     rows = [row for row in everything if row.look_first] if only_look else list(everything)
     known = [row for row in rows if value(row) is not None]
     known.sort(key=value, reverse=largest)
     rows = known + [row for row in rows if value(row) is None]
+    page = Paginator(rows, PAGE).get_page(number)
+    page.object_list = with_facts(list(page.object_list), around)
     return Queue(
-        page=Paginator(rows, PAGE).get_page(number),
+        page=page,
         sort=sort,
         only_look=only_look,
         total=len(everything),

@@ -15,16 +15,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_task
 from annotation.actions import payouts
+from annotation.actions.payout_bonus import bases_of
 from annotation.actions.payout_rules import roles_of
 from annotation.exports import payouts as exports
 from annotation.models import PayoutBatch, PayoutLine, Task
 from annotation.selectors import payouts as reads
+from annotation.selectors.balance import by_hand, payments_of
 from annotation.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import money, plural
 from evaluation import payout_form
+from evaluation.proposing import propose
 from evaluation.selectors.card import card, paste_sources
-from evaluation.selectors.evidence import Evidence
+from evaluation.selectors.evidence import Evidence, TaskEvidence
+from evaluation.selectors.payout_rule import rule_words, score_name
 from evaluation.selectors.payouts import PayoutPage, payout_page
 from evaluation.selectors.review import BULK, evidence_of_waiting
 
@@ -57,21 +61,15 @@ def get_batch(request: HttpRequest, project_id: int, number: int) -> tuple[Acces
 # Writing one -----------------------------------------------------------------------------------
 
 
-def _chosen(request: HttpRequest, task: Task) -> tuple[list[Evidence], str | None]:
-    """The waiting work that the form is about, and its run as a note of the evidence."""
+def _chosen(request: HttpRequest, task: Task) -> tuple[list[Evidence], TaskEvidence]:
+    """The waiting work that the form is about, and what all work of the task looks like."""
     everything, around = evidence_of_waiting(task)
     sent = request.POST if request.method == "POST" else request.GET
     pick = request.GET.get("pick", "")
     if pick in ("all", "quiet") and request.method != "POST":
-        rows = [e for e in everything if pick == "all" or not e.look_first][:BULK]
-    else:
-        wanted = set(_ids(sent.getlist("assignment")))
-        rows = [e for e in everything if e.assignment.pk in wanted]
-    note = ""
-    if around.run:
-        snapshot = around.run.snapshot.content_hash[:8] if around.run.snapshot else "none"
-        note = f"run {around.run.number}, snapshot {snapshot}"
-    return rows, note
+        return [e for e in everything if pick == "all" or not e.look_first][:BULK], around
+    wanted = set(_ids(sent.getlist("assignment")))
+    return [e for e in everything if e.assignment.pk in wanted], around
 
 
 @login_required
@@ -80,20 +78,21 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     """The form of a proposal; its totals are counted by the server as one writes."""
     access, task = get_task(request, project_id, task_id)
     if request.method != "POST":
-        rows, _ = _chosen(request, task)
-        lines = payout_form.start(rows, _decision(request))
-        return _form(request, task, lines, {"key": str(uuid.uuid4())})
+        rows, around = _chosen(request, task)
+        terms = payout_form.terms_of(task, around, rows)
+        lines = payout_form.start(rows, terms, _decision(request))
+        return _form(request, task, lines, terms, {"key": str(uuid.uuid4())})
     key = _key(request)
     done = task.payout_batches.filter(key=key, proposed_by=access.user).first()
     if done and request.POST.get("do") == "propose":
         return redirect("payout", access.project.pk, done.number)
-    rows, note = _chosen(request, task)
-    lines = payout_form.read(rows, request.POST)
+    rows, around = _chosen(request, task)
+    terms = payout_form.terms_of(task, around, rows)
+    lines = payout_form.read(rows, request.POST, terms)
     more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
     wanted = request.POST.get("do", "")
-    if wanted == "bonus":
-        more.update(_give_bonus(request, lines))
-        return _form(request, task, payout_form.check(lines), more)
+    if wanted == "rule":
+        return _form(request, task, payout_form.fill(lines, terms), terms, {**more, "filled": True})
     if wanted != "propose":
         context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
         return render(request, "evaluation/payouts/_form_totals.html", context)
@@ -104,12 +103,12 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
             raise Invalid(f"{plural(gone, 'assignment')} was decided meanwhile; look again.")
         if len(ready) < len(lines):
             raise Invalid(f"{plural(len(lines) - len(ready), 'line')} below must be mended first.")
-        batch = payouts.propose_payout(
+        batch = propose(
             by=access.user, task=task, key=key, lines=ready, title=more["title"],
-            evidence_note=note or "",
+            evidence_note=around.source,
         )  # fmt: skip
     except Invalid as error:
-        return _form(request, task, lines, {**more, "error": error}, status=422)
+        return _form(request, task, lines, terms, {**more, "error": error}, status=422)
     messages.success(request, f"Proposal {batch.number} waits for a second person.")
     return redirect("payout", access.project.pk, batch.number)
 
@@ -126,33 +125,27 @@ def _key(request: HttpRequest) -> uuid.UUID:
         raise Invalid("The form’s key is missing. Load the page again.") from error
 
 
-def _give_bonus(request: HttpRequest, lines: list[payout_form.DraftLine]) -> dict[str, Any]:
-    ranks = request.POST.get("bonus_ranks", "")
-    more: dict[str, Any] = {"bonus_ranks": ranks, "bonus_each": request.POST.get("bonus_each", "")}
-    try:
-        if not (ranks.isascii() and ranks.isdigit() and 1 <= int(ranks) <= 10_000):
-            raise Invalid("A rank from 1")
-        bonus = payout_form.amount(more["bonus_each"], payout_form.ZERO)
-    except Invalid as error:
-        return {**more, "bonus_error": error.message}
-    given = payout_form.give_bonus(lines, int(ranks), bonus)
-    return {**more, "bonus_given": given}
-
-
 def _form(
     request: HttpRequest,
     task: Task,
     lines: list[payout_form.DraftLine],
+    terms: payout_form.Terms,
     more: dict[str, Any],
+    *,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "task": task,
         "lines": lines,
+        "terms": terms,
+        "rule": rule_words(terms.rule, task.project),
         "totals": payout_form.totals(lines),
         "decisions": PayoutLine.Decision.choices,
         "reasons": payouts.REASONS.items(),
-        "ranked": any(d.evidence.score and d.evidence.score.rank_high for d in lines),
+        "scored": bool(bases_of(task)),
+        "score_name": score_name(task),
+        "noun": reads.noun_of(task),
+        "least": payouts.MIN_REASON,
         **more,
     }
     return render(request, "evaluation/payouts/payout_new.html", context, status=status)
@@ -194,6 +187,9 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
         "without": request.GET.getlist("without"),
         "reasons": payouts.REASONS.items(),
         "reason_of": payouts.REASONS,
+        "scored": bool(bases_of(batch.task)),
+        "score_name": score_name(batch.task),
+        "least": payouts.MIN_REASON,
     }
 
 
@@ -209,6 +205,7 @@ def payout(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
         response = render(request, f"evaluation/payouts/{part}.html", context)
     else:
         context["bookings"] = last_bookings(batch.task)
+        context["leaving"] = payments_of(batch)
         response = render(request, "evaluation/payouts/payout.html", context)
     response["Vary"] = "HX-Request, HX-Target"
     return response
@@ -233,6 +230,7 @@ def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "waiting": reads.waiting_by_task(access.project),
         "owed": reads.rejections_owed(access.project),
         "spent": reads.spent(access.project),
+        "by_hand": by_hand(access.project),
     }
     return render(request, "evaluation/payouts/payout_list.html", context)
 

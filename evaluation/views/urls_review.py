@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from . import overview, payouts, precision, replay, review, workers
+from . import overview, payout_rule, payouts, precision, replay, review, workers
 
 urlpatterns = [
     path("", overview.project, name="project"),
@@ -18,6 +18,7 @@ urlpatterns = [
         "tasks/<int:task_id>/replay/<int:answer_id>/data/", replay.replay_data, name="replay_data"
     ),
     path("tasks/<int:task_id>/payouts/new/", payouts.payout_new, name="payout_new"),
+    path("tasks/<int:task_id>/payouts/rule/", payout_rule.payout_rule, name="payout_rule"),
     path("payouts/", payouts.payout_list, name="payout_list"),
     path("payouts/<int:number>/", payouts.payout, name="payout"),
     path("payouts/<int:number>/approve/", payouts.payout_approve, name="payout_approve"),

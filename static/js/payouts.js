@@ -21,6 +21,15 @@
     if (event.target.name === "assignment") picked();
   });
 
+  // A base under the agreed pay opens the field for its reason.
+  document.addEventListener("input", (event) => {
+    const row = event.target.closest?.("tr[data-agreed]");
+    if (!row || !event.target.name.startsWith("base_")) return;
+    const base = Number(event.target.value.trim().replace(",", "."));
+    const written = event.target.value.trim() !== "";
+    row.classList.toggle("less", written && base < Number(row.dataset.agreed));
+  });
+
   document.addEventListener("click", (event) => {
     const target = event.target instanceof Element ? event.target : null;
     if (!target) return;

@@ -25,7 +25,8 @@ from tests import factories
 from tests.factories import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
-REASON = "Every answer repeats the question word by word."
+REASON = factories.REJECTION
+LESS = "Two of the four answers are missing."
 PAY = Decimal("1.80")
 
 
@@ -59,7 +60,8 @@ def ledger() -> list[tuple[int, str, Decimal]]:
 
 def test_base_and_bonus_are_written_once_to_the_cent(world: World) -> None:
     one, two = submitted(world), submitted(world)
-    batch = propose(world, Line(one.pk, bonus=Decimal("0.10")), Line(two.pk, base=Decimal("0.07")))
+    less = Line(two.pk, base=Decimal("0.07"), reason=LESS)
+    batch = propose(world, Line(one.pk, bonus=Decimal("0.10")), less)
     approve(world, batch, "1.97")
     approve(world, batch, "1.97")
     assert ledger() == [
@@ -137,12 +139,12 @@ def test_amounts_are_whole_cents_from_zero(world: World, amount: str) -> None:
 
 
 def test_more_than_the_agreed_pay_is_a_bonus(world: World) -> None:
-    with pytest.raises(Invalid, match="put the rest in the bonus"):
+    with pytest.raises(Invalid, match="the rest is a bonus"):
         propose(world, Line(submitted(world).pk, base=Decimal("1.81")))
 
 
 def test_ten_times_a_tenth_of_a_cent_less_than_a_euro_is_exact(world: World) -> None:
-    lines = [Line(submitted(world).pk, base=Decimal("0.10")) for _ in range(9)]
+    lines = [Line(submitted(world).pk, base=Decimal("0.10"), reason=LESS) for _ in range(9)]
     batch = propose(world, *lines)
     assert payouts.total(batch) == Decimal("0.90")
     approve(world, batch, "0.90")
@@ -252,7 +254,7 @@ def test_a_rejection_needs_a_reason_that_can_be_read(world: World) -> None:
     done = submitted(world)
     with pytest.raises(Invalid, match="choose a reason"):
         propose(world, Line(done.pk, decision="reject", reason=REASON))
-    with pytest.raises(Invalid, match="write a full sentence"):
+    with pytest.raises(Invalid, match="what was asked and what is missing"):
         propose(world, Line(done.pk, decision="reject", reason_code="other", reason="Bad."))
 
 

@@ -10,9 +10,10 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.actions import payouts
+from annotation.actions import payments, payouts, statements
 from annotation.actions.payouts import Line
 from annotation.models import LedgerEntry, PayoutBatch
+from annotation.selectors.balance import hand_payments, trial_balances
 from crowdqc.errors import Conflict, DomainError
 from tests import factories
 from tests.factories import World
@@ -117,7 +118,7 @@ def test_the_database_itself_keeps_the_ledger(world: World) -> None:
         LedgerEntry.objects.filter(pk=entry.pk).update(amount=Decimal("20.00"))
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         LedgerEntry.objects.filter(pk=entry.pk).delete()
-    entry.pk = None
+    entry.pk, entry.key = None, "again"
     with pytest.raises(IntegrityError, match="paid_once"), transaction.atomic():
         entry.save(force_insert=True)
     with pytest.raises(IntegrityError, match="nobody_approves"), transaction.atomic():
@@ -134,3 +135,34 @@ def test_people_go_on_answering_while_money_is_decided(world: World) -> None:
     works += [lambda pk=pk: propose(world, [pk]) for pk in ids]
     results = together(works)
     assert not [result for result in results if result is None or isinstance(result, DomainError)]
+
+
+def test_what_many_note_as_paid_and_what_many_read_is_booked_once(world: World) -> None:
+    """Clicks on "was paid", the same statement and its differences, all at once."""
+    ids = [factories.claim_and_submit(world.task).pk for _ in range(2)]
+    batch = propose(world, ids)
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("4.00"))
+
+    def pay() -> int:
+        rows = list(hand_payments(world.project, batch.number))
+        return payments.mark_sent(by=world.manager, payments=rows)
+
+    file = f"submission,amount\n{ids[0]},1.90\nelsewhere,0.50\n".encode()
+
+    def read() -> int:
+        statement, _ = statements.import_statement(
+            by=world.manager, task=world.task, recruitment=None, name="bank.csv", content=file
+        )
+        return sum(
+            statements.book_difference(by=world.manager, statement=statement, place=place)
+            for place in (0, 1)
+        )
+
+    results = together([pay] * 5 + [read] * 5)
+    assert not [result for result in results if isinstance(result, DomainError)]
+    kinds = list(LedgerEntry.objects.filter(kind="payment").values_list("assignment", "key"))
+    assert len(kinds) == 4 == len({key for _, key in kinds})
+    [trial] = trial_balances(world.project)
+    assert trial.balances and trial.owed == 0
+    # What the file says more is booked whichever came first, and what it says of nobody known.
+    assert trial.paid == Decimal("4.60") and trial.overpaid == Decimal("0.10")

@@ -20,7 +20,7 @@ from evaluation.selectors.review import evidence_of_waiting
 from tests import factories
 from tests.factories import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 NOTHING = WorkFacts(answers=4, items=4)
 
 

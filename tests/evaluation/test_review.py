@@ -20,7 +20,7 @@ from tests import factories
 from tests.factories import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
-REASON = "Every answer repeats the question word by word."
+REASON = factories.REJECTION
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_faults_stand_beside_their_line_and_nothing_is_proposed(world: World) ->
     assert "1.80 at most; the rest is a bonus" in page and "An amount, as 1.80" in page
     sent |= {f"decision_{done.pk}": "reject", f"reason_{done.pk}": "Bad."}
     page = client(world.requester).post(new, sent).content.decode()
-    assert "Choose a reason" in page and "at least 20 characters" in page
+    assert "Choose a reason" in page and "at least 100 characters" in page
     assert not PayoutBatch.objects.exists()
 
 
@@ -230,7 +230,7 @@ def test_a_reply_is_answered_on_the_page_of_rejections(world: World) -> None:
 
 
 def test_cells_that_a_spreadsheet_would_run_are_made_harmless(world: World) -> None:
-    reason = "=HYPERLINK(1) is what every answer says, and nothing else."
+    reason = "=HYPERLINK(1) is what every answer says, and nothing else. " + REASON
     batch = propose(world, 1, decision="reject", reason_code="other", reason=reason)
     answer = client(world.manager).get(url("payout_export", world, batch.number))
     text = b"".join(answer.streaming_content).decode()
@@ -241,7 +241,7 @@ def grow(world: World, n: int) -> list[Membership]:
     return [factories.claim_and_submit(world.task).worker for _ in range(n)]
 
 
-MOST_QUERIES = {"project": 22, "review": 11, "payout": 20, "worker_card": 24, "payout_list": 11}
+MOST_QUERIES = {"project": 23, "review": 14, "payout": 23, "worker_card": 33, "payout_list": 12}
 
 
 @pytest.mark.parametrize("name", MOST_QUERIES)

@@ -1,0 +1,145 @@
+"""Bookings: every amount moves from one account to another, each once, under a key of its own."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.models import LedgerEntry, Membership, Payment, Project, Recruitment, Task, User
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+from .audit import record
+from .payout_rules import clean_amount, clean_text, require_decider
+
+ZERO = Decimal("0.00")
+HAND = "hand"  # the channel of what people paid by hand
+MIN_MEMO = 10
+
+
+def work(task_id: int) -> str:
+    """The account of what a task's work cost."""
+    return f"work:{task_id}"
+
+
+def owed(worker_id: int) -> str:
+    """The account of what one worker is owed."""
+    return f"worker:{worker_id}"
+
+
+def channel(payment: Payment) -> str:
+    """Where the money of a payment leaves, as ``prolific-3`` or ``hand``."""
+    if payment.recruitment_id is None or payment.recruitment is None:
+        return HAND
+    return f"{payment.recruitment.kind}-{payment.recruitment_id}"
+
+
+@transaction.atomic
+def book_payment(
+    *, payment: Payment, amount: Decimal, by: User | None, fee: Decimal = ZERO, memo: str = ""
+) -> bool:
+    """Book that a payment really went out; the same payment is booked once. True: booked now.
+
+    The worker's account is debited and the channel credited; a fee of the platform goes to an
+    account of its own. An amount of 0 (a submission approved without reward) books nothing.
+    """
+    through = channel(payment)
+    common = {
+        "project_id": payment.assignment.task.project_id, "task_id": payment.assignment.task_id,
+        "worker_id": payment.worker_id, "assignment_id": payment.assignment_id,
+        "line_id": payment.line_id, "currency": payment.currency, "memo": memo, "by": by,
+    }  # fmt: skip
+    rows = []
+    if amount > 0:
+        rows.append(
+            LedgerEntry(
+                kind="payment", debit=owed(payment.worker_id), credit=f"paid:{through}",
+                amount=amount, key=f"payment:{payment.pk}", **common,
+            )
+        )  # fmt: skip
+    if fee > 0:
+        rows.append(
+            LedgerEntry(
+                kind="fee", debit=f"fees:{through}", credit=f"paid:{through}",
+                amount=fee, key=f"fee:{payment.pk}", **common,
+            )
+        )  # fmt: skip
+    before = LedgerEntry.objects.filter(key__in=[row.key for row in rows]).count()
+    LedgerEntry.objects.bulk_create(rows, ignore_conflicts=True)
+    return bool(rows) and before == 0
+
+
+@transaction.atomic
+def book_correction(
+    *,
+    by: User,
+    task: Task,
+    debit: str,
+    credit: str,
+    amount: Decimal,
+    memo: str,
+    key: UUID,
+) -> LedgerEntry:
+    """Move an amount between two accounts of the project; nothing that stands is ever edited.
+
+    It moves numbers in the books and pays nobody: what leaves is planned by approvals alone.
+    Raises NotAllowed without a manager's role or for one's own account, Invalid naming the
+    account, Conflict where the key stands for another correction.
+    """
+    require_decider(task.project, by)
+    amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
+    if not amount:
+        raise Invalid("Nothing is moved.", fields={"amount": "More than 0."})
+    if len(memo) < MIN_MEMO:
+        raise Invalid("A correction says why.", fields={"memo": f"At least {MIN_MEMO} characters."})
+    owners = [
+        _owner(task.project, code, name) for code, name in ((debit, "debit"), (credit, "credit"))
+    ]
+    if debit == credit:
+        raise Invalid("Both are the same account.", fields={"credit": "Choose another account."})
+    workers = [one for one in owners if one is not None]
+    if any(one.user_id == by.pk for one in workers):
+        raise NotAllowed("It is about an account of yours; somebody else must book it.")
+    wanted = {
+        "task_id": task.pk, "debit": debit, "credit": credit, "amount": amount,
+        "currency": task.project.currency, "memo": memo, "by_id": by.pk,
+    }  # fmt: skip
+    entry, new = LedgerEntry.objects.get_or_create(
+        key=f"correction:{key}",
+        defaults={
+            **wanted, "kind": LedgerEntry.Kind.CORRECTION, "project_id": task.project_id,
+            "worker": workers[0] if len(workers) == 1 else None,
+        },
+    )  # fmt: skip
+    if not new and any(getattr(entry, name) != value for name, value in wanted.items()):
+        raise Conflict("This form was sent before, with other amounts. Reload it.", code="key-used")
+    if new:
+        record(
+            by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
+            credit=credit, amount=str(amount), currency=entry.currency,
+        )  # fmt: skip
+    return entry
+
+
+def _owner(project: Project, code: str, field: str) -> Membership | None:
+    """The worker whose account this is, None for the others; Invalid where there is no such."""
+    kind, _, rest = code.partition(":")
+    number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) < 15 else 0
+    if kind == "work" and number and project.tasks.filter(pk=number).exists():
+        return None
+    if kind == "worker" and number:
+        found = project.memberships.filter(pk=number, role="worker").first()
+        if found is not None:
+            return found
+    if kind in ("paid", "fees", "unknown") and rest in channels(project):
+        return None
+    raise Invalid(f"There is no account {code!r}.", fields={field: "Choose an account."})
+
+
+def channels(project: Project) -> dict[str, str]:
+    """Every way in which money of the project leaves, with its name."""
+    rows = Recruitment.objects.filter(task__project=project).order_by("pk")
+    return {HAND: "by hand"} | {
+        f"{row.kind}-{row.pk}": f"through {row.get_kind_display()}, {row.name}" for row in rows
+    }

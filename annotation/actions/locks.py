@@ -1,0 +1,21 @@
+"""Rows held for a reader who decides by what they read: nobody changes them until the end."""
+
+from __future__ import annotations
+
+from annotation.models import Answer, Project, Task
+
+
+def hold_task(task: Task) -> None:
+    """The task and its draft, in the order in which publishing locks them."""
+    Task.objects.select_for_update().get(pk=task.pk)
+    list(task.versions.select_for_update().filter(published_at__isnull=True))
+
+
+def hold_answer(answer: Answer) -> None:
+    """One answer's header."""
+    Answer.objects.select_for_update(of=("self",), no_key=True).get(pk=answer.pk)
+
+
+def hold_project(project: Project) -> None:
+    """A project's settings."""
+    Project.objects.select_for_update().get(pk=project.pk)
