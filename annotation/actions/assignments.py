@@ -32,7 +32,7 @@ from annotation.task_types import get_type
 from annotation.task_types.rating import by_document
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
-from . import release, slots
+from . import release, slots, visits
 from .audit import record
 from .people import current_consent
 from .slots import Picked
@@ -178,6 +178,7 @@ def _lease(
         leased_at=now,
         expires_at=now + dt.timedelta(minutes=version.lease_minutes),
     )
+    visits.tie(assignment)
     # Pairs of one topic side by side would be judged against each other.
     together = get_type(task.type).shape == "texts"
     order = [item.pk for item in items]
@@ -293,6 +294,7 @@ def extend(*, by: User, assignment: Assignment) -> Assignment:
     locked.extensions += 1
     locked.expires_at = timezone.now() + dt.timedelta(minutes=locked.version.lease_minutes)
     locked.save(update_fields=["extensions", "expires_at"])
+    record(by=by, project=locked.task.project, action="assignment.extend", on=locked)
     return locked
 
 
@@ -308,6 +310,20 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
     locked.state = AssignmentState.RETURNED
     locked.save(update_fields=["state"])
     record(by=by, project=locked.task.project, action="assignment.return", on=locked)
+    return locked
+
+
+@transaction.atomic
+def take_back(*, by: User | None, assignment: Assignment) -> Assignment:
+    """Return a lease in its worker's place, who left project or platform; its slots are free."""
+    locked = Assignment.objects.select_for_update(no_key=True, of=("self",)).select_related(
+        "task__project"
+    ).get(pk=assignment.pk)  # fmt: skip
+    if locked.state == AssignmentState.LEASED:
+        _release(locked.entries.all())
+        locked.state = AssignmentState.RETURNED
+        locked.save(update_fields=["state"])
+        record(by=by, project=locked.task.project, action="assignment.take_back", on=locked)
     return locked
 
 

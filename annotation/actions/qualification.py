@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 
-from annotation.models import Assignment, Panel, Qualification, Task, User
+from annotation.models import Assignment, Panel, Qualification, User
 from annotation.models.assignments import AssignmentState
-from annotation.models.tasks import TaskState
 from annotation.selectors.qualification import number_of
 from annotation.task_types.texts import storable
 from crowdqc.errors import Conflict, Invalid
 
+from . import panels
 from .audit import record
-from .pair_design import panel
+from .notices import notify
 
 MAX_FEEDBACK = 4000
 
@@ -26,7 +27,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     """
     locked = (
         Assignment.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("task__project", "task__qualifies", "worker")
+        .select_related("task__project", "task__qualifies", "worker__user", "version")
         .get(pk=assignment.pk)
     )
     if verdict not in Qualification.Verdict.values:
@@ -56,33 +57,28 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     except IntegrityError as error:
         raise Conflict("This round is decided already.") from error
     if verdict == Qualification.Verdict.ADMITTED:
-        project = locked.task.project
-        panel(by=by, project=project, name=wanted.name, workers=[locked.worker])
+        panels.admit(
+            by=by, panel=wanted, workers=[locked.worker], tell=False,
+            why=f"passed round {made.round} of “{locked.version.title}”"[: panels.MOST_WHY],
+        )  # fmt: skip
+    _tell(made, wanted)
     record(by=by, project=locked.task.project, action="qualification.decide", on=locked,
            verdict=verdict)  # fmt: skip
     return made
 
 
-@transaction.atomic
-def set_panels(*, by: User, task: Task, qualifies: str, asks_for: str) -> Task:
-    """Name the panel that passing leads to, and the panel that alone may work; empty: none.
-
-    A panel of a new name is made, with nobody on it. Raises Invalid where both are the same, and
-    Conflict for a task that is open.
-    """
-    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-    if locked.state == TaskState.OPEN:
-        raise Conflict("Pause the task first: people are working under its rules.")
-    named = {"qualifies": qualifies.strip(), "panel": asks_for.strip()}
-    if named["qualifies"] and named["qualifies"] == named["panel"]:
-        raise Invalid(
-            "A task cannot ask for the panel it leads to.", fields={"panel": "Another one."}
-        )
-    for field, name in named.items():
-        found: Panel | None = None
-        if name:
-            found = panel(by=by, project=task.project, name=name, workers=())
-        setattr(locked, field, found)
-    locked.save(update_fields=["qualifies", "panel"])
-    record(by=by, project=task.project, action="task.panels", on=locked, **named)
-    return locked
+def _tell(made: Qualification, wanted: Panel) -> None:
+    """Tell the worker what was decided; the feedback itself stands on their work page."""
+    follows = {
+        Qualification.Verdict.AGAIN: "Another round is yours",
+        Qualification.Verdict.ADMITTED: f"You are on the panel “{wanted.name}”",
+        Qualification.Verdict.DECLINED: "Not this time",
+    }
+    work = made.assignment
+    notify(
+        to=[work.worker.user], kind="qualification.decided", project=work.task.project,
+        key=f"qualification.decided:{made.pk}", url=reverse("work_home"),
+        text=f"Your round {made.round} of “{work.version.title}” was read. "
+        f"{follows[Qualification.Verdict(made.verdict)]}; what was said of it is on your work "
+        "page.",
+    )  # fmt: skip

@@ -1,0 +1,130 @@
+"""Somebody comes by a link: what the address says, and why it opens nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core import signing
+
+from annotation.models import Recruitment
+from crowdqc.errors import DomainError, Missing
+
+TOKEN_SALT, LINK_SALT = "crowdqc.recruitment", "crowdqc.recruitment.link"
+# What may stand in an address, in a file for the platform, and in a cell of a spreadsheet.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,79}")
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+PROLIFIC = {
+    "participant": "PROLIFIC_PID", "study": "STUDY_ID", "session": "SESSION_ID",
+    "token": "prolific_token",
+}  # fmt: skip
+MTURK = {
+    "participant": "workerId", "study": "hitId", "session": "assignmentId",
+    "submit_to": "turkSubmitTo",
+}  # fmt: skip
+PANEL = {"participant": "participant", "study": "", "session": ""}
+LINK = "p"  # the parameter of a signed link
+
+
+class Refused(DomainError):
+    """An entry that opens nothing: why, and what the person can do."""
+
+    status = 403
+
+    def __init__(self, message: str, todo: str, *, code: str, status: int = 403) -> None:
+        super().__init__(message, code=code)
+        self.todo, self.status = todo, status
+
+
+ASK = "Write to whoever runs the study, on the platform you came from."
+AGAIN = "Go back to the platform and start from there."
+
+
+@dataclass(frozen=True)
+class Coming:
+    """What one entry says of who comes."""
+
+    participant: str
+    study: str = ""
+    session: str = ""
+    token: str = ""  # signed by the platform, or by us
+    submit_to: str = ""
+    preview: bool = False
+
+
+def entry_token(recruitment: Recruitment) -> str:
+    """The signed part of a recruitment's address."""
+    return signing.Signer(salt=TOKEN_SALT).sign_object(recruitment.pk)
+
+
+def read_entry_token(token: str) -> Recruitment:
+    """The recruitment behind an address; Missing where it is none of ours."""
+    try:
+        pk = signing.Signer(salt=TOKEN_SALT).unsign_object(token)
+    except (signing.BadSignature, ValueError):
+        raise Missing("This link is not one of ours, or it is incomplete.") from None
+    found = Recruitment.objects.filter(pk=pk).select_related("task__project", "task__current")
+    recruitment = found.first()
+    if recruitment is None:
+        raise Missing("This link no longer leads anywhere.")
+    return recruitment
+
+
+def sign_link(recruitment: Recruitment, participant: str) -> str:
+    """The secret part of one person's own link; the same person gets the same link."""
+    return signing.Signer(salt=LINK_SALT).sign_object([recruitment.pk, participant])
+
+
+def read(recruitment: Recruitment, query: Mapping[str, str]) -> Coming:
+    """What the address says, in our words; Refused where it lacks or bends something."""
+    if recruitment.entry == Recruitment.Entry.SIGNED:
+        return _linked(recruitment, query.get(LINK, ""))
+    names = recruitment.parameters
+    said = {word: query.get(name, "").strip() for word, name in names.items() if name}
+    preview = PREVIEW in (said.get("session"), query.get("assignmentId"))
+    participant = said.get("participant", "")
+    if not preview and not NAME.fullmatch(participant):
+        raise Refused(
+            f"The address lacks your id: {names.get('participant')} should stand in it.", AGAIN,
+            code="no-id",
+        )  # fmt: skip
+    for word in ("study", "session"):
+        value = said.get(word, "")
+        if not preview and names.get(word) and not NAME.fullmatch(value):
+            raise Refused(
+                f"The address is incomplete: {names[word]} should stand in it.", AGAIN,
+                code="incomplete",
+            )  # fmt: skip
+    return Coming(
+        participant, said.get("study", ""), said.get("session", ""), said.get("token", ""),
+        said.get("submit_to", ""), preview,
+    )  # fmt: skip
+
+
+def _linked(recruitment: Recruitment, link: str) -> Coming:
+    try:
+        pk, participant = signing.Signer(salt=LINK_SALT).unsign_object(link)
+    except (signing.BadSignature, ValueError, TypeError):
+        pk, participant = None, ""
+    if pk != recruitment.pk:
+        raise Refused(
+            "This link is not complete, or was changed.",
+            "Copy the whole link from the message you were sent, up to its last character.",
+            code="bad-link",
+        )  # fmt: skip
+    return Coming(participant, token=link)
+
+
+def digest(*parts: object) -> str:
+    """A digest of a secret, as it is kept."""
+    return hashlib.sha256("\x00".join(map(str, parts)).encode()).hexdigest()
+
+
+def external_id(recruitment: Recruitment, participant: str) -> str:
+    """What a worker from elsewhere is known by within a project."""
+    if recruitment.kind == Recruitment.Kind.PROLIFIC:
+        return f"prolific:{participant}"
+    slug = re.sub(r"[^a-z0-9]+", "-", recruitment.name.lower()).strip("-")
+    return f"{slug[:30] or 'panel'}:{participant}"

@@ -1,0 +1,100 @@
+"""Reads about what has to be paid, by whom, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from annotation.models import Payment, Project
+from crowdqc.cells import protected
+from crowdqc.errors import Missing
+
+State = Payment.State
+# What a person sees -> the states behind it.
+VIEWS = {
+    "all": ("All", tuple(State.values)),
+    "look": ("To look at", (State.UNCLEAR, State.FAILED)),
+    "by_hand": ("By hand", (State.BY_HAND,)),
+    "sending": ("Being sent", (State.PLANNED, State.PREPARED, State.SENDING)),
+    "done": ("Confirmed", (State.DONE,)),
+}
+MARKS = {
+    State.PLANNED: "waiting", State.PREPARED: "waiting", State.SENDING: "running",
+    State.DONE: "done", State.FAILED: "bad", State.UNCLEAR: "warn", State.BY_HAND: "draft",
+}  # fmt: skip
+
+
+def of_project(project: Project) -> QuerySet[Payment]:
+    """Every payment of a project, the newest first."""
+    return (
+        Payment.objects.filter(assignment__task__project=project)
+        .select_related("worker", "line__batch", "assignment__task__current", "recruitment")
+        .select_related("assignment__visit")
+        .order_by("-pk")
+    )
+
+
+def in_view(rows: QuerySet[Payment], view: str) -> QuerySet[Payment]:
+    """Those that one view shows."""
+    return rows.filter(state__in=VIEWS[view][1])
+
+
+@dataclass(frozen=True)
+class View:
+    """One view with how much is in it."""
+
+    slug: str
+    label: str
+    number: int
+    amount: Decimal
+
+
+def views(project: Project) -> list[View]:
+    """Every view with its number and sum, in one query."""
+    rows = Payment.objects.filter(assignment__task__project=project)
+    parts = {slug: Q(state__in=found) for slug, (_, found) in VIEWS.items()}
+    numbers = rows.aggregate(
+        **{f"n_{slug}": Count("pk", filter=part) for slug, part in parts.items()},
+        **{f"s_{slug}": Sum("amount", filter=part) for slug, part in parts.items()},
+    )
+    return [
+        View(slug, VIEWS[slug][0], numbers[f"n_{slug}"], numbers[f"s_{slug}"] or Decimal(0))
+        for slug in VIEWS
+    ]
+
+
+def get_payment(project: Project, pk: int) -> Payment:
+    """One payment of the project, or Missing."""
+    found = of_project(project).filter(pk=pk).first()
+    if found is None:
+        raise Missing("There is no such payment in this project.")
+    return found
+
+
+def by_hand(project: Project) -> QuerySet[Payment]:
+    """What waits to be done by hand on a platform, the oldest first."""
+    rows = of_project(project).filter(state=State.BY_HAND, recruitment__isnull=False)
+    return rows.order_by("pk")
+
+
+def approve_lines(project: Project) -> Iterator[list[object]]:
+    """Submissions to approve on a platform, one a line, as its site takes them."""
+    rows = by_hand(project).filter(what=Payment.What.BASE)
+    for row in rows.select_related("assignment__visit"):
+        yield [protected(row.assignment.visit.session or row.assignment.visit.participant)]
+
+
+def bonus_lines(project: Project) -> Iterator[list[object]]:
+    """``participant,amount`` of bonuses, as Prolific's site takes them."""
+    rows = by_hand(project).filter(what=Payment.What.BONUS)
+    for row in rows.select_related("assignment__visit"):
+        yield [protected(row.assignment.visit.participant), f"{row.amount:.2f}"]
+
+
+FILES = {
+    "approve": ("Submissions to approve", approve_lines),
+    "bonus": ("Bonuses", bonus_lines),
+}
