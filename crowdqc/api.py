@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, ClassVar, Literal
 
+from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
@@ -13,14 +15,28 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, exception_handler
 
-from crowdqc.errors import DomainError, Invalid, Missing
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import DomainError, Invalid, Missing, TooMuch
 from crowdqc.middleware import problem
+
+PROBLEM = "application/problem+json"
+
+
+def told(body: dict[str, Any], status: int) -> dict[str, Any]:
+    """A problem as RFC 9457 has it; what we add stands beside."""
+    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, **body}
 
 
 def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
     """The API's refusals in one shape, those of the framework included; None: not a refusal."""
+    if isinstance(exc, RequestDataTooBig):
+        exc = TooMuch("The body is too large. Send it in parts.", code="too-large")
+        exc.status = 413
     if isinstance(exc, DomainError):
-        return Response(problem(exc), status=exc.status)
+        response = Response(told(problem(exc), exc.status), status=exc.status, content_type=PROBLEM)
+        if exc.code == "key-in-work":
+            response["Retry-After"] = "1"
+        return response
     response = exception_handler(exc, context)
     if response is not None:
         known = exc if isinstance(exc, APIException) else None
@@ -29,7 +45,7 @@ def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
         body: dict[str, Any] = {"code": code, "detail": str(detail)}
         if not isinstance(detail, str):
             body["detail"], body["fields"] = "The request cannot be taken.", flat(detail)
-        response.data = body
+        response.data, response.content_type = told(body, response.status_code), PROBLEM
     return response
 
 
@@ -81,8 +97,11 @@ class BadRow(serializers.Serializer[Any]):
 
 
 class Problem(serializers.Serializer[Any]):
-    """Every refusal."""
+    """Every refusal, as RFC 9457 has it, with a code of ours."""
 
+    type = serializers.CharField()
+    title = serializers.CharField(help_text="The status in words")
+    status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField(help_text="A sentence for a person")
     fields = serializers.DictField(
@@ -91,15 +110,51 @@ class Problem(serializers.Serializer[Any]):
     rows = BadRow(many=True, required=False)
 
 
+HEADERS = {
+    "Idempotency-Key": "Any text used once: sent again, the same request has the same reply",
+    "If-Match": "The ETag you read: refused (412) where it was changed meanwhile",
+    "If-None-Match": "The ETag you have: 304 where it is the same still",
+}
+
+
+def header(name: str, *, required: bool = False) -> dict[str, Any]:
+    """A header that an endpoint takes."""
+    schema = {"type": "string", "minLength": 1, "maxLength": 120}
+    return {"in": "header", "name": name, "required": required, "schema": schema,
+            "description": HEADERS[name]}  # fmt: skip
+
+
 class Schema(AutoSchema):
-    """Every endpoint may refuse, always in the one shape."""
+    """Every endpoint may refuse, always in the one shape, and names the scope it needs."""
 
     def get_description(self) -> str:
         return ""  # but for what ``extend_schema`` says: docstrings are for readers of the code
 
+    def get_operation(self, *args: Any, **kwargs: Any) -> Any:
+        """The operation with its scope and with the headers it takes."""
+        found = super().get_operation(*args, **kwargs)
+        if not found or not isinstance(self.view, Endpoint) or not found.get("security"):
+            return found
+        scope = self.view.reads if self.method == "GET" else self.view.writes
+        if scope:
+            said = f"Needs the scope `{scope}`."
+            found["description"] = f"{found.get('description', '')} {said}".strip()
+            found["x-scope"] = scope
+        taken = []
+        if self.method == "POST":
+            taken.append(header("Idempotency-Key", required=self.view.needs_key))
+        if self.method != "GET" and type(self.view).current is not Endpoint.current:
+            taken.append(header("If-Match"))
+        if self.method == "GET" and "application/json" in str(found["responses"].get("200")):
+            taken.append(header("If-None-Match"))
+            found["responses"]["304"] = {"description": "As you have it"}
+        if taken:
+            found["parameters"] = [*found.get("parameters", []), *taken]
+        return found
+
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
-        return {**bodies, "default": self._get_response_for_code(Problem, "default")}
+        return {**bodies, "default": self._get_response_for_code(Problem, "default", [PROBLEM])}
 
 
 class ById(CursorPagination):
@@ -111,7 +166,13 @@ class ById(CursorPagination):
     max_page_size = 1000
 
 
-class Listing(APIView):
+class Newest(ById):
+    """The same, the newest first."""
+
+    ordering = "-id"
+
+
+class Listing(Endpoint):
     """An endpoint that lists rows page by page (the schema reads ``pagination_class``)."""
 
     pagination_class: ClassVar[type[CursorPagination]] = ById

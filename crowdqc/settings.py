@@ -74,7 +74,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "rest_framework",
-    "rest_framework.authtoken",
     "drf_spectacular",
     "django_htmx",
     "annotation",
@@ -188,13 +187,31 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 EMAIL_CONFIG = env.email("EMAIL_URL", default="consolemail://")
 globals().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdqc@localhost")
+EMAIL_TIMEOUT = 20  # seconds that a mail server may take
+
+
+def _base_url() -> str:
+    """Where this site is reached, for links in mails, which no request stands behind."""
+    host = ALLOWED_HOSTS[0].lstrip(".*") if PRODUCTION else ""
+    url = env.str("CROWDQC_BASE_URL", default="") or (
+        f"https://{host}" if host else "" if PRODUCTION else "http://127.0.0.1:8000"
+    )
+    if not url.startswith(("http://", "https://")):
+        raise ImproperlyConfigured("CROWDQC_BASE_URL must begin with http:// or https://.")
+    return url.rstrip("/")
+
+
+CROWDQC_BASE_URL = _base_url()
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
+        "annotation.api.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "annotation.api.auth.InScope",
+    ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "crowdqc.api.Schema",
@@ -212,6 +229,11 @@ SPECTACULAR_SETTINGS = {
         "TaskState": "annotation.models.tasks.TaskState",
         "AssignmentState": "annotation.models.assignments.AssignmentState",
         "RunState": "evaluation.models.RunState",
+        "PayoutState": "annotation.models.PayoutBatch.State",
+        "PaymentState": "annotation.models.Payment.State",
+        "FileState": "annotation.models.ExportFile.State",
+        "DeliveryState": "annotation.models.HookDelivery.State",
+        "RejectionOutcome": "annotation.models.Rejection.Outcome",
     },
 }
 
@@ -224,13 +246,36 @@ CROWDQC_KEY_VARIABLES = env.list(
     "CROWDQC_KEY_VARIABLES", default=[] if PRODUCTION else ["*_API_KEY"]
 )
 
+# Seconds of paying through a platform: how long one worker has a payment for itself and waits for
+# an answer, when it looks again, after how long without a trace a bonus counts as not paid (far
+# above what the platform needs, which Prolific calls minutes), and when a person is asked.
+CROWDQC_PAYMENT_LEASE = env.float("CROWDQC_PAYMENT_LEASE", default=120.0)
+CROWDQC_PAYMENT_TIMEOUT = env.float("CROWDQC_PAYMENT_TIMEOUT", default=20.0)
+CROWDQC_PAYMENT_CHECK = env.float("CROWDQC_PAYMENT_CHECK", default=60.0)
+CROWDQC_PAYMENT_SETTLE = env.float("CROWDQC_PAYMENT_SETTLE", default=7200.0)
+CROWDQC_PAYMENT_GIVE_UP = env.float("CROWDQC_PAYMENT_GIVE_UP", default=86400.0)
+
 CELERY_BEAT_SCHEDULE = {
+    "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
     # Hourly: the schedule counts from the start, and a stack may not run for a whole day.
+    "forget-old-replies": {"task": "annotation.jobs.forget_old_replies", "schedule": 3600.0},
+    "remind-overdue-replies": {
+        "task": "annotation.jobs.remind_overdue_replies",
+        "schedule": 3600.0,
+    },
     "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
+    "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
+    "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
+    "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
+    "send-payments": {"task": "annotation.jobs.send_payments", "schedule": 15.0},
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
     "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
+    "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
+    "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
+    "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
+    "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
 
 LOGGING = {

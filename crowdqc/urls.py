@@ -9,9 +9,16 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
     path("", include("annotation.views.urls_people")),
     path("", include("annotation.views.urls_worker")),
+    path("", include("annotation.views.urls_entry")),
+    path("", include("annotation.views.urls_account")),
+    path("", include("annotation.views.urls_notices")),
     path("", include("evaluation.views.urls_work")),
     path("projects/<int:project_id>/", include("annotation.views.urls_requester")),
     path("projects/<int:project_id>/", include("annotation.views.urls_manager")),
+    *(
+        path("projects/<int:project_id>/", include(f"annotation.views.urls_{part}"))
+        for part in ("recruit", "hooks", "audit", "files")
+    ),
     path("projects/<int:project_id>/", include("evaluation.views.urls")),
     path("api/", include("annotation.api.urls")),
     path("api/", include("evaluation.api_urls")),

@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.access import get_access, get_task_by_id
 from crowdqc.api import Body, Listing, read
+from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from evaluation import kinds, runs
 from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
@@ -102,6 +102,8 @@ def run_for(request: Request, run_id: int) -> Run:
 
 
 class TaskRuns(Listing):
+    writes = "run"
+
     @extend_schema(responses=RunOut(many=True), summary="Runs of a task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
@@ -118,13 +120,15 @@ class TaskRuns(Listing):
         return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
 
 
-class RunDetail(APIView):
+class RunDetail(Endpoint):
     @extend_schema(responses=RunOut, summary="One run, with its progress")
     def get(self, request: Request, run_id: int) -> Response:
         return Response(RunOut(run_for(request, run_id)).data)
 
 
-class RunCancel(APIView):
+class RunCancel(Endpoint):
+    writes = "run"
+
     @extend_schema(request=None, responses=RunOut, summary="Cancel a run")
     def post(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)

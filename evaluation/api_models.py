@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.access import get_access, get_task_by_id
 from crowdqc.api import Body, Listing, read
+from crowdqc.endpoint import Endpoint
 from evaluation import ask_start
 from evaluation.api import RunOut, run_for
 from evaluation.models import LanguageModel, LLMCall
@@ -80,7 +80,7 @@ class ProjectModels(Listing):
         return self.page(llm_models.usable(access.project), ModelOut)
 
 
-class TaskAsking(APIView):
+class TaskAsking(Endpoint):
     @extend_schema(responses=WayOut(many=True), summary="What models can be asked about a task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
@@ -91,7 +91,9 @@ class TaskAsking(APIView):
         return Response(WayOut(found, many=True).data)
 
 
-class AskPreview(APIView):
+class AskPreview(Endpoint):
+    writes = "run"
+
     @extend_schema(
         request=PlanIn, responses=PreviewOut, summary="What a run would ask of a model, and cost"
     )
@@ -102,7 +104,9 @@ class AskPreview(APIView):
         return Response(PreviewOut(told | vars(ready.preview)).data)
 
 
-class Ask(APIView):
+class Ask(Endpoint):
+    writes = "run"
+
     @extend_schema(request=AskIn, responses={201: RunOut}, summary="Start a run that asks a model")
     def post(self, request: Request, task_id: int, method: str) -> Response:
         access, task = get_task_by_id(request, task_id)

@@ -4,7 +4,7 @@ from django.urls import path
 
 from crowdqc.api import Unknown
 
-from . import api, api_models
+from . import api, api_models, api_panels, api_pay
 
 urlpatterns = [
     path("tasks/<int:task_id>/runs/", api.TaskRuns.as_view(), name="api_runs"),
@@ -25,5 +25,45 @@ urlpatterns = [
         name="api_ask_preview",
     ),
     path("runs/<int:run_id>/calls/", api_models.RunCalls.as_view(), name="api_run_calls"),
+    *(
+        path(f"tasks/<int:task_id>/{part}/", view.as_view(), name=f"api_{name}")
+        for part, view, name in (
+            ("waiting", api_pay.Waiting, "waiting"),
+            ("payout-rule", api_pay.Rule, "payout_rule"),
+            ("payouts", api_pay.Propose, "propose"),
+            ("payouts/preview", api_pay.ProposePreview, "propose_preview"),
+            ("schedule", api_panels.Schedule, "schedule"),
+            ("exclusions", api_panels.Exclusions, "exclusions"),
+            ("exclusions/effect", api_panels.ExclusionEffect, "exclusion_effect"),
+            ("exclusions/<int:exclusion_id>/undo", api_panels.ExclusionUndo, "exclusion_undo"),
+        )
+    ),
+    *(
+        path(f"projects/<int:project_id>/{part}/", view.as_view(), name=f"api_{name}")
+        for part, view, name in (
+            ("payouts", api_pay.Payouts, "payouts"),
+            ("payouts/<int:number>", api_pay.OnePayout, "payout"),
+            ("payouts/<int:number>/approve", api_pay.Approve, "payout_approve"),
+            ("payouts/<int:number>/send-back", api_pay.SendBack, "payout_send_back"),
+            (
+                "payouts/<int:number>/lines/<int:line_id>/reject",
+                api_pay.RejectLine,
+                "payout_line_reject",
+            ),
+            ("panels/<int:panel_id>/watches", api_panels.Watches, "watches"),
+            ("panels/<int:panel_id>/notes", api_panels.Notes, "watch_notes"),
+            (
+                "panels/<int:panel_id>/notes/<int:note_id>/settle",
+                api_panels.NoteSettle,
+                "watch_note_settle",
+            ),
+        )
+    ),
+    path("runs/<int:run_id>/select/", api_panels.Select.as_view(), name="api_select"),
+    path(
+        "runs/<int:run_id>/select/preview/",
+        api_panels.SelectPreview.as_view(),
+        name="api_select_preview",
+    ),
     path("<path:rest>", Unknown.as_view(), name="api_unknown"),
 ]

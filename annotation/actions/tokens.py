@@ -1,32 +1,177 @@
-"""Tokens of the API: one a person, given on sign-in, taken back by its owner."""
+"""Tokens of the API: made for one purpose, shown once, counted, ended."""
 
 from __future__ import annotations
 
-from django.contrib.auth import authenticate
-from django.db import transaction
-from rest_framework.authtoken.models import Token
+import datetime as dt
+import hashlib
+import secrets
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from threading import Lock
 
-from annotation.models import User
-from crowdqc.errors import NotAllowed
+from django.contrib.auth import authenticate
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import ApiToken, Project, User
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 from .audit import record
 
+ALL = tuple(ApiToken.Scope.values)
+MOST_DAYS = 365
+SIGN_IN_DAYS = 30
+MOST = 50  # live tokens of one person
+MOST_SIGNED_IN = 20  # of these, given for name and password; the oldest gives way
 
-def sign_in(*, username: str, password: str) -> str:
-    """The person's token, made when there is none; NotAllowed unless name and password fit."""
+
+def live(user: User) -> Q:
+    """Of a person, and good for something still."""
+    return Q(user=user, revoked_at=None, expires_at__gt=timezone.now())
+
+
+def digest(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@transaction.atomic
+def make(
+    *,
+    by: User,
+    name: str,
+    scopes: Collection[str],
+    days: int,
+    project: Project | None = None,
+    per_minute: int = 600,
+    by_password: bool = False,
+) -> tuple[ApiToken, str]:
+    """A new token of the person, and its text, which is kept nowhere."""
+    wrong: dict[str, str] = {}
+    if not name.strip() or len(name.strip()) > 80:
+        wrong["name"] = "A name of 1 to 80 characters, to know it by."
+    if not scopes or set(scopes) - set(ALL):
+        wrong["scopes"] = f"At least one of: {', '.join(ALL)}."
+    if not 1 <= days <= MOST_DAYS:
+        wrong["days"] = f"1 to {MOST_DAYS} days."
+    if not 1 <= per_minute <= 6000:
+        wrong["per_minute"] = "1 to 6,000 requests a minute."
+    if wrong:
+        raise Invalid("The token cannot be made so.", fields=wrong)
+    if project and not project.memberships.filter(user=by, removed_at=None).exists():
+        raise Invalid("You do not belong to it.", fields={"project": "One of your projects."})
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
+    if ApiToken.objects.filter(live(by)).count() >= MOST:
+        raise Conflict(f"There are {MOST} live tokens. End one that is not needed.")
+    text = f"cqc_{secrets.token_urlsafe(32)}"
+    row = ApiToken.objects.create(
+        user=by, name=name.strip(), prefix=text[:8], digest=digest(text), project=project,
+        scopes=[scope for scope in ALL if scope in scopes], per_minute=per_minute,
+        by_password=by_password, expires_at=timezone.now() + dt.timedelta(days=days),
+    )  # fmt: skip
+    record(
+        by=by, project=project, action="token.make", on=row, scopes=row.scopes, days=days,
+        by_password=by_password,
+    )  # fmt: skip
+    return row, text
+
+
+def sign_in(*, username: str, password: str) -> tuple[ApiToken, str]:
+    """A fresh token of all scopes; NotAllowed unless name and password fit."""
     name = username.strip()
     user = authenticate(username=name.lower() if "@" in name else name, password=password)
     if not isinstance(user, User):
         raise NotAllowed("Name and password do not fit.", code="wrong-password")
     with transaction.atomic():
-        token, made = Token.objects.get_or_create(user=user)
-        if made:
-            record(by=user, project=None, action="token.give", on=user)
-    return str(token.key)
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        before = ApiToken.objects.filter(live(user), by_password=True).order_by("-id")
+        _end(before[MOST_SIGNED_IN - 1 :], by=user)
+        return make(
+            by=user, name="Signed in by password", scopes=ALL, days=SIGN_IN_DAYS, by_password=True
+        )
+
+
+def _end(rows: Iterable[ApiToken], *, by: User) -> None:
+    for row in rows:
+        ApiToken.objects.filter(pk=row.pk).update(revoked_at=timezone.now())
+        record(by=by, project=row.project, action="token.revoke", on=row)
+
+
+@transaction.atomic
+def revoke(*, by: User, token_id: int) -> ApiToken:
+    """End one token of one's own, at once and for good; ending it again changes nothing."""
+    row = ApiToken.objects.select_for_update(of=("self",)).filter(pk=token_id, user=by).first()
+    if row is None:
+        raise Missing("There is no such token among yours.")
+    if row.revoked_at is None:
+        _end([row], by=by)
+    return row
 
 
 @transaction.atomic
 def take_back(*, by: User) -> None:
-    """End the person's token; whoever has it is signed out of the API."""
-    if Token.objects.filter(user=by).delete()[0]:
-        record(by=by, project=None, action="token.take_back", on=by)
+    """End all tokens of the person; their programs are signed out."""
+    _end(ApiToken.objects.filter(live(by)), by=by)
+
+
+# -- counting ------------------------------------------------------------------------------------
+#
+# A token's requests of one minute are handed out in blocks: a process takes a twentieth of them
+# with one UPDATE and spends them from memory. All processes together never pass the limit within
+# a minute of the clock; with several of them, what one holds unspent may be missing for another.
+
+BLOCKS = 20
+_counting = Lock()
+_held: dict[int, tuple[int, int, int]] = {}  # token -> minute, unspent here, left to be taken
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One counted request; what is ``left`` is at least that many, as far as we know here."""
+
+    allowed: bool
+    limit: int
+    left: int
+    reset: int  # seconds until the next minute
+
+
+def count(token: ApiToken, now: float | None = None) -> Counted:
+    """Count a request of a token.
+
+    ``last_used_at`` is written with the block: once a minute for a program that asks seldom.
+    """
+    now = time.time() if now is None else now
+    minute, reset = int(now // 60), 60 - int(now % 60)
+    with _counting:
+        at, unspent, left = _held.get(token.pk, (0, 0, 0))
+    if at != minute or (not unspent and left):  # not under the lock: others need not wait for it
+        got, left = _take(token, minute)
+    else:
+        got = 0
+    with _counting:
+        at, unspent, before = _held.get(token.pk, (0, 0, 0))
+        unspent, left = (unspent, min(before, left)) if at == minute else (0, left)
+        spent = min(1, unspent + got)
+        if len(_held) > 50_000:
+            _held.clear()
+        _held[token.pk] = (minute, unspent + got - spent, left)
+    return Counted(bool(spent), token.per_minute, unspent + got - spent + left, reset)
+
+
+def _take(token: ApiToken, minute: int) -> tuple[int, int]:
+    """A block of the minute's requests: how many it holds, and how many are left after it."""
+    block = max(1, token.per_minute // BLOCKS)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            # A clock that is behind finds the minute begun by one that is before it.
+            "UPDATE annotation_apitoken SET last_used_at = now(),"
+            " minute = GREATEST(minute, %(minute)s), taken = LEAST(per_minute, before + %(block)s)"
+            " FROM (SELECT id AS pk, CASE WHEN minute >= %(minute)s THEN taken ELSE 0 END AS before"
+            " FROM annotation_apitoken WHERE id = %(id)s FOR NO KEY UPDATE) AS old"
+            " WHERE id = pk RETURNING taken - before, per_minute - taken",
+            {"minute": minute, "block": block, "id": token.pk},
+        )
+        row = cursor.fetchone()
+    return (row[0], row[1]) if row else (0, 0)

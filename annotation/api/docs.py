@@ -15,11 +15,36 @@ VERBS = ("get", "post", "put", "patch", "delete")
 SECTIONS = {
     "token": "Sign in",
     "projects": "Projects",
+    "people": "People and invitations",
+    "panels": "Panels and rounds",
     "tasks": "Tasks, questions and answers",
     "answers": "One answer",
     "runs": "Runs and scores",
+    "pay": "Pay",
+    "files": "Files",
+    "hooks": "Notices and webhooks",
     "work": "Working",
 }
+# What stands under a project or a task, where it has a section of its own.
+PARTS = {
+    "staff": "people", "workers": "people", "people": "people", "invitations": "people",
+    "consent-texts": "people", "panels": "panels", "rounds": "panels", "runs": "runs",
+    "schedule": "runs", "exclusions": "runs", "asking": "runs", "models": "runs",
+    "payouts": "pay", "payments": "pay", "ledger": "pay", "rejections": "pay",
+    "statements": "pay", "waiting": "pay", "payout-rule": "pay", "files": "files",
+    "export": "files", "hooks": "hooks", "tasks": "tasks",
+}  # fmt: skip
+TOP = {"notices": "hooks"}
+
+
+def section_of(path: str) -> str:
+    """Under which heading an address stands."""
+    parts = path.strip("/").split("/")[1:]
+    if parts[0] in ("projects", "tasks") and len(parts) > 2:
+        return PARTS.get(parts[2], parts[0])
+    return TOP.get(parts[0], parts[0])
+
+
 WORDS = {
     "string": "text",
     "integer": "whole number",
@@ -137,7 +162,7 @@ def sections() -> list[tuple[str, str, list[Endpoint]]]:
     reader = Reader(schema)
     found: dict[str, list[Endpoint]] = {slug: [] for slug in SECTIONS}
     for path, verbs in schema["paths"].items():
-        slug = path.split("/")[2]
+        slug = section_of(path)
         if slug == "schema":
             continue
         found.setdefault(slug, []).extend(

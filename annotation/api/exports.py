@@ -7,15 +7,15 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.access import get_task_by_id
 from annotation.exports import files, free_text, pairwise
 from annotation.models import Task
+from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 
 
-class TaskExport(APIView):
+class TaskExport(Endpoint):
     @extend_schema(
         parameters=[
             OpenApiParameter(
@@ -38,7 +38,7 @@ class TaskExport(APIView):
         self, request: Request, task_id: int, what: str, form: str
     ) -> Response | StreamingHttpResponse:
         _, task = get_task_by_id(request, task_id)
-        if what in pairwise.exports_of(task):
+        if what not in free_text.COLUMNS and what in pairwise.exports_of(task):
             return _judgments(task, what, form, request.query_params.get("dimension", ""))
         try:
             free_text.check(what)

@@ -7,16 +7,27 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.models import Answer, Assignment, Item, Project, Role, Task, TaskVersion
+from annotation.models import Answer, ApiToken, Assignment, Item, Project, Role, Task, TaskVersion
 from annotation.task_types.think_aloud import ATTRIBUTE
 
 
 class ProjectOut(serializers.ModelSerializer[Project]):
+    """A project of one's own; its budget and floor are for its staff."""
+
     roles = serializers.SerializerMethodField()
 
     class Meta:
         model = Project
-        fields = ("id", "name", "currency", "budget", "hourly_floor", "created_at", "roles")
+        fields = (
+            "id", "name", "currency", "budget", "hourly_floor", "single_approval", "reply_days",
+            "answer_days", "decide_days", "created_at", "roles",
+        )  # fmt: skip
+
+    def to_representation(self, project: Project) -> dict[str, Any]:
+        shown = dict(super().to_representation(project))
+        if set(shown["roles"]) <= {Role.WORKER}:
+            shown["budget"] = shown["hourly_floor"] = None
+        return shown
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(Role.choices)))
     def get_roles(self, project: Project) -> list[str]:
@@ -38,7 +49,9 @@ class TaskOut(serializers.ModelSerializer[Task]):
 
     class Meta:
         model = Task
-        fields = ("id", "project", "type", "state", "current", "draft", "budget", "created_at")
+        fields = (
+            "id", "project", "type", "state", "domain", "current", "draft", "budget", "created_at",
+        )  # fmt: skip
 
     @extend_schema_field(VersionOut(allow_null=True))
     def get_draft(self, task: Task) -> dict[str, Any] | None:
@@ -250,4 +263,6 @@ class Acknowledged(serializers.Serializer[Any]):
 
 
 class TokenOut(serializers.Serializer[Any]):
-    token = serializers.CharField()
+    token = serializers.CharField(help_text="Told once, and kept nowhere")
+    scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
+    expires_at = serializers.DateTimeField()

@@ -8,51 +8,27 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.access import get_access, get_task_by_id
-from annotation.actions import answers, people, tasks
+from annotation.actions import answers, locks, tasks
 from annotation.actions.imports import import_rows
 from annotation.models import Answer, Role
 from annotation.selectors import api as selectors
 from crowdqc.api import Listing, read
+from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 
-from .bodies import CountsIn, DraftIn, MoveIn, ProjectIn, RowsIn, TaskIn
+from .bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
 from .serializers import (
     AnswerOut,
     AssignmentOut,
     Imported,
     ItemOut,
-    ProjectOut,
     TaskOut,
 )
 
 CREATED = status.HTTP_201_CREATED
 ALL_OR_NONE = "All rows are taken or none; a refusal lists every bad row in `rows`."
-
-
-class Projects(Listing):
-    @extend_schema(responses=ProjectOut(many=True), summary="My projects")
-    def get(self, request: Request) -> Response:
-        return self.page(selectors.projects_of(request.user), ProjectOut)
-
-    @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Begin a project")
-    def post(self, request: Request) -> Response:
-        project = people.create_project(by=request.user, **read(ProjectIn, request))
-        return Response(ProjectOut(_mine(request, project.pk)).data, status=CREATED)
-
-
-def _mine(request: Request, project_id: int) -> Any:
-    """A project of one's own with ``roles_here``."""
-    return selectors.projects_of(request.user).get(pk=project_id)
-
-
-class ProjectDetail(APIView):
-    @extend_schema(responses=ProjectOut, summary="One project")
-    def get(self, request: Request, project_id: int) -> Response:
-        get_access(request, project_id, *Role.values)
-        return Response(ProjectOut(_mine(request, project_id)).data)
 
 
 class ProjectTasks(Listing):
@@ -72,7 +48,16 @@ def _task(request: Request, task_id: int) -> Response:
     return Response(TaskOut(get_task_by_id(request, task_id)[1]).data)
 
 
-class TaskDetail(APIView):
+class TaskEndpoint(Endpoint):
+    """What changes a task, compared with it as the client read it."""
+
+    def current(self, request: Request, **kwargs: Any) -> Response:
+        _, task = get_task_by_id(request, kwargs["task_id"], Role.REQUESTER)
+        locks.hold_task(task)
+        return _task(request, task.pk)
+
+
+class TaskDetail(TaskEndpoint):
     @extend_schema(responses=TaskOut, summary="One task")
     def get(self, request: Request, task_id: int) -> Response:
         return _task(request, task_id)
@@ -84,7 +69,7 @@ class TaskDetail(APIView):
         return _task(request, task_id)
 
 
-class TaskPublish(APIView):
+class TaskPublish(TaskEndpoint):
     @extend_schema(request=None, responses=TaskOut, summary="Publish the draft")
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
@@ -92,7 +77,7 @@ class TaskPublish(APIView):
         return _task(request, task_id)
 
 
-class TaskMove(APIView):
+class TaskMove(TaskEndpoint):
     @extend_schema(request=MoveIn, responses=TaskOut, summary="Pause, resume, close or reopen")
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
@@ -146,7 +131,7 @@ class TaskAnswers(Listing):
         return import_into(request, task_id, "answers")
 
 
-class TaskSystemAnswers(APIView):
+class TaskSystemAnswers(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported}, summary="Add answers of language models",
         description=(
@@ -158,7 +143,7 @@ class TaskSystemAnswers(APIView):
         return import_into(request, task_id, "system_answers")
 
 
-class TaskJudgments(APIView):
+class TaskJudgments(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported},
         summary="Add judgments of pairs, or ratings, from elsewhere",
@@ -188,7 +173,11 @@ def _answer(request: Request, answer_id: int) -> Answer:
     return found
 
 
-class AnswerDetail(APIView):
+class AnswerDetail(Endpoint):
+    def current(self, request: Request, **kwargs: Any) -> Response:
+        locks.hold_answer(_answer(request, kwargs["answer_id"]))
+        return self.get(request, kwargs["answer_id"])
+
     @extend_schema(responses=AnswerOut, summary="One answer")
     def get(self, request: Request, answer_id: int) -> Response:
         return Response(AnswerOut(_answer(request, answer_id)).data)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+
+from crowdqc.endpoint import Endpoint
 
 from .bodies import RowsIn
 from .serializers import Imported
 from .staff import ALL_OR_NONE, import_into
 
 
-class TaskSamples(APIView):
+class TaskSamples(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported}, summary="Add scored samples to the draft",
         description=(
@@ -24,7 +25,7 @@ class TaskSamples(APIView):
         return import_into(request, task_id, "samples")
 
 
-class TaskAttributes(APIView):
+class TaskAttributes(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported},
         summary="Add attributes of people or language models",
@@ -39,7 +40,7 @@ class TaskAttributes(APIView):
         return import_into(request, task_id, "attributes")
 
 
-class TaskChecks(APIView):
+class TaskChecks(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported},
         summary="Add checklists that people or language models filled in",

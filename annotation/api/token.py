@@ -9,17 +9,21 @@ from rest_framework import status
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.actions import tokens
+from annotation.models import ApiToken
 from crowdqc.api import read
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import Conflict
 from crowdqc.limits import PerAddress, PerName
 
 from .bodies import SignIn
 from .serializers import TokenOut
 
 
-class Token(APIView):
+class Token(Endpoint):
+    reads = writes = ""
+
     def get_authenticators(self) -> list[Any]:
         # Whoever signs in is nobody yet: neither a stale token nor a session counts here.
         signs_in = self.request is not None and self.request.method == "POST"
@@ -32,14 +36,18 @@ class Token(APIView):
         return [PerAddress(), PerName()] if self.request.method == "POST" else []
 
     @extend_schema(
-        request=SignIn, responses=TokenOut, auth=[], summary="Get my token",
-        description="Send it as `Authorization: Token …`. Name and password are taken 10 times a "
-        "minute for one name and 30 times from one address.",
+        request=SignIn, responses=TokenOut, auth=[], summary="Get a token for name and password",
+        description="It is good for everything you may do, for 30 days. Send it as "
+        "`Authorization: Token …`. Tokens for less are made on your account page. Name and "
+        "password are taken 10 times a minute for one name and 30 times from one address.",
     )  # fmt: skip
     def post(self, request: Request) -> Response:
-        return Response({"token": tokens.sign_in(**read(SignIn, request))})
+        row, text = tokens.sign_in(**read(SignIn, request))
+        return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})
 
-    @extend_schema(responses={204: None}, summary="End my token")
+    @extend_schema(responses={204: None}, summary="End the token that is sent")
     def delete(self, request: Request) -> Response:
-        tokens.take_back(by=request.user)
+        if not isinstance(request.auth, ApiToken):
+            raise Conflict("A session sent this, no token. End tokens on your account page.")
+        tokens.revoke(by=request.user, token_id=request.auth.pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

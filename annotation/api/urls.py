@@ -4,7 +4,22 @@ from django.urls import path
 from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 
-from . import docs, exports, staff, thinking, token, work, writing
+from . import (
+    docs,
+    exports,
+    files,
+    money,
+    own,
+    panels,
+    payments,
+    project,
+    staff,
+    thinking,
+    token,
+    told,
+    work,
+    writing,
+)
 
 SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
 
@@ -16,8 +31,46 @@ urlpatterns = [
     ),
     path("", docs.page, name="api_docs"),
     path("token/", token.Token.as_view(), name="api_token"),
-    path("projects/", staff.Projects.as_view(), name="api_projects"),
-    path("projects/<int:project_id>/", staff.ProjectDetail.as_view(), name="api_project"),
+    path("projects/", project.Projects.as_view(), name="api_projects"),
+    path("projects/<int:project_id>/", project.ProjectDetail.as_view(), name="api_project"),
+    *(
+        path(f"projects/<int:project_id>/{part}/", view.as_view(), name=f"api_{name}")
+        for part, view, name in (
+            ("consent-texts", project.ConsentTexts, "consent_texts"),
+            ("staff", project.Staff, "staff"),
+            ("workers", project.Workers, "workers"),
+            ("people/<int:membership_id>", project.Person, "person"),
+            ("invitations", project.Invitations, "invitations"),
+            ("invitations/<int:invitation_id>", project.OneInvitation, "invitation"),
+            ("ledger", money.Ledger, "ledger"),
+            ("rejections", money.Rejections, "rejections"),
+            ("rejections/<int:rejection_id>/decide", money.RejectionDecide, "rejection_decide"),
+            ("payments", payments.Payments, "payments"),
+            ("payments/sent", payments.PaymentsSent, "payments_sent"),
+            ("payments/<int:payment_id>/again", payments.PaymentAgain, "payment_again"),
+            ("payments/<int:payment_id>/resolve", payments.PaymentResolve, "payment_resolve"),
+            ("files", files.Files, "files"),
+            ("files/<int:file_id>", files.OneFile, "file"),
+            ("files/<int:file_id>/content", files.FileContent, "file_content"),
+            ("panels", panels.Panels, "panels"),
+            ("panels/<int:panel_id>", panels.OnePanel, "panel"),
+            ("panels/<int:panel_id>/members", panels.Members, "panel_members"),
+            (
+                "panels/<int:panel_id>/members/<int:member_id>/end",
+                panels.MemberEnd,
+                "panel_member_end",
+            ),
+            ("hooks", told.Hooks, "hooks"),
+            ("hooks/<int:hook_id>", told.OneHook, "hook"),
+            ("hooks/<int:hook_id>/step", told.HookStep, "hook_step"),
+            ("hooks/<int:hook_id>/deliveries", told.Deliveries, "deliveries"),
+            (
+                "hooks/<int:hook_id>/deliveries/<int:delivery_id>/again",
+                told.DeliverAgain,
+                "deliver_again",
+            ),
+        )
+    ),
     path("projects/<int:project_id>/tasks/", staff.ProjectTasks.as_view(), name="api_tasks"),
     path("tasks/<int:task_id>/", staff.TaskDetail.as_view(), name="api_task"),
     path("tasks/<int:task_id>/publish/", staff.TaskPublish.as_view(), name="api_task_publish"),
@@ -47,6 +100,34 @@ urlpatterns = [
         name="api_export",
     ),
     path("answers/<int:answer_id>/", staff.AnswerDetail.as_view(), name="api_answer"),
+    *(
+        path(f"tasks/<int:task_id>/{part}/", view.as_view(), name=f"api_{name}")
+        for part, view, name in (
+            ("panels", panels.Asking, "task_panels"),
+            ("rounds", panels.Rounds, "rounds"),
+            ("rounds/<int:assignment_id>", panels.RoundDecide, "round"),
+            ("statements", payments.Statements, "statements"),
+            (
+                "statements/<int:statement_id>/rows/<int:place>/book",
+                payments.StatementBook,
+                "statement_book",
+            ),
+        )
+    ),
+    path("notices/", told.Notices.as_view(), name="api_notices"),
+    path("notices/read/", told.NoticesRead.as_view(), name="api_notices_read"),
+    *(
+        path(f"work/{part}/", view.as_view(), name=f"api_own_{name}")
+        for part, view, name in (
+            ("ledger", own.OwnLedger, "ledger"),
+            ("rejections", own.OwnRejections, "rejections"),
+            ("rejections/<int:rejection_id>/reply", own.OwnReply, "reply"),
+            ("consents", own.OwnConsents, "consents"),
+            ("rounds", own.OwnRounds, "rounds"),
+            ("assignments/<int:assignment_id>/log", own.OwnLog, "log"),
+            ("projects/<int:project_id>/erase-logs", own.OwnLogsErase, "logs_erase"),
+        )
+    ),
     path("work/join/", work.Join.as_view(), name="api_join"),
     path("work/tasks/", work.OpenTasks.as_view(), name="api_open_tasks"),
     path("work/tasks/<int:task_id>/claim/", work.Claim.as_view(), name="api_claim"),

@@ -11,18 +11,19 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation import think_aloud, writing
-from annotation.access import get_access, get_own_assignment, get_task_by_id
+from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
 from annotation.actions import answers, assignments, events, people
 from annotation.models import Assignment, AssignmentItem, Membership, Role
 from annotation.selectors import api as selectors
 from annotation.selectors import work
 from annotation.task_types import get_type
 from crowdqc.api import Listing, read
+from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing, NotAllowed
 
+from .auth import unbound
 from .bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
 from .serializers import (
     Acknowledged,
@@ -36,6 +37,10 @@ from .serializers import (
 
 # Settings that say how a study was made, which is nothing for its workers to know.
 DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment", "version", "copies"})
+
+
+class WorkEndpoint(Endpoint):
+    reads = writes = "work"
 
 
 def shown(assignment: Assignment) -> dict[str, Any]:
@@ -118,6 +123,21 @@ def respond(assignment: Assignment) -> Response:
     return Response(OwnAssignmentOut(shown(assignment)).data)
 
 
+class OwnWork(WorkEndpoint):
+    """An address that answers with an assignment of one's own.
+
+    Of such a reply only the assignment's id is kept: sent again, it shows what may be read now.
+    """
+
+    def kept(self, response: Response) -> Any:
+        return {"id": response.data["id"]}
+
+    def replayed(self, request: Request, kept: Any) -> Any:
+        found = get_own_assignment(request, kept["id"])
+        _agreed(found)
+        return OwnAssignmentOut(shown(found)).data
+
+
 def _agreed(assignment: Assignment) -> None:
     """Questions are shown under an agreement only, as on the pages."""
     if work.is_open(assignment) and people.current_consent(assignment.worker) is None:
@@ -126,21 +146,22 @@ def _agreed(assignment: Assignment) -> None:
         )
 
 
-class OpenTasks(APIView):
+class OpenTasks(WorkEndpoint):
     @extend_schema(responses=OfferOut(many=True), summary="Tasks I can work on")
     def get(self, request: Request) -> Response:
-        members = work.memberships_with_consent(request.user)
+        members = work.memberships_with_consent(request.user, bound_to(request))
         return Response(OfferOut(work.offers(members), many=True).data)
 
 
-class Join(APIView):
+class Join(WorkEndpoint):
     @extend_schema(request=JoinIn, responses=JoinedOut, summary="Join a project by invitation")
     def post(self, request: Request) -> Response:
+        unbound(request)
         member = people.accept_invitation(by=request.user, **read(JoinIn, request))
         return Response(JoinedOut(member).data)
 
 
-class WorkConsent(APIView):
+class WorkConsent(WorkEndpoint):
     """The question about recording, per project."""
 
     @extend_schema(responses=ConsentOut, summary="The consent text in force")
@@ -167,7 +188,7 @@ class WorkConsent(APIView):
         people.give_consent(by=request.user, member=member, text=text, agreed=body["agreed"])
         return self.get(request, project_id)
 
-    @extend_schema(responses=ConsentOut, summary="Take the agreement back")
+    @extend_schema(responses={200: ConsentOut}, summary="Take the agreement back")
     def delete(self, request: Request, project_id: int) -> Response:
         people.withdraw_consent(by=request.user, member=self._member(request, project_id))
         return self.get(request, project_id)
@@ -177,7 +198,7 @@ class WorkConsent(APIView):
         return selectors.worker_of(access.project, request.user)
 
 
-class Claim(APIView):
+class Claim(OwnWork):
     @extend_schema(
         request=None, responses=OwnAssignmentOut,
         summary="Take an assignment; one in work is given back as it is",
@@ -191,12 +212,14 @@ class Claim(APIView):
 
 
 class OwnAssignments(Listing):
+    reads = "work"
+
     @extend_schema(responses=OwnRowOut(many=True), summary="My assignments")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.own_assignments(request.user), OwnRowOut)
+        return self.page(selectors.own_assignments(request.user, bound_to(request)), OwnRowOut)
 
 
-class OwnAssignment(APIView):
+class OwnAssignment(WorkEndpoint):
     @extend_schema(responses=OwnAssignmentOut, summary="One of my assignments")
     def get(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
@@ -204,7 +227,7 @@ class OwnAssignment(APIView):
         return respond(found)
 
 
-class ShowQuestion(APIView):
+class ShowQuestion(OwnWork):
     @extend_schema(
         request=None, responses=OwnAssignmentOut, summary="Go on to a question",
         description="With “no look back” its passage ends here, and its questions appear.",
@@ -216,7 +239,7 @@ class ShowQuestion(APIView):
         return respond(found)
 
 
-class Draft(APIView):
+class Draft(WorkEndpoint):
     @extend_schema(
         request=DraftSave, responses=DraftOut, summary="Keep a draft",
         description="The answer holds what is kept, which may be newer than what was sent.",
@@ -228,7 +251,7 @@ class Draft(APIView):
         return Response({"draft": entry.draft, "seq": entry.draft_seq})
 
 
-class Submit(APIView):
+class Submit(OwnWork):
     @extend_schema(
         request=SubmitIn, responses=OwnAssignmentOut, summary="Submit, once",
         description="Under the same key again it changes nothing and gives the same answer.",
@@ -253,21 +276,21 @@ class Submit(APIView):
         return respond(done)
 
 
-class Extend(APIView):
+class Extend(OwnWork):
     @extend_schema(request=None, responses=OwnAssignmentOut, summary="More time")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         return respond(assignments.extend(by=request.user, assignment=found))
 
 
-class GiveBack(APIView):
+class GiveBack(WorkEndpoint):
     @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         return Response(OwnRowOut(assignments.give_back(by=request.user, assignment=found)).data)
 
 
-class Streams(APIView):
+class Streams(WorkEndpoint):
     @extend_schema(request=StreamIn, responses={200: Acknowledged}, summary="Begin an event stream")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
@@ -275,7 +298,7 @@ class Streams(APIView):
         return Response({"next": stream.next_seq}, status=status.HTTP_200_OK)
 
 
-class Events(APIView):
+class Events(WorkEndpoint):
     @extend_schema(
         request=EventsIn, responses={200: Acknowledged}, summary="Send a batch of events",
         description="Events that are stored already are passed over; a gap is refused (409).",

@@ -8,7 +8,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.access import get_task_by_id
 from annotation.actions import chain
@@ -16,6 +15,7 @@ from annotation.models import ItemGroup, Role
 from annotation.selectors.build_writing import topics_of
 from annotation.task_types.writing import Writing
 from crowdqc.api import Body, Listing, read
+from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid
 
 from .bodies import RowsIn
@@ -79,7 +79,7 @@ class TaskTopics(Listing):
         return import_into(request, task_id, "topics")
 
 
-class TaskResponses(APIView):
+class TaskResponses(Endpoint):
     @extend_schema(
         request=RowsIn, responses={201: Imported},
         summary="Add responses of people or language models",
@@ -93,7 +93,7 @@ class TaskResponses(APIView):
         return import_into(request, task_id, "responses")
 
 
-class TaskJudge(APIView):
+class TaskJudge(Endpoint):
     @extend_schema(
         request=JudgeIn, responses={201: JudgedOut}, summary="Put responses to judgment",
         description=(

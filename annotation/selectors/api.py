@@ -12,12 +12,13 @@ from annotation.models import Answer, Assignment, Item, Membership, Project, Tas
 from crowdqc.errors import Missing
 
 
-def projects_of(user: Any) -> QuerySet[Project]:
-    """Projects the person belongs to, each with ``roles_here``."""
+def projects_of(user: Any, only: int | None = None) -> QuerySet[Project]:
+    """Projects the person belongs to (or the one of them), each with ``roles_here``."""
     theirs = Q(memberships__user_id=user.pk, memberships__removed_at__isnull=True)
-    return Project.objects.filter(theirs).annotate(
-        roles_here=ArrayAgg("memberships__role", filter=theirs)
+    rows = (
+        Project.objects.filter(theirs) if only is None else Project.objects.filter(theirs, pk=only)
     )
+    return rows.annotate(roles_here=ArrayAgg("memberships__role", filter=theirs))
 
 
 def tasks_of(project: Project) -> QuerySet[Task]:
@@ -67,8 +68,8 @@ def worker_of(project: Project, user: Any) -> Membership:
     return member
 
 
-def own_assignments(user: Any) -> QuerySet[Assignment]:
-    """The person's own assignments in all their projects."""
-    return Assignment.objects.filter(worker__in=worker_memberships(user)).select_related(
-        "version", "task"
-    )
+def own_assignments(user: Any, only: int | None = None) -> QuerySet[Assignment]:
+    """The person's own assignments in all their projects, or in one."""
+    members = worker_memberships(user)
+    members = members if only is None else members.filter(project=only)
+    return Assignment.objects.filter(worker__in=members).select_related("version", "task")

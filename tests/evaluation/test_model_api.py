@@ -6,15 +6,15 @@ import json
 from decimal import Decimal
 
 import pytest
-from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 
 from evaluation import runs
 from evaluation.llm import endpoints
 from tests.evaluation import corpus
+from tests.factories import api_token
 from tests.llm import make_model, serving
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"
 
 
@@ -28,9 +28,7 @@ def asks_over_the_api(base_url: str) -> None:
     task = corpus.make_answered()
     model = make_model(task.project, base_url, soft_budget=Decimal(0))
     endpoints.set_key(by=task.project.owner, endpoint=model.endpoint, key=SECRET)
-    client = APIClient()
-    token, _ = Token.objects.get_or_create(user=task.project.owner)
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token.key}")
+    client = APIClient(HTTP_AUTHORIZATION=f"Token {api_token(task.project.owner)}")
     listed = client.get(f"/api/projects/{task.project_id}/models/")
     assert [row["name"] for row in listed.json()["results"]] == ["stub-1"]
     assert SECRET not in listed.content.decode()

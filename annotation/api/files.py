@@ -1,0 +1,102 @@
+"""Endpoints of files that are written in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_access
+from annotation.actions import export_files as actions
+from annotation.models import ExportFile
+from annotation.selectors import files as reads
+from crowdqc.api import Body, Listing, Newest, read
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import Missing
+
+
+class FileIn(Body):
+    what = serializers.CharField(help_text="As the export is called; `all` for every table")
+    form = serializers.CharField(help_text="csv, jsonl, parquet ...")
+    task = serializers.IntegerField(required=False, help_text="Left out: the whole project")
+    params = serializers.DictField(required=False, help_text="As dimension")
+
+
+class FileOut(serializers.ModelSerializer[ExportFile]):
+    params = serializers.DictField()
+    manifest = serializers.SerializerMethodField(
+        help_text="What a finished file holds, and what it takes to get it again"
+    )
+
+    class Meta:
+        model = ExportFile
+        fields = (
+            "id", "task", "what", "form", "params", "state", "name", "rows", "size", "sha256",
+            "error", "created_at", "done_at", "expires_at", "manifest",
+        )  # fmt: skip
+
+    @extend_schema_field(serializers.DictField())
+    def get_manifest(self, file: ExportFile) -> Any:
+        return file.manifest
+
+
+class Files(Listing):
+    pagination_class = Newest
+
+    @extend_schema(responses=FileOut(many=True), summary="Files made in the background")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return self.page(access.project.export_files.all(), FileOut)
+
+    @extend_schema(
+        request=FileIn, responses={202: FileOut}, summary="Ask for a file",
+        description="It is written in the background; `state` says how far it is. The same one "
+        "in work is given back. Tables that are small come at once from `tasks/{id}/export/`.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        body = read(FileIn, request)
+        task = None
+        if "task" in body:
+            rows = access.project.tasks.select_related("current", "project")
+            task = rows.filter(pk=body["task"]).first()
+            if task is None:
+                raise Missing("There is no such task in this project.")
+        file = actions.request_export(
+            by=access.user, project=access.project, task=task, what=body["what"],
+            form=body["form"], params=body.get("params"),
+        )  # fmt: skip
+        return Response(FileOut(file).data, status=status.HTTP_202_ACCEPTED)
+
+
+class OneFile(Endpoint):
+    @extend_schema(responses=FileOut, summary="One file, and how far it is")
+    def get(self, request: Request, project_id: int, file_id: int) -> Response:
+        access = get_access(request, project_id)
+        return Response(FileOut(reads.get_file(access.project, file_id)).data)
+
+    @extend_schema(responses={204: None}, summary="Delete a file before its days are over")
+    def delete(self, request: Request, project_id: int, file_id: int) -> Response:
+        access = get_access(request, project_id)
+        actions.remove_file(by=access.user, file=reads.get_file(access.project, file_id))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class FileContent(Endpoint):
+    @extend_schema(
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        summary="Download a finished file",
+    )
+    def get(self, request: Request, project_id: int, file_id: int) -> StreamingHttpResponse:
+        file = reads.get_file(get_access(request, project_id).project, file_id)
+        response = StreamingHttpResponse(
+            actions.content(file), content_type="application/octet-stream"
+        )
+        response["Content-Disposition"] = f'attachment; filename="{file.name}"'
+        response["Content-Length"] = str(file.size)
+        return response

@@ -1,0 +1,105 @@
+"""Endpoints of money after the decision: the ledger, and rejections with their answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_access
+from annotation.actions.payout_rules import require_decider
+from annotation.actions.payouts import decide_reply
+from annotation.models import LedgerEntry, Rejection
+from annotation.selectors import ledger as books
+from annotation.selectors import payouts as reads
+from crowdqc.api import Body, Listing, read
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import Missing
+
+
+class LedgerOut(serializers.ModelSerializer[LedgerEntry]):
+    """One amount that moved from the account `credit` to the account `debit`."""
+
+    worker = serializers.CharField(source="worker.pseudonym", default=None, allow_null=True)
+    payout = serializers.IntegerField(
+        source="line.batch.number", default=None, allow_null=True, help_text="The proposal's number"
+    )
+
+    class Meta:
+        model = LedgerEntry
+        fields = (
+            "id", "task", "worker", "assignment", "payout", "kind", "debit", "credit", "amount",
+            "currency", "memo", "at",
+        )  # fmt: skip
+
+
+class RejectionOut(serializers.ModelSerializer[Rejection]):
+    worker = serializers.CharField(source="assignment.worker.pseudonym")
+    task = serializers.IntegerField(source="assignment.task_id")
+    payout = serializers.IntegerField(source="line.batch.number", help_text="The proposal's number")
+
+    class Meta:
+        model = Rejection
+        fields = (
+            "id", "task", "assignment", "worker", "payout", "reason_code", "reason",
+            "rejected_at", "reply_until", "reply", "replied_at", "answer_by", "outcome",
+            "outcome_note", "outcome_at",
+        )  # fmt: skip
+
+
+class DecideIn(Body):
+    outcome = serializers.ChoiceField(Rejection.Outcome.choices)
+    note = serializers.CharField(help_text="The worker reads it")
+
+
+LEDGER_FILTERS = [
+    OpenApiParameter("task", int, description="Of one task"),
+    OpenApiParameter("worker", int, description="Of one worker, by the membership's id"),
+    OpenApiParameter("month", str, description="As 2026-11"),
+]
+
+
+class Ledger(Listing):
+    @extend_schema(
+        responses=LedgerOut(many=True), parameters=LEDGER_FILTERS, summary="The ledger",
+        description="Rows are only ever added. Each names both its accounts: `work:` (what work "
+        "cost), `worker:` (what somebody is owed), `paid:` and `fees:` (what left).",
+    )  # fmt: skip
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        rows = books.entries(access.project, books.wanted(request.query_params))
+        return self.page(rows, LedgerOut)
+
+
+class Rejections(Listing):
+    @extend_schema(
+        responses=RejectionOut(many=True),
+        parameters=[OpenApiParameter("owed", bool, description="Only replies owed an answer")],
+        summary="Rejections of a project",
+    )
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        owed = request.query_params.get("owed") == "true"
+        return self.page(reads.rejections(access.project, only_owed=owed), RejectionOut)
+
+
+class RejectionDecide(Endpoint):
+    writes = "pay"
+
+    @extend_schema(
+        request=DecideIn, responses=RejectionOut, summary="Answer a reply, or take a rejection back"
+    )
+    def post(self, request: Request, project_id: int, rejection_id: int) -> Response:
+        access = get_access(request, project_id)
+        rows = reads.rejections(access.project)
+        found = rows.filter(pk=rejection_id).first()
+        if found is None:
+            raise Missing("There is no such rejection in this project.")
+        require_decider(access.project, access.user)
+        body: dict[str, Any] = read(DecideIn, request)
+        overturn = body["outcome"] == Rejection.Outcome.OVERTURNED
+        decide_reply(by=access.user, rejection=found, overturn=overturn, note=body["note"])
+        return Response(RejectionOut(rows.get(pk=rejection_id)).data)

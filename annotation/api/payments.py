@@ -1,0 +1,176 @@
+"""Endpoints of payments: what a platform or a person has to pay, and what files say was paid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import Access, get_access, get_task_by_id
+from annotation.actions import payments, statements
+from annotation.actions.payout_rules import require_decider
+from annotation.models import Payment, Statement
+from annotation.selectors import paying
+from crowdqc.api import Body, Listing, Newest, read
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import Missing
+
+
+class PaymentOut(serializers.ModelSerializer[Payment]):
+    worker = serializers.CharField(source="worker.pseudonym")
+    payout = serializers.IntegerField(source="line.batch.number", help_text="The proposal's number")
+    by_api = serializers.SerializerMethodField(help_text="A platform is told by its API")
+
+    class Meta:
+        model = Payment
+        fields = (
+            "id", "payout", "line", "assignment", "worker", "what", "amount", "currency", "state",
+            "by_api", "attempts", "error", "created_at", "sent_at", "done_at",
+        )  # fmt: skip
+
+    def get_by_api(self, payment: Payment) -> bool:
+        return payments.has_api(payment.recruitment)
+
+
+class ResolveIn(Body):
+    outcome = serializers.ChoiceField(["paid", "not_paid", "by_hand"])
+    note = serializers.CharField(help_text="Where you looked")
+
+
+class SentIn(Body):
+    payments = serializers.ListField(child=serializers.IntegerField(), min_length=1)
+
+
+class SentOut(serializers.Serializer[Any]):
+    done = serializers.IntegerField(help_text="How many were not noted before")
+
+
+class StatementIn(Body):
+    name = serializers.CharField(max_length=200)
+    content = serializers.CharField(
+        trim_whitespace=False, max_length=5_000_000, help_text="The platform's CSV file"
+    )
+    recruitment = serializers.IntegerField(
+        required=False, help_text="The way into the task; left out: payments by hand"
+    )
+
+
+class StatementOut(serializers.ModelSerializer[Statement]):
+    rows = serializers.SerializerMethodField(help_text="Each with its outcome and what it books")
+
+    class Meta:
+        model = Statement
+        fields = ("id", "task", "recruitment", "digest", "name", "at", "rows")
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField()))
+    def get_rows(self, statement: Statement) -> Any:
+        return statement.rows
+
+
+class BookedOut(serializers.Serializer[Any]):
+    booked = serializers.BooleanField(help_text="Now; false: it was before")
+
+
+class PayEndpoint(Endpoint):
+    writes = "pay"
+
+
+def _payment(request: Request, project_id: int, payment_id: int) -> tuple[Access, Payment]:
+    """A payment, for who may decide about money."""
+    access = get_access(request, project_id)
+    require_decider(access.project, access.user)
+    found = paying.payments_of(access.project).filter(pk=payment_id).first()
+    if found is None:
+        raise Missing("There is no such payment in this project.")
+    return access, found
+
+
+class Payments(Listing):
+    @extend_schema(
+        responses=PaymentOut(many=True),
+        parameters=[OpenApiParameter("state", str, enum=Payment.State.values)],
+        summary="Payments of a project",
+    )
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        state = request.query_params.get("state", "")
+        return self.page(paying.payments_of(access.project, state), PaymentOut)
+
+
+class PaymentAgain(PayEndpoint):
+    @extend_schema(
+        request=None, responses=PaymentOut, summary="Send a payment again that was refused"
+    )
+    def post(self, request: Request, project_id: int, payment_id: int) -> Response:
+        access, payment = _payment(request, project_id, payment_id)
+        payments.try_again(by=access.user, payment=payment)
+        return Response(PaymentOut(_payment(request, project_id, payment_id)[1]).data)
+
+
+class PaymentResolve(PayEndpoint):
+    @extend_schema(
+        request=ResolveIn, responses=PaymentOut, summary="Say what a look at the platform showed"
+    )
+    def post(self, request: Request, project_id: int, payment_id: int) -> Response:
+        access, payment = _payment(request, project_id, payment_id)
+        payments.resolve(by=access.user, payment=payment, **read(ResolveIn, request))
+        return Response(PaymentOut(_payment(request, project_id, payment_id)[1]).data)
+
+
+class PaymentsSent(PayEndpoint):
+    @extend_schema(
+        request=SentIn, responses=SentOut, summary="Note payments that were made by hand",
+        description="All of them or none; each counts once.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        require_decider(access.project, access.user)
+        wanted = set(read(SentIn, request)["payments"])
+        found = list(paying.payments_of(access.project).filter(pk__in=wanted))
+        if len(found) < len(wanted):
+            raise Missing("There is no such payment in this project.")
+        return Response({"done": payments.mark_sent(by=access.user, payments=found)})
+
+
+class Statements(Listing):
+    pagination_class = Newest
+    writes = "pay"
+
+    @extend_schema(responses=StatementOut(many=True), summary="What platforms say they paid")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        return self.page(paying.statements_of(task), StatementOut)
+
+    @extend_schema(
+        request=StatementIn, responses={201: StatementOut},
+        summary="Hold a platform's file against the books",
+        description="The same file again is the statement that is there. It books nothing.",
+    )  # fmt: skip
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id)
+        require_decider(access.project, access.user)
+        body = read(StatementIn, request)
+        way = None
+        if "recruitment" in body:
+            way = paying.way_of(task, body["recruitment"])
+        made, _new = statements.import_statement(
+            by=access.user, task=task, recruitment=way, name=body["name"],
+            content=body["content"].encode(),
+        )  # fmt: skip
+        return Response(StatementOut(made).data, status=201)
+
+
+class StatementBook(PayEndpoint):
+    @extend_schema(
+        request=None, responses=BookedOut, summary="Book what a row says that the books do not"
+    )
+    def post(self, request: Request, task_id: int, statement_id: int, place: int) -> Response:
+        access, task = get_task_by_id(request, task_id)
+        statement = paying.statements_of(task).filter(pk=statement_id).first()
+        if statement is None:
+            raise Missing("There is no such statement of this task.")
+        booked = statements.book_difference(by=access.user, statement=statement, place=place)
+        return Response({"booked": booked})

@@ -1,0 +1,221 @@
+"""Endpoints of a project itself: its settings, its people, invitations and consent texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import bound_to, get_access
+from annotation.actions import locks, people
+from annotation.models import ConsentText, Membership, Role
+from annotation.selectors import api as selectors
+from annotation.selectors import members
+from crowdqc.api import Body, Listing, read
+from crowdqc.endpoint import Endpoint
+from crowdqc.errors import Missing
+
+from .auth import unbound
+from .bodies import ProjectIn
+from .serializers import ProjectOut
+
+SETTINGS = (
+    "name", "budget", "hourly_floor", "single_approval", "reply_days", "answer_days",
+    "decide_days",
+)  # fmt: skip
+
+
+class SettingsIn(Body):
+    """Any of a project's settings; those left out stay."""
+
+    name = serializers.CharField(max_length=120, required=False)
+    budget = serializers.DecimalField(
+        max_digits=12, decimal_places=2, min_value=0, required=False, allow_null=True
+    )
+    hourly_floor = serializers.DecimalField(
+        max_digits=8, decimal_places=2, min_value=0, required=False, allow_null=True
+    )
+    single_approval = serializers.BooleanField(required=False, help_text="For the owner to set")
+    reply_days = serializers.IntegerField(required=False)
+    answer_days = serializers.IntegerField(required=False)
+    decide_days = serializers.IntegerField(required=False)
+
+
+class ConsentTextIn(Body):
+    text = serializers.CharField(help_text="Markdown")
+    retention_days = serializers.IntegerField(default=365)
+
+
+class ConsentTextOut(serializers.ModelSerializer[ConsentText]):
+    agreed = serializers.IntegerField(help_text="Workers who agree to it now")
+
+    class Meta:
+        model = ConsentText
+        fields = ("number", "text", "retention_days", "created_at", "agreed")
+
+
+class StaffOut(serializers.Serializer[Any]):
+    """Somebody who runs the project."""
+
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField(source="user")
+    role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER])
+    since = serializers.DateTimeField(source="created_at")
+
+
+class WorkerOut(serializers.ModelSerializer[Membership]):
+    """Somebody who works in the project, under their pseudonym."""
+
+    worker = serializers.CharField(source="pseudonym")
+    agreed = serializers.BooleanField(help_text="To the consent text in force")
+    submitted = serializers.IntegerField(help_text="Assignments")
+    last_submit = serializers.DateTimeField(allow_null=True)
+    imported = serializers.SerializerMethodField(help_text="Known from a file only")
+
+    class Meta:
+        model = Membership
+        fields = ("id", "worker", "agreed", "submitted", "last_submit", "imported", "created_at")
+
+    def get_imported(self, member: Membership) -> bool:
+        return bool(member.external_id)
+
+
+class InviteIn(Body):
+    role = serializers.ChoiceField(Role.choices, default=Role.WORKER)
+    days = serializers.IntegerField(default=14, help_text="1 to 365")
+    max_uses = serializers.IntegerField(default=1, help_text="Above 1 for workers only")
+    note = serializers.CharField(default="", allow_blank=True, max_length=120)
+
+
+class InvitationOut(serializers.Serializer[Any]):
+    id = serializers.IntegerField(source="invitation.pk")
+    role = serializers.ChoiceField(Role.choices, source="invitation.role")
+    note = serializers.CharField(source="invitation.note")
+    state = serializers.CharField(source="word")
+    uses = serializers.IntegerField(source="invitation.uses")
+    max_uses = serializers.IntegerField(source="invitation.max_uses")
+    expires_at = serializers.DateTimeField(source="invitation.expires_at")
+    token = serializers.CharField(help_text="For `work/join/`")
+    link = serializers.SerializerMethodField(help_text="The same for a browser")
+
+    @extend_schema_field(OpenApiTypes.URI)
+    def get_link(self, row: members.InvitationRow) -> str:
+        address: str = self.context["request"].build_absolute_uri(reverse("join", args=[row.token]))
+        return address
+
+
+def mine(request: Request, project_id: int) -> Any:
+    """A project of one's own with ``roles_here``."""
+    return selectors.projects_of(request.user, bound_to(request)).get(pk=project_id)
+
+
+class Projects(Listing):
+    @extend_schema(responses=ProjectOut(many=True), summary="My projects")
+    def get(self, request: Request) -> Response:
+        return self.page(selectors.projects_of(request.user, bound_to(request)), ProjectOut)
+
+    @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Begin a project")
+    def post(self, request: Request) -> Response:
+        unbound(request)
+        project = people.create_project(by=request.user, **read(ProjectIn, request))
+        return Response(ProjectOut(mine(request, project.pk)).data, status=201)
+
+
+class ProjectDetail(Endpoint):
+    @extend_schema(responses=ProjectOut, summary="One project")
+    def get(self, request: Request, project_id: int) -> Response:
+        get_access(request, project_id, *Role.values)
+        return Response(ProjectOut(mine(request, project_id)).data)
+
+    def current(self, request: Request, **kwargs: Any) -> Response:
+        locks.hold_project(get_access(request, kwargs["project_id"], Role.REQUESTER).project)
+        return self.get(request, kwargs["project_id"])
+
+    @extend_schema(request=SettingsIn, responses=ProjectOut, summary="Change the settings")
+    def patch(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        now = {name: getattr(access.project, name) for name in SETTINGS}
+        body = read(SettingsIn, request)
+        people.change_project(by=access.user, project=access.project, **{**now, **body})
+        return self.get(request, project_id)
+
+
+class ConsentTexts(Endpoint):
+    @extend_schema(responses=ConsentTextOut(many=True), summary="Versions of the consent text")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return Response(ConsentTextOut(members.consent_versions(access.project), many=True).data)
+
+    @extend_schema(
+        request=ConsentTextIn, responses={201: ConsentTextOut}, summary="Change the consent text",
+        description="Workers are asked again; nothing is recorded of them before they agree.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        people.change_consent_text(
+            by=access.user, project=access.project, **read(ConsentTextIn, request)
+        )
+        newest = members.consent_versions(access.project)[0]
+        return Response(ConsentTextOut(newest).data, status=201)
+
+
+class Staff(Endpoint):
+    @extend_schema(responses=StaffOut(many=True), summary="Requesters and managers")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return Response(StaffOut(members.staff_of(access.project), many=True).data)
+
+
+class Workers(Listing):
+    @extend_schema(responses=WorkerOut(many=True), summary="Workers of a project")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return self.page(members.workers_of(access.project), WorkerOut)
+
+
+class Person(Endpoint):
+    @extend_schema(
+        responses={204: None}, summary="Remove somebody from a role",
+        description="A worker can claim nothing more; answers, log and money stay.",
+    )  # fmt: skip
+    def delete(self, request: Request, project_id: int, membership_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        member = access.project.memberships.filter(pk=membership_id, removed_at=None).first()
+        if member is None:
+            raise Missing("Nobody like this belongs to the project.")
+        people.remove_member(by=access.user, member=member)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class Invitations(Endpoint):
+    @extend_schema(
+        responses=InvitationOut(many=True), summary="Invitations",
+        description="The newest hundred, open ones first. A link is for whoever has it.",
+    )  # fmt: skip
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        rows = members.invitations_of(access.project)
+        return Response(InvitationOut(rows, many=True, context={"request": request}).data)
+
+    @extend_schema(request=InviteIn, responses={201: InvitationOut}, summary="Open an invitation")
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        made = people.invite(by=access.user, project=access.project, **read(InviteIn, request))
+        [row] = [r for r in members.invitations_of(access.project) if r.invitation.pk == made.pk]
+        return Response(InvitationOut(row, context={"request": request}).data, status=201)
+
+
+class OneInvitation(Endpoint):
+    @extend_schema(responses={204: None}, summary="Take an invitation back")
+    def delete(self, request: Request, project_id: int, invitation_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        invitation = access.project.invitations.filter(pk=invitation_id).first()
+        if invitation is None:
+            raise Missing("There is no such invitation in this project.")
+        people.revoke_invitation(by=access.user, invitation=invitation)
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,0 +1,51 @@
+"""Tokens of one person, as their account page lists them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import ApiToken, Project, User
+
+SHOWN_AFTER = dt.timedelta(days=30)  # an ended token is listed for so long
+MOST = 100
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """A token, and whether it is good for something still."""
+
+    token: ApiToken
+    state: str  # mark of the state
+    word: str
+
+    @property
+    def is_live(self) -> bool:
+        return self.state == "open"
+
+
+def tokens_of(user: User) -> list[TokenRow]:
+    """The person's live tokens and those that ended lately, the newest first."""
+    now = timezone.now()
+    late = now - SHOWN_AFTER
+    rows = ApiToken.objects.filter(
+        Q(revoked_at=None) | Q(revoked_at__gt=late), user=user, expires_at__gt=late
+    ).select_related("project")
+    return [_row(token, now) for token in rows[:MOST]]
+
+
+def _row(token: ApiToken, now: dt.datetime) -> TokenRow:
+    if token.revoked_at:
+        return TokenRow(token, "closed", "Ended")
+    if token.expires_at <= now:
+        return TokenRow(token, "closed", "Expired")
+    return TokenRow(token, "open", "Live")
+
+
+def projects_for(user: User) -> list[Project]:
+    """Projects to which a token of the person may be bound."""
+    theirs = Q(memberships__user=user, memberships__removed_at=None)
+    return list(Project.objects.filter(theirs).distinct().order_by("name", "pk"))
