@@ -33,6 +33,7 @@ from crowdqc.errors import Conflict, NotAllowed
 from .answers import write_values
 from .assignments import lock_items
 from .audit import record
+from .plans import fresh_plans
 
 BATCH = 2000
 Rows = Sequence[Mapping[str, Any]]
@@ -80,6 +81,7 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
         new.append((answer, _text(row)))
     Answer.objects.bulk_create([answer for answer, _ in new], batch_size=BATCH)
     write_values(new)
+    fresh_plans(len(new))
     record(by=by, project=task.project, action="systems.import", on=task, file=name, new=len(new))
     return len(new)
 
@@ -189,6 +191,7 @@ def _write(
         batch_size=BATCH,
     )
     write_values(zip(answers, (_text(row) for _, _, row in placed), strict=True))
+    fresh_plans(len(placed))
 
 
 def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, Membership]:

@@ -17,6 +17,7 @@ from annotation.models import ImportFile, Task, User
 from annotation.selectors.imports import examine, format_for
 
 from .answer_imports import import_answers, import_system_answers
+from .audit import record
 from .candidates import refuse_bad
 from .items import import_items
 from .judgment_rows import import_judgment_rows
@@ -63,7 +64,7 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes) -> 
     again = task.import_files.filter(kind=kind, sha256=digest, imported_at__isnull=True).first()
     if again:
         return again
-    return ImportFile.objects.create(
+    file = ImportFile.objects.create(
         project=task.project,
         task=task,
         kind=kind,
@@ -72,6 +73,8 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes) -> 
         sha256=digest,
         uploaded_by=by,
     )
+    record(by=by, project=task.project, action="upload.keep", on=file, kind=kind)
+    return file
 
 
 @transaction.atomic
@@ -81,6 +84,7 @@ def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> Im
     chosen = {name: column for name, column in mapping.items() if name in names and column}
     file.mapping = chosen
     file.save(update_fields=["mapping"])
+    record(by=by, project=file.project, action="upload.map", on=file)
     return file
 
 

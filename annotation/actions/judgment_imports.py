@@ -35,6 +35,7 @@ from .answer_imports import BATCH, lock_version, take_slots
 from .answers import write_values
 from .drafts import edit_draft, lock_draft
 from .items import STEP
+from .plans import fresh_plans
 from .tasks import create_task, move, publish
 
 Advance = Callable[[int], None]
@@ -228,6 +229,7 @@ def add_votes(
         )
         write_values(zip(answers, map(_values, part), strict=True))
         advance(first + len(part))
+    fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
 
 
@@ -255,6 +257,7 @@ def add_model_votes(
         )  # fmt: skip
         write_values(zip(answers, map(_values, part), strict=True))
         advance(first + len(part))
+    fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
 
 
@@ -327,11 +330,3 @@ def _new(votes: Iterable[Vote], there: Counter[Any]) -> list[Vote]:
         else:
             new.append(vote)
     return new
-
-
-def found_task(project: Project, pk: int, shape: str) -> Task:
-    """The project's task of this number; Conflict where it judges something else."""
-    task = project.tasks.select_related("project", "current").filter(pk=pk).first()
-    if task is None or task.type != shape:
-        raise Conflict(f"The project has no task {pk} of this kind ({shape}).")
-    return task

@@ -43,6 +43,7 @@ from .answers import write_values
 from .audit import record
 from .events import MAX_BATCH, MAX_BATCH_BYTES
 from .judgment_imports import Added, Advance
+from .plans import fresh_plans
 from .tasks import move, publish
 from .writing_topics import add_topics
 
@@ -224,6 +225,7 @@ def _store(rows: Sequence[Written], place: _Place, authors: Mapping[str, int]) -
         for one, row in zip(assignments, rows, strict=True)
     )  # fmt: skip
     unknown = _write(answers, rows, place)
+    fresh_plans(len(rows))
     _add_logs([(row, one.pk) for one, row in zip(assignments, rows, strict=True) if row.log], place)
     return unknown
 

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Candidate, Task
 from annotation.sides import LEFT, NEUTRAL, RIGHT
 
+from .files import Table
 from .frames import Texts, Vote, dimension_of, texts_of, votes
 
 WINNER = {LEFT: "model_a", NEUTRAL: "tie", RIGHT: "model_b"}
 
 
-def lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
-    """Battles on one dimension (the only one, or overall quality), as JSONL.
+COLUMNS = (
+    "question_id", "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b",
+    "turn", "anony", "language", "tstamp",
+)  # fmt: skip
+
+
+def table(task: Task, form: str, dimension: str = "") -> Table:
+    """Battles on one dimension (the only one, or overall quality).
 
     Two texts of one source are no battle between sources: such votes are left out. Raises
     Invalid where the task has no such dimension.
     """
-    return _battles(task, dimension_of(task, dimension))
+    return Table(COLUMNS, _battles(task, dimension_of(task, dimension)))
 
 
-def _battles(task: Task, dimension: str) -> Iterator[str]:
+def _battles(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
     texts = texts_of(task)
     said = {
         pk: (query, text)
@@ -41,7 +47,7 @@ def _battles(task: Task, dimension: str) -> Iterator[str]:
         left, right = vote.left, vote.right
         if left is None or right is None or _one_source(vote, texts):
             continue
-        row: dict[str, Any] = {
+        yield {
             "question_id": texts.rows[left].topic,
             "model_a": texts.source(left),
             "model_b": texts.source(right),
@@ -54,7 +60,6 @@ def _battles(task: Task, dimension: str) -> Iterator[str]:
             "language": "",
             "tstamp": vote.at,
         }
-        yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def left_out(task: Task, dimension: str = "") -> dict[str, int]:

@@ -12,7 +12,7 @@ from annotation.models import Answer, Task, TextValue
 from annotation.selectors import attributes
 from annotation.task_types.think_aloud import ATTRIBUTE
 
-from . import files
+from .files import Table
 
 CHUNK = 2000
 ATTRIBUTES = (
@@ -23,16 +23,16 @@ ATTRIBUTES = (
 SAMPLES = ("dimension", "rubric", "sample_id", "title", "source", "text", "score")
 
 
-def attribute_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def attribute_table(task: Task, form: str, dimension: str = "") -> Table:
     """Every attribute, counting or not; its transcript stands on an answer's first row.
 
     ``start`` and ``end`` count characters of the transcript, the end outside; empty where the
     attribute was typed.
     """
-    return files.lines(ATTRIBUTES, _attributes(task), form)
+    return Table(ATTRIBUTES, _attributes(task))
 
 
-def sample_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def sample_table(task: Task, form: str, dimension: str = "") -> Table:
     """The samples in force, a row each, with the rubric of their dimension on every one."""
     version = task.current or task.versions.latest("number")
     groups = task.groups.in_version(version.number).order_by("position", "pk")
@@ -44,7 +44,7 @@ def sample_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
         for group in groups
         for row in group.passages
     )  # fmt: skip
-    return files.lines(SAMPLES, rows, form)
+    return Table(SAMPLES, rows)
 
 
 def _attributes(task: Task) -> Iterator[dict[str, Any]]:

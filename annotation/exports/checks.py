@@ -8,7 +8,7 @@ from typing import Any
 from annotation.models import Answer, ChoiceValue, Task
 from annotation.selectors.checks import list_of
 
-from . import files
+from .files import Table
 
 CHUNK = 2000
 CHECKS = (
@@ -17,12 +17,12 @@ CHECKS = (
 )  # fmt: skip
 
 
-def check_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def check_table(task: Task, form: str, dimension: str = "") -> Table:
     """Every answer to the questions of the list in force, counting or not.
 
     Answers to questions that were since worded anew are left out: they answer something else.
     """
-    return files.lines(CHECKS, _checks(task), form)
+    return Table(CHECKS, _checks(task))
 
 
 def _checks(task: Task) -> Iterator[dict[str, Any]]:

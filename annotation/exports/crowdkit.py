@@ -1,34 +1,31 @@
-"""crowd-kit's data frames out, as CSV, or as parquet where the package for it is installed."""
+"""crowd-kit's data frames out."""
 
 from __future__ import annotations
 
-import importlib.util
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Task
 from annotation.sides import LEFT, NEUTRAL
-from crowdqc.errors import Conflict
 
-from . import files
+from . import free_text
+from .files import Table
 from .frames import dimension_of, texts_of, votes
 
 PAIRWISE = ("worker", "left", "right", "label")
 LABELS = ("task", "worker", "label")
-PARQUET = "application/vnd.apache.parquet"
+TEXTS = ("task", "worker", "text")
 
 
-def comparisons(task: Task, form: str, dimension: str = "") -> Iterator[str | bytes]:
+def comparisons(task: Task, form: str, dimension: str = "") -> Table:
     """The pairwise frame of one dimension: texts by their ids as seen, the better one as label.
 
     This frame has no ties, so neutral votes are left out.
     """
-    rows = _comparisons(task, dimension_of(task, dimension))
-    return _written(PAIRWISE, rows, form)
+    return Table(PAIRWISE, _comparisons(task, dimension_of(task, dimension)))
 
 
-def labels(task: Task, form: str, dimension: str = "") -> Iterator[str | bytes]:
+def labels(task: Task, form: str, dimension: str = "") -> Table:
     """The classification frame of one dimension or scale: items by their ids.
 
     Labels are those of the pair as it is stored (first, neutral, second), or points of the scale.
@@ -37,7 +34,16 @@ def labels(task: Task, form: str, dimension: str = "") -> Iterator[str | bytes]:
     rows = (
         {"task": vote.item, "worker": vote.worker, "label": vote.code} for vote in votes(task, name)
     )
-    return _written(LABELS, rows, form)
+    return Table(LABELS, rows)
+
+
+def texts(task: Task, form: str, dimension: str = "") -> Table:
+    """The frame of texts: what people answered, that counts, to the questions in force."""
+    rows = (
+        {"task": row["item_id"], "worker": row["worker_id"], "text": row["answer"]}
+        for row in free_text.rows(task, "answers")
+    )
+    return Table(TEXTS, rows)
 
 
 def ties(task: Task, dimension: str = "") -> dict[str, int]:
@@ -55,35 +61,3 @@ def _comparisons(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
         left, right = texts[vote.left].key, texts[vote.right].key
         better = left if vote.side == LEFT else right
         yield {"worker": vote.worker, "left": left, "right": right, "label": better}
-
-
-def _written(
-    columns: Sequence[str], rows: Iterator[Mapping[str, Any]], form: str
-) -> Iterator[str | bytes]:
-    if form == "parquet":
-        return iter([_parquet(columns, rows)])
-    return iter(files.lines(columns, rows, form))
-
-
-def can_parquet() -> bool:
-    """Whether this installation writes parquet."""
-    return importlib.util.find_spec("pyarrow") is not None
-
-
-def _parquet(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> bytes:
-    """The table as one parquet file. Raises Conflict where the package for it is missing."""
-    if not can_parquet():
-        raise Conflict(
-            "Parquet needs the package pyarrow, which is not installed here; take CSV, or ask who "
-            "runs this installation."
-        )
-    import pyarrow
-    import pyarrow.parquet
-
-    columnar: dict[str, list[str]] = {name: [] for name in columns}
-    for row in rows:
-        for name in columns:
-            columnar[name].append(row[name])
-    out = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table(columnar), out)
-    return out.getvalue()

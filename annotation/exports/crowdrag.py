@@ -5,74 +5,86 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import Q
 
-from annotation.imports.study_json import NAMES
 from annotation.models import Answer, Item, Task
 from annotation.selectors import judgments
 from annotation.sides import SHOWN, left_right, replicate_of, shown
 
-from .files import Echo
+from .files import Table
+from .frames import in_chunks
 
-CHUNK = 20_000
+CHUNK = 2000
+RAW_HEAD = ("submission_id", "worker", "item_index", "query_id", "response_a", "response_b")
+MODEL_HEAD = ("query_id", "response_a", "response_b", "inference", "repeat")
 LETTERS = dict(zip(SHOWN, "ANB", strict=True))
 VALIDITY = "validity"  # the one dimension whose raw name is another
 RAW = {"correctness_topical": VALIDITY}
 
 
-def raw(task: Task, form: str, dimension: str = "") -> Iterator[str]:
-    """All judgments of people, counting or not, a line each (study2_responses.jsonl)."""
-    names = [one.name for one in judgments.asked(task.current)] if task.current else []
-    pairs, said = _pairs(task), judgments.codes(task, people=True)
+def raw(task: Task, form: str, dimension: str = "") -> Table:
+    """All judgments of people, counting or not, a row each (study2_responses.jsonl)."""
+    names = _asked(task)
+    columns = (*RAW_HEAD, *(RAW.get(name, name) for name in names))
+    return Table(columns, _raw(task, names))
+
+
+def _raw(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    pairs = _pairs(task)
     answers = Answer.objects.filter(_main(task), worker__isnull=False).order_by("pk")
     fields = ("pk", "item_id", "assignment_id", "worker__pseudonym", "order_shown", "flipped")
     bundles: dict[int | None, int] = {}  # questionnaires, numbered as they come
-    for pk, item, bundle, worker, place, flipped in answers.values_list(*fields).iterator(CHUNK):
-        topic, first, second = pairs[item]
-        left, right = left_right(first, second, flipped=flipped)
-        row: dict[str, Any] = {
-            "submission_id": str(bundles.setdefault(bundle, len(bundles) + 1)),
-            "worker": worker,
-            "item_index": (place or 0) + 1,
-            "query_id": topic,
-            "response_a": left,
-            "response_b": right,
-        }
-        given = said.get(pk, {})
-        for name in names:
-            code = given.get(name)
-            row[RAW.get(name, name)] = LETTERS[shown(code, flipped=flipped)] if code else None
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+    for part in in_chunks(answers.values_list(*fields).iterator(CHUNK)):
+        said = judgments.codes_of([row[0] for row in part])
+        for pk, item, bundle, worker, place, flipped in part:
+            topic, first, second = pairs[item]
+            left, right = left_right(first, second, flipped=flipped)
+            row: dict[str, Any] = {
+                "submission_id": str(bundles.setdefault(bundle, len(bundles) + 1)),
+                "worker": worker,
+                "item_index": (place or 0) + 1,
+                "query_id": topic,
+                "response_a": left,
+                "response_b": right,
+            }
+            for name in names:
+                code = said[pk].get(name)
+                row[RAW.get(name, name)] = LETTERS[shown(code, flipped=flipped)] if code else None
+            yield row
 
 
-def models(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def models(task: Task, form: str, dimension: str = "") -> Table:
     """The judgments of models (llm_judgments.csv): labels a, n, b as displayed."""
-    names = [one.name for one in judgments.asked(task.current)] if task.current else []
-    pairs, said = _pairs(task), judgments.codes(task, people=False)
-    writer = csv.writer(Echo())
-    yield writer.writerow(["query_id", "response_a", "response_b", "inference", "repeat", *names])
+    names = _asked(task)
+    return Table((*MODEL_HEAD, *names), _models(task, names))
+
+
+def _models(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    pairs = _pairs(task)
     answers = Answer.objects.filter(_main(task), system__isnull=False).order_by("pk")
     fields = ("pk", "item_id", "system__prompt_strategy", "replicate", "flipped")
-    for pk, item, strategy, replicate, flipped in answers.values_list(*fields).iterator(CHUNK):
-        topic, first, second = pairs[item]
-        given = said.get(pk, {})
-        yield writer.writerow([
-            topic, *left_right(first, second, flipped=flipped), strategy,
-            replicate_of(replicate) + 1,
-            *(LETTERS[shown(given[name], flipped=flipped)].lower() if name in given else ""
-              for name in names),
-        ])  # fmt: skip
+    for part in in_chunks(answers.values_list(*fields).iterator(CHUNK)):
+        said = judgments.codes_of([row[0] for row in part])
+        for pk, item, strategy, replicate, flipped in part:
+            topic, first, second = pairs[item]
+            left, right = left_right(first, second, flipped=flipped)
+            given = said[pk]
+            yield {
+                "query_id": topic, "response_a": left, "response_b": right, "inference": strategy,
+                "repeat": replicate_of(replicate) + 1,
+                **{
+                    name: LETTERS[shown(given[name], flipped=flipped)].lower()
+                    if name in given else ""
+                    for name in names
+                },
+            }  # fmt: skip
 
 
-def known_names(task: Task) -> bool:
-    """Whether the task asks for the dimensions of the published questionnaires."""
-    asked = judgments.asked(task.current) if task.current else []
-    return {one.name for one in asked} >= set(NAMES.values())
+def _asked(task: Task) -> list[str]:
+    return [one.name for one in judgments.asked(task.current)] if task.current else []
 
 
 def _main(task: Task) -> Q:

@@ -1,4 +1,4 @@
-"""Rows as CSV or JSONL, line by line, and as files that are there whole or not at all."""
+"""Tables as CSV, JSONL or parquet, piece by piece, and files that are there whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from typing import Any
 from crowdqc.cells import protected
 from crowdqc.errors import Conflict, Invalid
 
-FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+from . import parquet
+
+FORMATS = {
+    "csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "parquet": parquet.MEDIA,
+}  # fmt: skip
+EVERY = tuple(FORMATS)
+Part = str | bytes
 
 
 class Echo:
@@ -31,22 +37,64 @@ def check_format(form: str) -> None:
         raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
 
 
-def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[str]:
-    """The file, line by line; JSONL is exact, in CSV what looks like a formula is quoted."""
-    check_format(form)
-    if form == "jsonl":
-        for row in rows:
-            yield json.dumps({name: row[name] for name in columns}, ensure_ascii=False) + "\n"
-        return
-    writer = csv.writer(Echo())
-    yield writer.writerow(columns)
-    for row in rows:
-        yield writer.writerow([_cell(row[name]) for name in columns])
+@dataclass
+class Table:
+    """Rows by column name, to be gone through once; ``count`` grows as they are.
+
+    Without ``columns`` a row has those that it has, which only JSONL can hold.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Any]]
+    count: int = 0
+
+    def counted(self) -> Iterator[Mapping[str, Any]]:
+        for row in self.rows:
+            self.count += 1
+            yield row
+
+    def parts(self, form: str) -> Iterator[Any]:
+        """The file, piece by piece: text, or bytes of parquet. ``json`` is one list.
+
+        JSONL is exact, in CSV what looks like a formula is quoted. Raises Invalid where there is
+        no such format, before the first piece.
+        """
+        if form == "json":
+            return self._json()
+        check_format(form)
+        if form == "parquet":
+            return parquet.parts(self.columns, self.counted())
+        return self._jsonl() if form == "jsonl" else self._csv()
+
+    def _jsonl(self) -> Iterator[str]:
+        for row in self.counted():
+            held = {name: row[name] for name in self.columns} if self.columns else row
+            yield json.dumps(held, ensure_ascii=False) + "\n"
+
+    def _json(self) -> Iterator[str]:
+        before = "["
+        for row in self.counted():
+            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
+
+    def _csv(self) -> Iterator[str]:
+        writer = csv.writer(Echo())
+        yield writer.writerow(self.columns)
+        for row in self.counted():
+            yield writer.writerow([_cell(row[name]) for name in self.columns])
+
+
+def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Any]:
+    """Such a table as a file."""
+    return Table(columns, rows).parts(form)
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
     return protected(value)
 
 

@@ -6,17 +6,19 @@ excluded workers. People appear under their pseudonyms alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from annotation.models import ChoiceValue, Item, Membership, Task
+from annotation.models import Task
 from annotation.selectors import judgments
 from annotation.selectors.judgments import TextRow
 from annotation.sides import left_right, shown
 from crowdqc.errors import Invalid
 
-CHUNK = 20_000
+CHUNK = 2000
+Row = TypeVar("Row")
 OVERALL = "quality_overall"
 
 
@@ -85,24 +87,12 @@ def dimension_of(task: Task, name: str) -> str:
 
 def votes(task: Task, dimension: str) -> Iterator[Vote]:
     """People's votes on one dimension, in the order in which they were stored."""
-    heads = sorted(row for row in judgments.counting(task) if row.worker_id is not None)
-    names = dict(Membership.objects.filter(project=task.project_id).values_list("pk", "pseudonym"))
-    items = {
-        pk: rest
-        for pk, *rest in Item.objects.filter(task=task).values_list(
-            "pk", "key", "first_id", "second_id"
-        )
-    }
-    said = {
-        pk: (code, ordinal)
-        for pk, code, ordinal in ChoiceValue.objects.filter(
-            answer__item__task=task, answer__worker__isnull=False, field=dimension
-        ).values_list("answer_id", "code", "ordinal").iterator(CHUNK)
-    }  # fmt: skip
-    for row in heads:
-        if row.answer_id in said:
-            key, first, second = items[row.item_id]
-            yield Vote(
-                names[row.worker_id or 0], key, *said[row.answer_id], row.flipped,
-                row.answered_at.timestamp(), first, second,
-            )  # fmt: skip
+    for worker, item, code, ordinal, flipped, at, first, second in judgments.votes(task, dimension):
+        yield Vote(worker, item, code, ordinal, flipped, at.timestamp(), first, second)
+
+
+def in_chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
+    """The rows, so many at a time: what belongs to them is then read for these alone."""
+    source = iter(rows)
+    while part := list(itertools.islice(source, size)):
+        yield part

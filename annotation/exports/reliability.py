@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Task
 
-from . import files
+from .files import Table
 from .frames import dimension_of, votes
 
 CODER = "coder"
 
 
-def lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def table(task: Task, form: str, dimension: str = "") -> Table:
     """The matrix of one dimension or scale: ordinals of the pair as stored (-1 first, 0, 1 second)
     or points of the scale. Of several votes of a person on an item the first stands.
     """
@@ -27,7 +26,7 @@ def lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
         {CODER: worker, **{unit: given.get(unit) for unit in units}}
         for worker, given in cells.items()
     )
-    return files.lines((CODER, *units), rows, form)
+    return Table((CODER, *units), rows)
 
 
 def repeated(task: Task, dimension: str = "") -> dict[str, int]:

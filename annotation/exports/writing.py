@@ -6,18 +6,17 @@ logs read what stands here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation import citations
 from annotation.deltas import Delta, apply, between
-from annotation.models import Answer, ChoiceValue, EventBatch, SpanValue, Task, TextValue
+from annotation.models import Answer, ChoiceValue, SpanValue, Task, TextValue
 from annotation.rendering import words_in
 from annotation.selectors import log, responses
 from annotation.task_types.writing import CITATION, ENTRY, EXIT
 
-from . import files
+from .files import Table
 
 CHUNK = 500
 LOGS_AT_ONCE = 20  # assignments whose events are held
@@ -32,56 +31,37 @@ LISTS = ("cited", "documents")
 Row = dict[str, Any]
 
 
-def response_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def response_table(task: Task, form: str, dimension: str = "") -> Table:
     """Every response of people and systems, counting or not, with what it cites.
 
     ``cited`` are the ranks of the passages in the order in which they are first cited, from 1, and
     ``documents`` their ids; in CSV a space or a semicolon parts them.
     """
     rows = _responses(task)
-    return files.lines(RESPONSES, rows if form == "jsonl" else map(_flat, rows), form)
+    return Table(RESPONSES, rows if form == "jsonl" else map(_flat, rows))
 
 
-def survey_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def survey_table(task: Task, form: str, dimension: str = "") -> Table:
     """What people answered before and after writing, a response a row."""
     names = _asked(task)
-    return files.lines((*HEAD, *names), _surveys(task, names), form)
+    return Table((*HEAD, *names), _surveys(task, names))
 
 
-def topic_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def topic_table(task: Task, form: str, dimension: str = "") -> Table:
     """The topics in force: a topic a line with its passages, or in CSV a passage a row."""
     if form == "jsonl":
-        return files.lines(("topic", "query", "passages"), _topics(task), form)
-    return files.lines(TOPICS, _passages(task), form)
+        return Table(("topic", "query", "passages"), _topics(task))
+    return Table(TOPICS, _passages(task))
 
 
-def log_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
+def log_table(task: Task, form: str, dimension: str = "") -> Table:
     """How each response of a person came about: its changes, from an empty text to its end.
 
     A change is [ms since ``started_at``, position, deleted, inserted] in UTF-16 units, with the ms
     between keystrokes after it where a run of typing was recorded.
     """
-    for head, events in _logs(task):
-        yield json.dumps({**head, "deltas": changes(events)}, ensure_ascii=False) + "\n"
-
-
-def event_lines(task: Task, form: str, dimension: str = "") -> Iterator[str]:
-    """Everything that was recorded of everybody who wrote, an event a line."""
-    items = dict(task.items.values_list("pk", "key"))
-    named = {log.target_of(pk): key for pk, key in items.items()}
-    batches = EventBatch.objects.filter(stream__assignment__task=task).order_by(
-        "stream__assignment", "stream", "first_seq"
-    )
-    for worker, assignment, stream, first, events in batches.values_list(
-        "stream__assignment__worker__pseudonym", "stream__assignment", "stream", "first_seq",
-        "events",
-    ).iterator(LOGS_AT_ONCE):  # fmt: skip
-        head = {"worker": worker, "assignment": assignment, "stream": stream}
-        for number, event in enumerate(events, first):
-            item = named.get(event.get("target", ""), "")
-            yield json.dumps(
-                {**head, "seq": number, "item": item, **event}, ensure_ascii=False
-            ) + "\n"  # fmt: skip
+    rows = ({**head, "deltas": changes(events)} for head, events in _logs(task))
+    return Table((*HEAD, "started_at", "deltas"), rows)
 
 
 def changes(events: Iterable[Mapping[str, Any]]) -> list[Delta]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from crowdqc.errors import Invalid
 
-MAX_BYTES = 20 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024  # some 200,000 answers of a paragraph
 MAX_PROBLEMS = 200  # listed of one file
 MAX_SHOWN = 200  # characters of a bad value that are repeated
 

@@ -1,4 +1,4 @@
-"""From bytes to rows: encoding, delimiter, CSV and JSONL, with the line where each row begins."""
+"""From bytes to rows: encoding, delimiter, CSV, JSONL, parquet, and the line of each row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from annotation.exports import parquet
 from crowdqc.cells import unprotected
 from crowdqc.errors import Invalid
 
@@ -65,8 +66,10 @@ def _strict(content: bytes, codec: str, name: str) -> str:
 
 
 def read(content: bytes, name: str) -> Sheet:
-    """The rows of a CSV or JSONL file; Invalid where there is nothing to read at all."""
+    """The rows of a CSV, JSONL or parquet file; Invalid where there is nothing to read at all."""
     check_size(len(content))
+    if content.startswith(b"PAR1"):
+        return _parquet(content)
     text, encoding, note = decode(content)
     first = text.lstrip()[:1]
     if not first:
@@ -79,6 +82,21 @@ def read(content: bytes, name: str) -> Sheet:
     if first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
         return _jsonl(text, encoding, note)
     return _csv(text, encoding, note)
+
+
+def _parquet(content: bytes) -> Sheet:
+    try:
+        columns, found = parquet.read(content)
+        rows = [
+            Row(number, {name: _as_text(value) for name, value in row.items()})
+            for number, row in enumerate(found, 1)
+        ]
+    except ValueError as error:
+        raise Invalid(
+            f"The file cannot be read as parquet: {error}.", fields={"file": "Write it again."}
+        ) from error
+    _check_head(columns)
+    return Sheet("parquet", "", "", "", columns, rows, [])
 
 
 def _jsonl(text: str, encoding: str, note: str) -> Sheet:

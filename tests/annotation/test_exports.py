@@ -17,7 +17,7 @@ from annotation.models import Answer, Membership, Task
 from crowdqc.cells import protected, unprotected
 from tests import factories as make
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 AWKWARD = (
     '=1+1 is "two", they said', "- first\n- second", "+49 is Germany", "'=quoted", "„Störche“"
 )  # fmt: skip

@@ -97,7 +97,7 @@ def test_jsonl_is_read_line_by_line() -> None:
     [
         (b"", "a.csv", "empty"),
         (b" \n ", "a.csv", "no rows"),
-        (b"x" * (MAX_BYTES + 1), "a.csv", "20 MB is the most"),
+        (b"x" * (MAX_BYTES + 1), "a.csv", "64 MB is the most"),
         (b"a,a\n1,2\n", "a.csv", "names a twice"),
         (b'[{"item_id": 1}]', "a.json", "one JSON list"),
         (codecs.BOM_UTF8 + b"a\xff,b\n", "a.csv", "is not"),

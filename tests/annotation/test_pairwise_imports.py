@@ -18,7 +18,7 @@ from crowdqc.errors import Conflict
 from tests import factories as make
 from tests.crowdrag_study import make_folder
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 def run(*args: object) -> tuple[str, str]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.exports import files, free_text, manifest
+from annotation.exports.files import Table
 from annotation.exports.frames import dimension_of
 from annotation.exports.pairwise import MEDIA, PAIR_EXPORTS, exports_of, get_export, left_out
 from annotation.models import Task
-from crowdqc.errors import DomainError, Invalid, Missing
-from evaluation import arena_board
+from crowdqc.errors import DomainError, Invalid
+from evaluation import arena_board, bundle
 from evaluation import exports as scores
-from evaluation.models import Run, RunState
+from evaluation.export_makers import recipe, recipes, run_of
 
 SCORES = "scores"
 # Formats of judgments and responses: the export of each --what (the first by default).
@@ -24,9 +26,17 @@ JUDGMENTS = {
     "judgments": {"all": "judgments"},
     "candidates": {"all": "candidates"},
     "arena": {"battles": "arena", "leaderboard": ""},
-    "crowdkit": {"pairwise": "crowdkit-pairwise", "labels": "crowdkit-labels"},
+    "crowdkit": {
+        "pairwise": "crowdkit-pairwise",
+        "labels": "crowdkit-labels",
+        "texts": "crowdkit-texts",
+    },
     "reliability": {"matrix": "reliability"},
     "crowdrag": {"raw": "crowdrag-raw", "llm": "crowdrag-llm"},
+    "label-studio": {"tasks": "label-studio"},
+    "mturk": {"assignments": "assignments"},
+    "events": {"all": "events"},
+    "ratings": {"ratings": "ratings", "documents": "documents"},
     "thinking": {"attributes": "attributes", "samples": "samples"},
     "checklist": {"checks": "checks", "candidates": "candidates"},
     "writing": {
@@ -34,7 +44,19 @@ JUDGMENTS = {
     },
 }
 BOARD = "leaderboard"
-Told = tuple[dict[str, Any], Iterator[str] | Iterator[str | bytes]]
+
+
+@dataclass
+class Told:
+    """What the manifest says, the parts of the file, and its rows where its parts do not tell."""
+
+    about: dict[str, Any]
+    parts: Iterator[Any]
+    rows: Callable[[], int] | None = None
+
+    @classmethod
+    def of(cls, about: dict[str, Any], table: Table, form: str) -> Told:
+        return cls(about, table.parts(form), lambda: table.count)
 
 
 class Command(BaseCommand):
@@ -53,7 +75,15 @@ class Command(BaseCommand):
         free.add_argument(
             "--table", choices=list(scores.TABLES), default="workers", help="scores: whose"
         )
-        parsers = [free]
+        runs = formats.add_parser(
+            "run", help="the tables of a run with its figures, as one archive (ZIP)"
+        )
+        packed = formats.add_parser(
+            "bundle", help="a run with all that gives its numbers again (ZIP); see verify_bundle"
+        )
+        for own in (runs, packed):
+            own.add_argument("--run", type=int, help="the run's number (the last finished)")
+        parsers = [free, runs, packed]
         for family, kinds in JUDGMENTS.items():
             titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
@@ -67,7 +97,7 @@ class Command(BaseCommand):
             own.add_argument("--task", type=int, required=True, help="the task's id")
             own.add_argument("--out", type=Path, required=True, help="the file to write")
             own.add_argument(
-                "--format", dest="form", choices=[*MEDIA, "json"], help="by the file's name"
+                "--format", dest="form", choices=[*MEDIA, "zip"], help="by the file's name"
             )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -79,9 +109,11 @@ class Command(BaseCommand):
             if path.name == manifest.NAME:
                 raise Invalid(f"{manifest.NAME} is written beside the file; choose another name.")
             manifest.read(path.parent / manifest.NAME)  # refuses before anything is written
-            form, (told, lines) = _chosen(task, options, path)
-            written = files.write(path, lines, head=form == "csv")
-            beside = manifest.add(path, written, {"format": form, **told})
+            form, told = _chosen(task, options, path)
+            written = files.write(path, told.parts, head=form == "csv")
+            if told.rows is not None:
+                written = replace(written, rows=told.rows())
+            beside = manifest.add(path, written, {"format": form, **told.about})
         except DomainError as error:
             raise CommandError(_refused(error)) from error
         self.stdout.write(f"{path}: {written.rows:,} rows; {beside.name} says what they are.")
@@ -94,14 +126,16 @@ def _refused(error: DomainError) -> str:
 
 def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]:
     """The format, what the manifest says, and the lines."""
-    family, what = options["family"], options["what"]
+    family, what = options["family"], options.get("what")
     if family == "free-text":
         form = _form(options["form"], path, tuple(files.FORMATS))
         made = _scores(task, options, form) if what == SCORES else _collected(task, options, form)
         return form, made
+    if family in ("run", "bundle"):
+        return _packed(task, options, path)
     if what == BOARD:
         return _form(options["form"], path, ("json",)), _board(task, options)
-    slug = JUDGMENTS[family][what]
+    slug = JUDGMENTS[family][str(what)]
     known = exports_of(task)
     if slug not in known:
         raise Invalid(f"The task has no {slug}.", fields={"format": ", ".join(known)})
@@ -111,65 +145,54 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]
     if export.per_dimension:
         told["dimension"] = dimension_of(task, dimension)
     told["left_out"] = left_out(task, slug, dimension)
-    told["runs"] = [_recipe(run) for run in _finished(task).order_by("number")]
-    return form, (told, export.lines(task, form, dimension))
+    told["runs"] = recipes(task)
+    return form, Told.of(told, export.table(task, form, dimension), form)
+
+
+def _packed(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]:
+    """The tables of a run, or its bundle."""
+    run = run_of(task.project, task, {"run": options["run"]})
+    told = manifest.describe(task, options["family"]) | {"run": recipe(run)}
+    if options["family"] == "bundle":
+        form = _form(options["form"], path, ("zip",))
+        counted = len(run.snapshot.answer_ids) if run.snapshot else 0
+        return form, Told(told, bundle.parts(run), lambda: counted)
+    chosen = options["form"] if options["form"] in files.FORMATS else "csv"
+    archive = scores.Archive(run, chosen)
+    return "zip", Told(told, archive.parts(), lambda: archive.rows)
 
 
 def _board(task: Task, options: dict[str, Any]) -> Told:
     run = arena_board.core_run(task, options["run"])
     dimension = dimension_of(task, options["dimension"])
     told = manifest.describe(task, BOARD)
-    told |= {"dimension": dimension, "component": options["component"], "run": _recipe(run)}
-    return told, arena_board.lines(run, dimension, options["component"])
+    told |= {"dimension": dimension, "component": options["component"], "run": recipe(run)}
+    return Told(told, arena_board.lines(run, dimension, options["component"]))
 
 
 def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
     """The format said, else by the file's name, else the first; Invalid where the two differ."""
     suffix = path.suffix.lstrip(".").lower()
     by_name = "jsonl" if suffix == "ndjson" else suffix
-    if said and by_name in (*MEDIA, "json") and said != by_name:
+    if said and by_name in (*MEDIA, "zip") and said != by_name:
         raise Invalid(f"{path.name} is not a name for {said}.")
-    form = said or (by_name if by_name in (*MEDIA, "json") else formats[0])
+    form = said or (by_name if by_name in (*MEDIA, "zip") else formats[0])
     if form not in formats:
         raise Invalid(f"This is not written as {form}.", fields={"format": ", ".join(formats)})
     return form
 
 
-def _collected(
-    task: Task, options: dict[str, Any], form: str
-) -> tuple[dict[str, Any], Iterator[str]]:
+def _collected(task: Task, options: dict[str, Any], form: str) -> Told:
     what, uncounted = options["what"], options["uncounted"]
     told = manifest.describe(task, what, uncounted=uncounted)
-    told["runs"] = [_recipe(run) for run in _finished(task).order_by("number")]
+    told["runs"] = recipes(task)
     rows = free_text.rows(task, what, uncounted=uncounted)
-    return told, files.lines(free_text.COLUMNS[what], rows, form)
+    return Told.of(told, Table(free_text.COLUMNS[what], rows), form)
 
 
-def _scores(task: Task, options: dict[str, Any], form: str) -> tuple[dict[str, Any], Iterator[str]]:
-    runs = _finished(task)
-    if options["run"] is not None:
-        runs = runs.filter(number=options["run"])
-    run = runs.order_by("-number").first()
-    if run is None:
-        which = f"run {options['run']}" if options["run"] is not None else "run"
-        raise Missing(f"There is no {which} of this task that is finished.")
+def _scores(task: Task, options: dict[str, Any], form: str) -> Told:
+    run = run_of(task.project, task, {"run": options["run"]})
+    scores.check(run, options["table"], form)
     told = manifest.describe(task, SCORES)
     told |= {"table": options["table"], "run": scores.manifest(run, {})}
-    return told, scores.lines(run, options["table"], form)
-
-
-def _finished(task: Task) -> Any:
-    return Run.objects.filter(task=task, state=RunState.DONE).select_related("snapshot")
-
-
-def _recipe(run: Run) -> dict[str, Any]:
-    """What it takes to compute a run's scores again."""
-    return {
-        "number": run.number,
-        "method": run.method,
-        "method_version": run.version,
-        "params": run.params,
-        "seed": run.seed,
-        "snapshot": run.snapshot.content_hash if run.snapshot else None,
-        "result_hash": run.result_hash,
-    }
+    return Told.of(told, scores.table(run, options["table"]), form)

@@ -104,9 +104,12 @@ class Command(BaseCommand):
 
     def _more(self, task: Task) -> None:
         """What stands on the graded answers and on the explained ratings."""
-        from evaluation import runs
+        from evaluation import demo_money, runs
         from evaluation.rescaling_calls import imports
 
+        main = Run.objects.filter(task=task, method="aqer", state=RunState.DONE).first()
+        if main is not None and (told := demo_money.choose(main)):
+            self._say(told)
         for one in task.gradings.all()[:1]:
             if not Run.objects.filter(task=task, method="aqer_study").exists():
                 params = {"grading": one.pk, "repetitions": STUDIED}

@@ -1,0 +1,44 @@
+"""manage.py verify_bundle FILE: run the method of a bundle again. Needs no database."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluation.bundle_check import verify
+from evaluation.bundle_kinds import Broken
+
+
+class Command(BaseCommand):
+    help = (
+        "Check a bundle: every file against the manifest, the answers against their hash, and the "
+        "numbers by running the method again. Exit status 1 where anything differs."
+    )
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The file."""
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """A line a check; progress goes to the error stream."""
+        told: list[str] = []
+
+        def say(stage: str, done: int, total: int) -> None:
+            if stage not in told:
+                told.append(stage)
+                self.stderr.write(f"running again: {stage}", style_func=str)
+
+        try:
+            report = verify(options["file"], say)
+        except Broken as error:
+            raise CommandError(str(error)) from error
+        for good, text in report.lines:
+            self.stdout.write(f"{'ok ' if good else 'NOT'}  {text}")
+        if not report.good:
+            raise CommandError("The bundle does not give its numbers again.")
+        self.stdout.write("The bundle gives its numbers again.")
