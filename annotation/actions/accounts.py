@@ -10,6 +10,9 @@ from django.db import IntegrityError, transaction
 from annotation.models import User
 from crowdqc.errors import Invalid
 
+from . import tokens
+from .audit import record
+
 TAKEN = "Somebody has this already. Sign in, or choose another."
 
 
@@ -30,9 +33,16 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            record(by=user, project=None, action="account.create", on=user)
     except IntegrityError as error:  # somebody was faster, or has it as their e-mail address
         raise Invalid("The account was not made.", fields={"username": TAKEN}) from error
     return user
+
+
+def password_changed(*, by: User) -> None:
+    """Note that the person set a new password; programs that used the old one are signed out."""
+    tokens.take_back(by=by)
+    record(by=by, project=None, action="account.password", on=by)
 
 
 def _wrong_name(user: User) -> dict[str, str]:

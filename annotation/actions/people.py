@@ -9,6 +9,7 @@ from typing import Any
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation import pseudonyms
@@ -16,6 +17,7 @@ from annotation.models import Consent, ConsentText, Invitation, Membership, Proj
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 from .audit import record
+from .notices import notify
 
 SALT = "crowdqc.invitation"
 CONSENT_TEXT = """\
@@ -26,14 +28,19 @@ and of language models are.
 copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
 kind and time. Where you compare texts: each choice as you make it, and how long each text is on
 screen or under the pointer. Where you write from passages: which of them you open, how long each
-is in view, and that you search them, not for what.
+is in view, and that you search them, not for what. Where you explain a choice: the explanation,
+and the sentences you point at. Where you think aloud: the transcript and what you mark in it.
 
 **What is not recorded:** other tabs, your screen, camera or microphone.
 
 **Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
-other workers and is not in exports. You see all that is recorded of you on your own pages.
+other workers and is not in exports. Texts and explanations may be shown to other workers who judge
+them, and to language models that the project uses; both without your name.
 
-You may take your agreement back at any time; work done so far is still paid.
+**Your rights:** you see all that is recorded of you on your own pages, and can download it there.
+You may take your agreement back at any time; work done so far is still paid. You can have your
+texts, explanations, transcripts and logs erased; your pseudonym, your choices and what you were
+paid stay, and so does what others already made of them.
 """
 
 
@@ -58,6 +65,10 @@ def create_project(
     return project
 
 
+# Days of each promise to workers, at least and at most.
+DAYS = {"reply_days": (3, 365), "answer_days": (1, 60), "decide_days": (1, 90)}
+
+
 @transaction.atomic
 def change_project(
     *,
@@ -67,14 +78,28 @@ def change_project(
     budget: Decimal | None,
     hourly_floor: Decimal | None,
     single_approval: bool,
+    reply_days: int | None = None,
+    answer_days: int | None = None,
+    decide_days: int | None = None,
+    show_scores: bool | None = None,
 ) -> Project:
-    """Change a project's settings; only its owner may let one person both propose and approve."""
+    """Change a project's settings; only its owner may let one person both propose and approve.
+
+    What is None stays as it is. New days hold for rejections and replies from now on: nobody who
+    was told a day loses it.
+    """
     project = Project.objects.select_for_update().get(pk=project.pk)
     if single_approval != project.single_approval and project.owner_id != by.pk:
         raise NotAllowed("Only the owner of the project may change single approval.")
     if not name.strip():
         raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
+    new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
+    new |= {} if show_scores is None else {"show_scores": show_scores}
     before = {"budget": str(project.budget), "single_approval": project.single_approval}
+    before |= {at: getattr(project, at) for at in new}
+    for at, value in new.items():
+        setattr(project, at, value)
     project.name, project.budget = name.strip(), budget
     project.hourly_floor, project.single_approval = hourly_floor, single_approval
     project.save()
@@ -86,8 +111,16 @@ def change_project(
         before=before,
         budget=str(budget),
         single_approval=single_approval,
+        **new,
     )
     return project
+
+
+def _clean_days(name: str, days: int) -> int:
+    low, high = DAYS[name]
+    if not low <= days <= high:
+        raise Invalid(f"{name} is out of range.", fields={name: f"{low} to {high} days."})
+    return days
 
 
 def add_worker(
@@ -169,7 +202,8 @@ def revoke_invitation(*, by: User, invitation: Invitation) -> None:
     """Close a link; who already joined by it stays."""
     if invitation.revoked_at is None:
         invitation.revoked_at = timezone.now()
-        invitation.save(update_fields=["revoked_at"])
+        invitation.email, invitation.sent_to, invitation.mail_at = "", "", None
+        invitation.save(update_fields=["revoked_at", "email", "sent_to", "mail_at"])
         record(by=by, project=invitation.project, action="invitation.revoke", on=invitation)
 
 
@@ -214,7 +248,8 @@ def accept_invitation(*, by: User, token: str) -> Membership:
         raise Conflict("This invitation has been used up. Ask for a new link.")
     member = add_member(project=invitation.project, user=by, role=invitation.role)
     invitation.uses += 1
-    invitation.save(update_fields=["uses"])
+    invitation.email, invitation.sent_to, invitation.mail_at = "", "", None
+    invitation.save(update_fields=["uses", "email", "sent_to", "mail_at"])
     record(
         by=by, project=invitation.project, action="invitation.accept", on=member,
         invitation=invitation.pk,
@@ -241,6 +276,16 @@ def change_consent_text(
         created_by=by,
     )
     record(by=by, project=project, action="consent.change", on=new, number=new.number)
+    agreed = Membership.objects.filter(
+        project=project, removed_at=None, consents__withdrawn_at=None, consents__isnull=False
+    )
+    notify(
+        to=[one.user for one in agreed.select_related("user").distinct()], kind="consent.changed",
+        project=project, key=f"consent.changed:{new.pk}",
+        text=f"What “{project.name}” asks you to agree to has changed. Nothing more is recorded "
+        "until you agree to it.",
+        url=reverse("work_consent", args=[project.pk]),
+    )  # fmt: skip
     return new
 
 

@@ -17,11 +17,27 @@ from django.utils import timezone
 
 from annotation.models import Assignment, EventBatch, EventStream, Membership, Project, User
 from annotation.selectors import log, retention
-from crowdqc.errors import NotAllowed
+from crowdqc.errors import Invalid, NotAllowed
 
 from .audit import record
 
 AT_ONCE = 50  # assignments a transaction
+FEWEST_DAYS, MOST_DAYS = 30, 3650  # of the texts of answers
+
+
+@transaction.atomic
+def keep_texts(*, by: User, project: Project, days: int | None) -> Project:
+    """Keep the texts of decided work for so many days, or (None) until somebody erases them."""
+    if days is not None and not FEWEST_DAYS <= days <= MOST_DAYS:
+        raise Invalid(
+            "The days are out of range.",
+            fields={"days": f"{FEWEST_DAYS} to {MOST_DAYS:,} days, or nothing."},
+        )
+    project = Project.objects.select_for_update().get(pk=project.pk)
+    before, project.answer_days_kept = project.answer_days_kept, days
+    project.save(update_fields=["answer_days_kept"])
+    record(by=by, project=project, action="retention.change", on=project, before=before, days=days)
+    return project
 
 
 def erase_due_logs() -> int:
@@ -48,6 +64,12 @@ def erase_own_logs(*, by: User, worker: Membership) -> int:
         raise NotAllowed("Nobody erases somebody else's log for them here.")
     found = retention.erasable_by_worker(worker)
     return _erase_all(list(found.order_by("pk").values_list("pk", flat=True)), by=by, why="own")
+
+
+def erase_logs_of_erased(*, worker: Membership) -> int:
+    """Erase every log of a worker who is being erased, of imported work as well."""
+    found = Assignment.objects.filter(worker=worker, streams__isnull=False).distinct()
+    return _erase_all(list(found.order_by("pk").values_list("pk", flat=True)), by=None, why="erase")
 
 
 def _erase_all(assignments: Sequence[int], *, by: User | None, why: str) -> int:

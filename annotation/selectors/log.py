@@ -6,8 +6,7 @@ UTF-16 code units, as browsers count them. A figure here is evidence for a reade
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -26,7 +25,8 @@ PRESENT = frozenset(
      "sources", "differences", "passage", "cite", "find"}
 )  # fmt: skip
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
-SUMMARY_VERSION = 4  # part of the cache's key
+IDLE_MS = 300_000  # reading may take so long without a key or a scroll; what goes beyond is idle
+SUMMARY_VERSION = 5  # part of the cache's key
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class LogSummary:
 
     seconds_total: float = 0.0  # from the first event to the last
     seconds_away: float = 0.0  # of these, with the page hidden, unfocused or closed
+    seconds_idle: float = 0.0  # of these, before the worker and beyond IDLE_MS without any event
     pasted_chars: int = 0
     typed_chars: int = 0
     outside_chars: int = 0  # of the pasted ones, those from elsewhere
@@ -63,6 +64,11 @@ class LogSummary:
     def seconds_active(self) -> float:
         """Seconds between the first and the last event with the page before the worker."""
         return max(0.0, self.seconds_total - self.seconds_away)
+
+    @property
+    def seconds_worked(self) -> float:
+        """Seconds in which something happened: a page left open overnight is not worked at."""
+        return max(0.0, self.seconds_active - self.seconds_idle)
 
     @property
     def pastes(self) -> int:
@@ -145,104 +151,9 @@ def item_events(events: Sequence[Event], item_id: int) -> list[Event]:
     )
 
 
-WORDS = {
-    "open": "opened the page",
-    "show": "was shown",
-    "focus": "came to",
-    "blur": "left",
-    "keydown": "pressed a key",
-    "paste": "pasted",
-    "copy": "copied",
-    "cut": "cut",
-    "drop": "dropped a text",
-    "scroll": "scrolled",
-    "click": "clicked",
-    "resize": "changed the size of the window",
-    "offline": "lost the network",
-    "online": "had the network again",
-}
-SOURCES = {
-    "passage": "from the text",
-    "own": "from what you wrote here",
-    "outside": "from elsewhere",
-    "sync": "from another tab",
-}
-
-
-OPENED = {"open": "opened", "close": "closed"}
-MARKED = {"set": "marked a stretch as an attribute", "remove": "took an attribute out"}
-PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
-
-
-def _place(name: str) -> str:
-    return PLACES.get(name) or name.replace("-", " ")
-
-
-def _asked(name: str) -> str:
-    """What a line of a form asked for, without the mark of its kind."""
-    return re.sub(r"^(?:[cdr]-|entry\.|exit\.)", "", name).replace("_", " ")
-
-
-JUDGING: dict[str, Callable[[Event], str]] = {
-    "change": lambda event: f"chose {event['comment']} for {_asked(event['name'])}",
-    "dwell": lambda event: f"{_place(event['name'])}, {int(event['comment']) / 1000:.1f} s",
-    "passage": lambda event: f"{OPENED[event['name']]} passage {event['comment']}",
-    "cite": lambda event: f"cited passage {event['name']}",
-    "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",
-    "sources": lambda event: f"{event['name']} the sources",
-    "mark": lambda event: MARKED[event["name"]],
-    "differences": lambda event: f"marks of differences {event['name']}",
-}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One event as its own worker reads it."""
-
-    seconds: float
-    where: str
-    what: str
-    text: str  # what was put in, if anything was
-    deleted: int
-
-
-def in_words(event: Event, names: Mapping[str, str]) -> Line:
-    """An event in words; ``names`` gives the targets their names."""
-    method, delta = event["method"], event.get("delta")
-    what = WORDS.get(method) or str(method)
-    if method == "visibilitychange":
-        what = "left the page" if event.get("name") == "hidden" else "came back to the page"
-    elif method == "keydown":
-        number = event.get("length", 1)
-        what = f"pressed {'a key' if number == 1 else f'{number} keys'}: {event.get('name')}"
-    elif method == "input":
-        what = "changed the text" if not is_run(event) else _run_in_words(event)
-    elif method in JUDGING:
-        what = JUDGING[method](event)
-    if event.get("length") and method not in ("keydown", "find"):
-        what += f" {event['length']} characters"
-    if event.get("comment") in SOURCES:
-        numbered = method in ("paste", "drop") and event.get("name")
-        what += f" from passage {event['name']}" if numbered else f" {SOURCES[event['comment']]}"
-    target = event.get("target", "")
-    return Line(
-        seconds=event["time"] / 1000,
-        where=names.get(target, target.replace("window", "the window")),
-        what=what,
-        text=delta[3] if delta else "",
-        deleted=delta[2] if delta else 0,
-    )
-
-
 def is_run(event: Event) -> bool:
     """Whether an event is a run of keystrokes: a delta with the time of each of them."""
     return event["method"] == "input" and bool(event.get("ms"))
-
-
-def _run_in_words(event: Event) -> str:
-    number, seconds = len(event["ms"]), sum(event["ms"]) / 1000
-    did = "typed" if event["delta"][3] else "deleted"
-    return f"{did} {number} character{'' if number == 1 else 's'} in {seconds:.1f} s"
 
 
 def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
@@ -305,10 +216,11 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
          for place, event in enumerate(events)),
         key=lambda row: row[:3],
     )  # fmt: skip
-    away, losses = _absences([event for *_, event in merged])
+    away, losses, idle = _absences([event for *_, event in merged])
     return LogSummary(
         seconds_total=(max(map(_end, merged)) - merged[0][0]) / 1000 if merged else 0.0,
         seconds_away=away,
+        seconds_idle=idle,
         pasted_chars=counts["pasted"],
         typed_chars=counts["typed"],
         outside_chars=counts["elsewhere"],
@@ -353,11 +265,15 @@ def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
         before = event
 
 
-def _absences(events: Sequence[Event]) -> tuple[float, int]:
-    """Seconds away and how often the worker left, from events in the order of time."""
+def _absences(events: Sequence[Event]) -> tuple[float, int, float]:
+    """Seconds away, how often the worker left, and seconds idle, from events in order of time."""
     since: float | None = None
-    total, losses = 0.0, 0
+    total, losses, idle = 0.0, 0, 0.0
+    last = events[0]["time"] if events else 0
     for event in events:
+        if since is None:
+            idle += max(0.0, event["time"] - last - IDLE_MS)
+        last = max(last, event["time"] + sum(event.get("ms", ())))
         method, word = event["method"], event.get("name") or event.get("comment")
         window = event.get("target") == "window"
         leaves = (method == "visibilitychange" and word == "hidden") or (
@@ -378,7 +294,7 @@ def _absences(events: Sequence[Event]) -> tuple[float, int]:
                 total += gone
     if since is not None:
         total += events[-1]["time"] - since
-    return total / 1000, losses
+    return total / 1000, losses, idle / 1000
 
 
 def counts_by_method(assignment_ids: Sequence[int]) -> dict[int, dict[str, int]]:

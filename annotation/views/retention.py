@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from annotation.access import get_access, get_worker, worker_memberships
 from annotation.actions import retention
 from annotation.models import Role
-from crowdqc.errors import Missing
+from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import plural
 
 
@@ -21,6 +21,23 @@ def _tell(request: HttpRequest, number: int) -> None:
         messages.success(request, f"{erased}. Answers and payments stay.")
     else:
         messages.info(request, "There was no log to erase.")
+
+
+@login_required
+@require_POST
+def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse:
+    """For how many days the texts of answers are kept; empty: for good."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    raw = request.POST.get("days", "").strip()
+    try:
+        days = int(raw) if raw.isdecimal() and len(raw) < 6 else (0 if raw else None)
+        retention.keep_texts(by=access.user, project=access.project, days=days)
+    except Invalid as error:
+        messages.error(request, f"{error.message} {error.fields['days']}")
+    else:
+        kept = f"for {plural(days, 'day')}" if days else "until somebody erases them"
+        messages.success(request, f"Texts of answers are kept {kept}.")
+    return redirect("project_settings", project_id)
 
 
 @login_required

@@ -1,0 +1,207 @@
+"""Entries of the audit log in words: a sentence for every action that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# What somebody did, after their name. {places} are filled from the entry's detail.
+SENTENCES = {
+    "account.create": "made the account",
+    "account.erase": "took every name off the account and closed it",
+    "account.password": "set a new password",
+    "adaptive.change": "changed how votes are spent as they come in",
+    "adaptive.off": "switched adaptive collection off",
+    "adaptive.on": "switched adaptive collection on",
+    "adaptive.simulate": "simulated adaptive collection",
+    "answer.count": "decided that an answer counts",
+    "answer.uncount": "decided that an answer does not count",
+    "answers.erase": "erased texts of an assignment ({texts})",
+    "answers.import": "imported answers of workers",
+    "assignment.claim": "claimed an assignment of {items}",
+    "assignment.extend": "asked for more time",
+    "assignment.return": "returned an assignment",
+    "assignment.submit": "submitted an assignment",
+    "assignment.take_back": "returned an assignment in its worker’s place",
+    "attributes.import": "imported attributes",
+    "audit.close": "closed an audit of explanations",
+    "audit.open": "opened an audit of explanations",
+    "audit.verdict": "judged an explanation",
+    "candidates.add": "added {new} texts to be judged",
+    "checklist.create": "began a checklist",
+    "checklist.freeze": "froze version {number} of a checklist",
+    "checklist.stage": "saved the stage “{stage}” of a checklist",
+    "checklist.task": "made a task of a checklist",
+    "checks.import": "imported filled checklists",
+    "consent.change": "wrote version {number} of the consent text",
+    "consent.give": "agreed to be recorded",
+    "consent.withdraw": "took the agreement back",
+    "documents.import": "imported documents with answers",
+    "endpoint.add": "added an address of models",
+    "endpoint.archive": "put an address of models away",
+    "endpoint.change": "changed an address of models",
+    "endpoint.set_key": "set the key of an address of models",
+    "crowdrag.import": "imported a study with its judgments",
+    "demo.load": "loaded the demo",
+    "entry.bind": "came in again after being let in",
+    "entry.leave": "was sent back to the platform they came from",
+    "entry.open": "came in from elsewhere",
+    "entry.refused": "refused an entry",
+    "entry.release": "let a person come in with another browser",
+    "export.remove": "removed a file",
+    "export.request": "asked for a file",
+    "grading.close": "closed a grading",
+    "grading.mark": "graded an answer",
+    "grading.open": "opened a grading of {answers} answers",
+    "grading.reconcile": "settled a grade between two graders",
+    "hook.add": "added an address that is told of events",
+    "hook.change": "changed an address that is told of events",
+    "hook.pause": "paused an address that is told of events",
+    "hook.ping": "sent a trial to an address that is told of events",
+    "hook.redeliver": "sent an event again",
+    "hook.remove": "removed an address that is told of events",
+    "hook.resume": "resumed an address that is told of events",
+    "invitation.accept": "joined by an invitation",
+    "invitation.create": "invited a {role}, {cap} at most",
+    "invitation.revoke": "took an invitation back",
+    "item.priority": "changed which question comes first",
+    "items.import": "imported questions",
+    "items.wanted": "changed how many answers {items} questions get",
+    "judgments.import": "imported judgments",
+    "label_studio.import": "imported tasks of Label Studio",
+    "ledger.correct": "booked a correction",
+    "log.erase": "erased the interaction log of an assignment, {events} events",
+    "mail.off": "switched mail off",
+    "mail.on": "switched mail on",
+    "member.remove": "ended the membership of a {role}",
+    "model.add": "added the model {name}",
+    "model.archive": "put a model away",
+    "model.change": "changed a model",
+    "model.probe": "tried what a model can do",
+    "pairs.make": "made pairs",
+    "panel.admit": "let workers onto a panel",
+    "panel.create": "made a panel",
+    "panel.end": "ended a seat on a panel",
+    "panel.note": "looked at what a run said of a panel",
+    "panel.rename": "renamed a panel",
+    "panel.select": "chose workers for a panel",
+    "panel.task": "set the panel of a task",
+    "panel.watch": "changed what is watched of a panel",
+    "payment.done": "confirmed a payment",
+    "payment.resend": "sent a payment again",
+    "payment.resolve": "settled a payment that nobody could tell of",
+    "payment.retry": "asked for another try of a payment",
+    "payment.unclear": "could not tell whether a payment went out",
+    "payout.approve": "approved a proposal",
+    "payout.propose": "proposed payouts",
+    "payout.reject_line": "rejected an assignment",
+    "payout.rule": "changed the rule of payouts",
+    "payout.send_back": "sent a proposal back",
+    "project.change": "changed the settings",
+    "project.create": "made the project",
+    "qualification.decide": "decided on a qualification round",
+    "ratings.import": "imported ratings",
+    "recruitment.add": "added a way in",
+    "recruitment.change": "changed a way in",
+    "recruitment.links": "made signed links",
+    "rejection.decide": "answered a reply to a rejection: {outcome}",
+    "rejection.reply": "replied to a rejection",
+    "responses.import": "imported responses",
+    "responses.judge": "put {new} responses to judgment",
+    "retention.change": "changed how long texts are kept",
+    "run.cancel": "cancelled run {number}",
+    "run.schedule": "changed when runs start by themselves",
+    "run.start": "started run {number}",
+    "samples.add": "added samples",
+    "scores.import": "imported scores",
+    "sets.compare": "began a comparison of two sets",
+    "sets.compared": "finished a comparison of two sets",
+    "statement.book": "booked what a platform paid",
+    "statement.import": "took in a statement of a platform",
+    "statement.settle": "settled a line of a statement",
+    "summeval.import": "imported rated summaries",
+    "systems.answer": "stored answers of a model",
+    "systems.import": "imported answers of systems",
+    "systems.think_aloud": "stored attributes of a model",
+    "task.close": "closed a task",
+    "task.create": "began a task",
+    "task.domain": "named the domain of a task",
+    "task.panels": "set the panels of a task",
+    "task.pause": "paused a task",
+    "task.reopen": "opened a task again",
+    "task.resume": "let a task go on",
+    "token.make": "made a token of the API",
+    "token.revoke": "ended a token of the API",
+    "topics.add": "added topics",
+    "upload.keep": "uploaded a file",
+    "upload.map": "said what the columns of a file are",
+    "version.begin": "began a version of a task",
+    "version.discard": "discarded a draft",
+    "version.publish": "published version {number} of a task",
+    "visit.status": "heard from a platform: {status}",
+    "worker.data": "downloaded what is kept of a worker",
+    "worker.erase": "erased a worker: texts, logs and names",
+    "worker.erase_ask": "decided that a worker is erased",
+    "worker.exclude": "left a worker out of results",
+    "worker.include": "let a worker enter results again",
+}
+# The first part of an action, in words: what one looks for.
+FAMILIES = {
+    "account": "Accounts", "attributes": "Attributes", "checks": "Filled checklists",
+    "adaptive": "Adaptive collection", "answer": "What counts",
+    "answers": "Answers", "assignment": "Work", "audit": "Audits of explanations",
+    "candidates": "Texts under judgment", "checklist": "Checklists", "consent": "Consent",
+    "crowdrag": "Imported studies", "demo": "Demo", "documents": "Documents",
+    "endpoint": "Addresses of models", "entry": "Ways in", "export": "Files",
+    "grading": "Gradings", "hook": "Outgoing events", "invitation": "Invitations",
+    "item": "Priorities", "items": "Questions", "judgments": "Judgments",
+    "ledger": "Books", "label_studio": "Label Studio",
+    "log": "Interaction logs", "mail": "Mail", "member": "Members", "model": "Models",
+    "pairs": "Pairs", "panel": "Panels", "payment": "Payments", "payout": "Payouts",
+    "project": "Project", "qualification": "Qualification", "ratings": "Ratings",
+    "recruitment": "Recruitment", "rejection": "Rejections", "responses": "Responses",
+    "retention": "Retention", "run": "Runs", "samples": "Samples", "scores": "Scores",
+    "sets": "Comparisons of sets", "statement": "Statements", "systems": "Systems",
+    "task": "Tasks", "token": "Tokens", "summeval": "Imported summaries",
+    "topics": "Topics", "upload": "Uploads", "version": "Versions",
+    "visit": "Reports of platforms", "worker": "Workers",
+}  # fmt: skip
+# What an entry is about, by the name of its table.
+OBJECTS = {
+    "apitoken": "token", "llmcall": "call", "languagemodel": "model", "taskversion": "version",
+    "payoutbatch": "proposal", "payoutline": "line", "consenttext": "consent text",
+    "membership": "member", "itemgroup": "text", "importfile": "upload", "exportfile": "file",
+    "eventstream": "log",
+    "checklistversion": "version", "checkliststage": "stage", "setcomparison": "comparison",
+    "explanationaudit": "audit", "auditverdict": "verdict", "user": "account",
+    "panelmember": "seat", "panelwatch": "watch", "watchnote": "note", "ledgerentry": "booking",
+}  # fmt: skip
+
+
+class _Gaps(dict[str, Any]):
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def sentence(action: str, detail: Mapping[str, Any]) -> str:
+    """What was done, in words; an action without a sentence as it is written."""
+    told = SENTENCES.get(action)
+    if told is None:
+        return action
+    plain = {name: value for name, value in detail.items() if isinstance(value, str | int)}
+    return told.format_map(_Gaps(plain))
+
+
+def about(kind: str, pk: int | None) -> str:
+    """What an entry is about, as "task 12"."""
+    return f"{OBJECTS.get(kind, kind)} {pk}" if kind and pk is not None else ""
+
+
+def rest(detail: Mapping[str, Any]) -> str:
+    """The detail as one line of a recipe."""
+    return ", ".join(f"{name} {_short(value)}" for name, value in sorted(detail.items()))
+
+
+def _short(value: Any) -> str:
+    told = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return told if len(told) <= 80 else f"{told[:79]}…"

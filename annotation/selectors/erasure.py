@@ -1,0 +1,271 @@
+"""What is kept of a worker, what stands in the way of erasing it, and which words are theirs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import (
+    Count,
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
+from django.db.models.functions import Coalesce
+
+from annotation.models import (
+    Answer,
+    Assignment,
+    AssignmentItem,
+    Candidate,
+    Item,
+    Membership,
+    Payment,
+    Project,
+    Rejection,
+    Role,
+    TextValue,
+    User,
+    Visit,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from crowdqc.numbers import plural
+
+from .retention import KeptLogs, kept_of_workers
+
+# Shorter words of one person are found in what others wrote as well; they go where it is known
+# whose they are, and are looked for nowhere else.
+FEWEST = 12
+ONE_DAY = Value(dt.timedelta(days=1), output_field=DurationField())
+ON_THE_WAY = (
+    Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.UNCLEAR,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is kept of one worker: what goes, what stays, and what is undecided."""
+
+    texts: int  # answers, explanations, attributes, transcripts
+    forms: int  # answers with questionnaires
+    drafts: int
+    judged: int  # their texts that others judge
+    replies: int
+    logs: KeptLogs
+    visits: int  # names that a platform knows them by
+    choices: int  # answers whose judgments, ratings and ticks stay
+    in_work: int
+    unsettled: int
+    to_answer: int  # replies to rejections that nobody answered
+    on_the_way: int  # payments
+
+    @property
+    def undecided(self) -> list[str]:
+        """What waits for a decision, in words."""
+        said = []
+        if self.unsettled:
+            said.append(plural(self.unsettled, "submitted assignment"))
+        if self.to_answer:
+            said.append(plural(self.to_answer, "reply to a rejection", "replies to rejections"))
+        return said
+
+
+def held(worker: Membership) -> Held:
+    """What is kept of a worker."""
+    own = worker.assignments.all()
+    main = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN)
+    states = own.aggregate(
+        in_work=Count("pk", filter=Q(state=AssignmentState.LEASED)),
+        unsettled=Count("pk", filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True)),
+    )
+    replies = Rejection.objects.filter(assignment__worker=worker).exclude(reply="")
+    return Held(
+        texts=TextValue.objects.filter(answer__worker=worker).count(),
+        forms=Answer.objects.filter(worker=worker).exclude(stage=Answer.Stage.MAIN).count(),
+        drafts=drafts_of(own).count(),
+        judged=Candidate.objects.filter(author=worker).exclude(text="").count(),
+        replies=replies.count(),
+        logs=kept_of_workers([worker])[worker.pk],
+        visits=Visit.objects.filter(worker=worker).count(),
+        choices=main.filter(choices__isnull=False).distinct().count(),
+        to_answer=replies.filter(outcome="").count(),
+        on_the_way=worker.payments.filter(state__in=ON_THE_WAY).count(),
+        **states,
+    )
+
+
+def drafts_of(assignments: QuerySet[Assignment]) -> QuerySet[AssignmentItem]:
+    """What was drafted in these assignments."""
+    return AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
+
+
+def due(now: dt.datetime) -> QuerySet[Assignment]:
+    """Assignments whose texts were kept for as long as their project says.
+
+    Only work that is over and waits for nothing: neither for a decision, nor for others who
+    still judge a text made from it.
+    """
+    ended = Coalesce("submitted_at", "expires_at")
+    until = ExpressionWrapper(
+        ended
+        + ExpressionWrapper(
+            F("task__project__answer_days_kept") * ONE_DAY, output_field=DurationField()
+        ),
+        output_field=DateTimeField(),
+    )
+    judged = Item.objects.filter(
+        Q(first__source_answer__assignment=OuterRef("pk"))
+        | Q(second__source_answer__assignment=OuterRef("pk")),
+        task__state__in=(TaskState.OPEN, TaskState.PAUSED),
+    )
+    return (
+        with_words(Assignment.objects.filter(task__project__answer_days_kept__isnull=False))
+        .annotate(words_until=until)
+        .filter(words_until__lte=now)
+        .exclude(state=AssignmentState.LEASED)
+        .exclude(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+        .exclude(Exists(judged))
+    )
+
+
+def with_words(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Of these, the ones that hold a text or a draft."""
+    texts = TextValue.objects.filter(answer__assignment=OuterRef("pk"))
+    drafts = AssignmentItem.objects.filter(assignment=OuterRef("pk")).exclude(draft={})
+    return assignments.filter(Exists(texts) | Exists(drafts))
+
+
+@dataclass(frozen=True)
+class KeptWords:
+    """The answers' texts of a project: how many, and when the first go."""
+
+    number: int
+    days: int | None
+    first_until: dt.datetime | None
+
+
+def kept_words(project: Project) -> KeptWords:
+    """How many assignments of a project hold texts, and until when they are kept."""
+    rows = with_words(Assignment.objects.filter(task__project=project))
+    found = rows.aggregate(n=Count("pk"), first=Min(Coalesce("submitted_at", "expires_at")))
+    days = project.answer_days_kept
+    until = found["first"] + dt.timedelta(days=days) if days and found["first"] else None
+    return KeptWords(found["n"], days, until)
+
+
+def words_of(assignments: Sequence[int], author: Membership | None = None) -> Iterator[str]:
+    """Every text and every draft in these assignments, and what they were copied to.
+
+    With ``author`` the texts under judgment as well that name this worker as their author.
+    """
+    yield from TextValue.objects.filter(answer__assignment__in=assignments).values_list(
+        "text", flat=True
+    )
+    copies = Q(source_answer__assignment__in=assignments)
+    if author is not None:
+        copies |= Q(author=author)
+    yield from Candidate.objects.filter(copies).values_list("text", flat=True)
+    yield from Rejection.objects.filter(assignment__in=assignments).values_list("reply", flat=True)
+    rows = AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
+    for draft in rows.values_list("draft", flat=True):
+        yield from strings(draft)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from strings(one)
+
+
+OWN = """
+SELECT w.word FROM unnest(%(words)s::text[]) AS w(word)
+WHERE NOT EXISTS (
+    SELECT 1 FROM annotation_itemgroup g JOIN annotation_task t ON t.id = g.task_id
+    WHERE t.project_id = %(project)s
+      AND (strpos(g.passage, w.word) > 0 OR strpos(g.title, w.word) > 0
+           OR strpos(g.passages::text, w.word) > 0))
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_item i JOIN annotation_task t ON t.id = i.task_id
+    WHERE t.project_id = %(project)s AND strpos(i.question, w.word) > 0)
+"""
+OTHERS = """
+SELECT x.text FROM annotation_textvalue x JOIN annotation_answer a ON a.id = x.answer_id
+WHERE x.text = ANY(%(words)s)
+  AND (a.assignment_id IS NULL OR NOT a.assignment_id = ANY(%(assignments)s))
+UNION
+SELECT c.text FROM annotation_candidate c WHERE c.text = ANY(%(words)s)
+  AND (c.source_answer_id IS NULL OR NOT EXISTS (
+    SELECT 1 FROM annotation_answer a
+    WHERE a.id = c.source_answer_id AND a.assignment_id = ANY(%(assignments)s)))
+  AND c.author_id IS DISTINCT FROM %(author)s
+"""
+
+
+def own_words(
+    project_id: int, assignments: Sequence[int], author: Membership | None = None
+) -> tuple[set[str], set[str]]:
+    """The words of these assignments: those nobody else wrote, and of these the findable ones.
+
+    What somebody copied out of a passage, or what others wrote word for word, is not theirs
+    alone: it is taken out where their answers are, and looked for nowhere else.
+    """
+    words = {text.strip() for text in words_of(assignments, author)} - {""}
+    values: dict[str, Any] = {
+        "words": list(words), "project": project_id, "assignments": list(assignments),
+        "author": author.pk if author is not None else None,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(OTHERS, values)
+        alone = words - {row[0] for row in cursor.fetchall()}
+        cursor.execute(OWN, {**values, "words": [one for one in alone if len(one) >= FEWEST]})
+        return alone, {row[0] for row in cursor.fetchall()}
+
+
+def answers_with_words(assignments: Sequence[int]) -> set[int]:
+    """The answers in these assignments that hold what goes, and that a run may have read."""
+    answers = Answer.objects.filter(assignment__in=assignments)
+    told = answers.exclude(stage=Answer.Stage.MAIN).filter(choices__isnull=False)
+    texts = answers.filter(texts__isnull=False)
+    return {*texts.values_list("pk", flat=True), *told.values_list("pk", flat=True)}
+
+
+def names_of(worker: Membership) -> set[str]:
+    """What platforms and imported files call this person."""
+    found = {worker.external_id}
+    for one in Visit.objects.filter(worker=worker):
+        found |= {one.participant, one.session}
+    return {name for name in found if name and not name.startswith("erased-")}
+
+
+def keeps_account(user: User) -> str:
+    """Why the person's account cannot be closed yet, in words; empty where it can."""
+    if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
+        return "You still belong to a project. Work of yours is erased project by project first."
+    if user.owned_projects.exists():
+        return "You own a project; its owner stays with it."
+    if kept_work(user):
+        return "Work of yours is still kept, or is just being erased."
+    return ""
+
+
+def kept_work(user: User) -> list[Membership]:
+    """Where something that the person did as a worker is kept, also where they have left."""
+    rows = Membership.objects.filter(user=user, role=Role.WORKER, erased_at__isnull=True)
+    return list(rows.select_related("project").order_by("pk"))

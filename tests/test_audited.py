@@ -1,0 +1,171 @@
+"""Every write has its entry in the audit log, read from the code itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from annotation.selectors.audit_words import FAMILIES, SENTENCES
+
+ROOT = Path(__file__).resolve().parent.parent
+WRITES = {
+    "create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
+    "update_or_create",
+}  # fmt: skip
+RECORD = ("annotation.actions.audit", "record")
+# Writes without an entry of their own, and why.
+EXCEPTIONS = {
+    "assignments.open_assignment": "the row holds when it was opened, once",
+    "assignments.show_item": "the row holds when it was shown, once",
+    "assignments.save_draft": "every few seconds; only the worker's own draft",
+    "events.append": "every few seconds; append-only itself",
+    "events.open_stream": "part of the log, which is append-only itself",
+    "imports.import_file": "finds the import by the file's kind, and each of them records",
+    "notices.mark_read": "a person reads what they were told",
+    "books.book_payment": "the books are append-only themselves",
+    "payout_settle.settle": "a part of approving, which records",
+    "replies.keep": "a copy of the answer to a request, which records what it did",
+    "evaluation.published.queue_checks": "a part of importing a study, which records",
+    "assignments.release_expired": "the clock does it; the lease says until when it held",
+    "deliver.deliver_due": "every delivery is a row with its tries",
+    "deliver.forget_old": "deliveries that have done their work",
+    "erasure.sweep": "payloads and files that have done their work",
+    "export_files.write": "the file was asked for, which records",
+    "rejections.remind_overdue": "a notice, which is a row",
+    "replies.forget_old": "copies of answers that nobody asks for again",
+    "states.tell_complete": "a notice, which is a row",
+    "evaluation.runs.resume_abandoned": "the run was started, which records; it counts its tries",
+}
+# Where functions are called that are no part of another write.
+DOORS = (
+    "annotation/views/**/*.py", "annotation/api/**/*.py", "annotation/recruit/**/*.py",
+    "annotation/jobs.py", "evaluation/views/**/*.py", "evaluation/api*.py", "evaluation/jobs.py",
+    "evaluation/management/commands/*.py",
+)  # fmt: skip
+PREVIEWS = {"evaluation.exclusion_preview.effect"}  # all it writes is a cache of vectors
+Place = tuple[str, str]  # module, function
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Where writes live: the collecting side's actions, and all of the judging side but reads."""
+    for path in sorted(ROOT.glob("annotation/actions/**/*.py")):
+        yield _name(path), ast.parse(path.read_text())
+    for path in sorted(ROOT.glob("evaluation/**/*.py")):
+        parts = set(path.relative_to(ROOT).parts)
+        if not parts & {"migrations", "views", "selectors", "methods", "models", "management",
+                        "reproduce"}:  # fmt: skip
+            yield _name(path), ast.parse(path.read_text())
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported(module: str, tree: ast.Module) -> dict[str, str]:
+    """Names of a module that come from elsewhere, with where from."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")[: -node.level]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{base}.{alias.name}"
+    return found
+
+
+@cache
+def graph() -> tuple[dict[Place, set[Place]], set[Place]]:
+    """Which function calls which, and which ones write rows themselves."""
+    calls: dict[Place, set[Place]] = {}
+    writing: set[Place] = set()
+    for module, tree in modules():
+        names = _imported(module, tree)
+        for node in tree.body:
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            here = (module, node.name)
+            calls[here] = set()
+            for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
+                at = call.func
+                if isinstance(at, ast.Name):
+                    where = names.get(at.id, f"{module}.{at.id}").rpartition(".")
+                    calls[here].add((where[0], where[2]))
+                elif isinstance(at, ast.Attribute):
+                    if isinstance(at.value, ast.Name) and at.value.id in names:
+                        calls[here].add((names[at.value.id], at.attr))
+                    elif at.attr in WRITES and _rows(ast.unparse(at.value), at.attr):
+                        writing.add(here)
+    return calls, writing
+
+
+def _rows(owner: str, verb: str) -> bool:
+    """Whether this writes rows, and is no update of a dict, a set or a hash."""
+    if verb in ("create", "bulk_create", "bulk_update", "get_or_create", "update_or_create"):
+        return True
+    if verb == "save":
+        return "form" not in owner and "session" not in owner
+    return "objects" in owner or "filter(" in owner or "exclude(" in owner or ".all()" in owner
+
+
+def reaching(goals: set[Place]) -> set[Place]:
+    """The functions that come to one of these, in however many calls."""
+    calls, _ = graph()
+    callers: dict[Place, set[Place]] = {}
+    for here, called in calls.items():
+        for there in called:
+            callers.setdefault(there, set()).add(here)
+    seen, ahead = set(goals), list(goals)
+    while ahead:
+        fresh = callers.get(ahead.pop(), set()) - seen
+        seen |= fresh
+        ahead += fresh
+    return seen
+
+
+def named(module: str, name: str) -> str:
+    return f"{module.removeprefix('annotation.actions.')}.{name}"
+
+
+def entered() -> set[Place]:
+    """Functions that somebody calls: those with an actor, and those called from outside."""
+    found: set[Place] = set()
+    for module, tree in modules():
+        for node in tree.body:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            if "by" in {one.arg for one in [*node.args.args, *node.args.kwonlyargs]}:
+                found.add((module, node.name))
+    for pattern in DOORS:
+        for path in ROOT.glob(pattern):
+            tree = ast.parse(path.read_text())
+            names = _imported(_name(path), tree)
+            for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
+                at = call.func
+                if isinstance(at, ast.Name) and at.id in names:
+                    where, _, name = names[at.id].rpartition(".")
+                    found.add((where, name))
+                elif isinstance(at, ast.Attribute) and ast.unparse(at.value) in names:
+                    found.add((names[ast.unparse(at.value)], at.attr))
+    return found
+
+
+def test_every_write_that_somebody_does_stands_in_the_audit_log() -> None:
+    calls, writing = graph()
+    silent = (entered() & set(calls) & reaching(writing)) - reaching({RECORD})
+    assert {named(*place) for place in silent} - PREVIEWS == set(EXCEPTIONS)
+
+
+def test_every_action_has_a_sentence_and_every_sentence_an_action() -> None:
+    said = set()
+    for _, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("record"):
+                for part in node.keywords:
+                    if part.arg == "action" and isinstance(part.value, ast.Constant):
+                        said.add(part.value.value)
+    assert said - set(SENTENCES) == set()
+    assert {one.partition(".")[0] for one in SENTENCES} <= set(FAMILIES)
