@@ -1,0 +1,106 @@
+"""The one way of telling people something: in the application, and by mail where they want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core import signing
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Membership, Notice, Project, Role, User
+from annotation.notice_kinds import KINDS
+from crowdqc.errors import Missing
+
+from .audit import record
+
+SALT = "crowdqc.no-more-mail"
+
+
+def notify(
+    *,
+    to: Iterable[User | None],
+    kind: str,
+    text: str,
+    key: str,
+    url: str = "",
+    project: Project | None = None,
+    mail: bool = True,
+) -> int:
+    """Tell each of these people once; returns how many were told now.
+
+    ``key`` says what it is about: the same key tells the same person nothing a second time.
+    ``text`` names no other person, since it may leave by mail; ``mail=False`` keeps it inside.
+    Part of the caller's transaction; a mail leaves after its commit, by a job.
+    """
+    people = {person.pk: person for person in to if person is not None and person.is_active}
+    before = set(Notice.objects.filter(user__in=people, key=key).values_list("user", flat=True))
+    mail = mail and (kind not in KINDS or KINDS[kind].mailed)
+    now = timezone.now()
+    fresh = [
+        Notice(
+            user=person, project=project, kind=kind, text=text[:400], url=url, key=key,
+            mail_at=now if mail and person.wants_mail and person.email else None,
+        )
+        for person in people.values() if person.pk not in before
+    ]  # fmt: skip
+    Notice.objects.bulk_create(fresh, ignore_conflicts=True)
+    if any(notice.mail_at for notice in fresh):
+        send_mail_soon()
+    return len(fresh)
+
+
+def send_mail_soon() -> None:
+    """Have mail sent once this is committed; a queue that is down only delays it."""
+    from annotation.jobs import send_mail
+
+    transaction.on_commit(send_mail.delay, robust=True)
+
+
+def people_of(project: Project, *roles: str) -> list[User]:
+    """Who holds one of these roles in the project now (default: its staff)."""
+    rows = Membership.objects.filter(
+        project=project, role__in=roles or (Role.REQUESTER, Role.MANAGER), removed_at__isnull=True
+    ).select_related("user")
+    return list({row.user_id: row.user for row in rows if row.user is not None}.values())
+
+
+def mark_read(*, by: User, notice: Notice) -> None:
+    """Note that the person has opened a notice of theirs; a mail about it is not needed."""
+    Notice.objects.filter(pk=notice.pk, user=by, read_at=None).update(
+        read_at=timezone.now(), mail_at=None
+    )
+
+
+def mark_all_read(*, by: User, upto: int) -> int:
+    """The same for all notices that the person was shown: those up to this id."""
+    unread = Notice.objects.filter(user=by, read_at=None, pk__lte=upto)
+    return unread.update(read_at=timezone.now(), mail_at=None)
+
+
+@transaction.atomic
+def set_mail(*, by: User, wanted: bool) -> None:
+    """Let notices come by mail too, or not; without, no mail that is still owed leaves."""
+    person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if not wanted:
+        Notice.objects.filter(user=person, mail_at__isnull=False).update(mail_at=None)
+    if person.wants_mail != wanted:
+        person.wants_mail = wanted
+        person.save(update_fields=["wants_mail"])
+        record(by=by, project=None, action="mail.on" if wanted else "mail.off", on=person)
+
+
+def stop_token(person: User) -> str:
+    """The signed part of the link in each mail that ends them; it does not expire."""
+    return signing.dumps(person.pk, salt=SALT, compress=False)
+
+
+def person_of(token: str) -> User:
+    """Whose mails the link ends."""
+    try:
+        found = User.objects.filter(pk=signing.loads(token, salt=SALT)).first()
+    except signing.BadSignature:
+        found = None
+    if found is None:
+        raise Missing("This link is not one of ours, or it is incomplete.")
+    return found

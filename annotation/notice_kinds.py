@@ -1,0 +1,48 @@
+"""What people are told: every kind of notice, for whom it is and when it comes.
+
+Shown as a table on the settings page. A kind that is used and stands not here fails a test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """One kind of notice."""
+
+    who: str
+    what: str
+    mailed: bool = True  # to those who want mail; else it stands in the application alone
+
+
+STAFF, WORKER, STARTER = "requesters and managers", "the worker", "who started it"
+KINDS: dict[str, Kind] = {
+    "invitation": Kind("who is invited", "An invitation was sent to their e-mail address."),
+    "run.finished": Kind(STARTER, "A run ended well; mailed where it took over a minute."),
+    "run.failed": Kind(
+        STARTER, "A run failed. Of runs that start by themselves: requesters and managers, once."
+    ),
+    "qualification.decided": Kind(WORKER, "A qualification round was decided."),
+    "panel.admitted": Kind(WORKER, "They are on a panel, and its tasks are open to them."),
+    "panel.ended": Kind(WORKER, "They are no longer on a panel."),
+    "panel.watch": Kind(STAFF, "A run says something of members of a panel that is watched."),
+    "consent.changed": Kind(
+        "workers who had agreed", "The text that workers agree to has changed.", mailed=False
+    ),
+    "task.closed": Kind(STAFF, "Somebody else closed a task.", mailed=False),
+    "task.complete": Kind(STAFF, "A task has all the answers that it asks for."),
+    "budget.nearly": Kind(STAFF, "Nine tenths of a budget are approved for paying."),
+    "budget.used": Kind(STAFF, "A budget is used up: nothing more fits into it."),
+    "payout.waits": Kind("managers but the proposer", "A proposal waits for a second person."),
+    "payout.decided": Kind("the proposer", "A proposal was approved or sent back."),
+    "payment.done": Kind(WORKER, "Money was paid."),
+    "rejection": Kind(WORKER, "Work was rejected; says until when a reply is open."),
+    "rejection.replied": Kind("managers", "A worker replied to a rejection; says when it is due."),
+    "rejection.overdue": Kind("managers", "An answer to a reply is overdue; told again each day."),
+    "rejection.decided": Kind(WORKER, "A rejection was taken back, or a reply answered."),
+    "export.ready": Kind("who asked for it", "A file is ready, or could not be written."),
+    "hook.failed": Kind(
+        "who added the hook", "An event was given up after ten tries, or the hook went off."
+    ),
+}
