@@ -21,9 +21,9 @@ from annotation.models import (
 )
 
 from . import crowdrag_rows as base
+from . import panels
 from .exclusions import exclude
 from .judgment_imports import Added, PairItem, Session, Vote, add_items, add_votes, import_task
-from .pair_design import panel
 
 LOG = uuid.UUID("6f6a5c1e-9b1e-4a63-8f0a-6a0c1f2d3e44")  # names the streams of imported logs
 MOST_MS = 9_999_999  # a longer stay is no reading time
@@ -49,7 +49,8 @@ def experts(
     )
     if task.source_id is None:
         task.source = crowd
-        task.panel = panel(by=by, project=project, name=base.PANEL, workers=members)
+        task.panel = panels.named(by=by, project=project, name=base.PANEL)
+        panels.admit(by=by, panel=task.panel, workers=members, why="imported", tell=False)
         task.save(update_fields=["source", "panel"])
     pairs = [one.pair for one in study.experts]
     items = base.pair_items(by=by, task=task, pairs=pairs, keys=keys)

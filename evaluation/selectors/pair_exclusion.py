@@ -15,6 +15,7 @@ from annotation.sides import NEUTRAL, STORED
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, plural, score
 from evaluation import judged
+from evaluation.exclusion_preview import Figure
 from evaluation.judged import FrozenPairs
 from evaluation.methods import pairwise_exclusion
 from evaluation.methods.base import BadParameter, DataError
@@ -47,17 +48,6 @@ class Leaving:
         if self.counting < self.judgments and self.standing is None:
             said += f", {self.counting} of which count"
         return f"{said}."
-
-
-@dataclass(frozen=True)
-class Alpha:
-    label: str
-    before: float | None
-    after: float | None
-
-    @property
-    def change(self) -> float | None:
-        return None if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True)
@@ -103,8 +93,8 @@ class Label:
 class Effect:
     """The preview."""
 
-    alphas: list[Alpha]
-    mean: Alpha | None
+    alphas: list[Figure]
+    mean: Figure | None
     ranks: list[Rank]
     moving: list[str]  # rank changes on single dimensions, in words
     golds: list[Changed]
@@ -118,7 +108,7 @@ class Effect:
     sentence: str
 
     @property
-    def lines(self) -> list[tuple[Alpha, Changed]]:
+    def lines(self) -> list[tuple[Figure, Changed]]:
         """A dimension's alpha beside its gold labels."""
         return list(zip(self.alphas, self.golds, strict=True))
 
@@ -163,7 +153,7 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     except (DataError, BadParameter) as problem:
         raise Conflict(f"This cannot be foreseen: {problem}.") from problem
     alphas = [
-        Alpha(_label(frozen, row["dimension"]), row["before"], row["after"])
+        Figure(_label(frozen, row["dimension"]), row["before"], row["after"])
         for row in found.alpha.rows()
     ]
     names = system_names(frozen.sources)
@@ -237,7 +227,7 @@ def _labels(rows: Sequence[Row], frozen: FrozenPairs) -> list[Label]:
     ]
 
 
-def _sentence(alpha: Alpha, gold: Changed, systems: Sequence[Row]) -> str:
+def _sentence(alpha: Figure, gold: Changed, systems: Sequence[Row]) -> str:
     """What would change, in one line."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = (

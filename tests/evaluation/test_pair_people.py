@@ -160,7 +160,7 @@ def test_who_is_left_out_stands_apart_with_the_way_back(task: Task) -> None:
     core = scored(task)
     worker = WorkerScore.objects.filter(run=core, dimension="").order_by("estimate")[0].worker
     gone = exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="All left.")
-    undo = reverse("pair_include", args=[task.project_id, task.pk, gone.pk])
+    undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, gone.pk])
     assert undo in page(task, "pair_workers")
     Run.objects.filter(state=RunState.QUEUED).delete()
     scored(task)

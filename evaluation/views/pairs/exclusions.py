@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_worker
-from annotation.actions import exclusions
-from annotation.forms import add_errors
-from annotation.models import Exclusion, Role
-from crowdqc.errors import Conflict, Invalid, Missing
+from annotation.models import Role
+from crowdqc.errors import Conflict
 from evaluation.selectors import pair_exclusion
 
 from .forms import ExclusionForm
@@ -34,18 +31,8 @@ def exclude(
     context.update(worker=worker, leaving=pair_exclusion.leaving(task, worker, runs.core))
     if request.method == "POST":
         form = ExclusionForm(request.POST)
-        if form.is_valid():
-            reason = form.cleaned_data["reason"]
-            try:
-                exclusions.exclude(by=access.user, task=task, worker=worker, reason=reason)
-            except Invalid as error:
-                add_errors(form, error)
-            else:
-                messages.success(
-                    request,
-                    f"{worker.pseudonym} is left out from the next run on. Pay is not touched.",
-                )
-                return redirect("pair_agreement", project_id, task_id)
+        if form.leave_out(request, by=access.user, task=task, worker=worker):
+            return redirect("pair_agreement", project_id, task_id)
         context["form"] = form
         return render(request, "evaluation/pairs/exclude.html", context, status=422)
     context["form"] = ExclusionForm()
@@ -65,16 +52,3 @@ def _effect(task: Any, worker: Any, core: Any) -> dict[str, Any]:
         return {"effect": pair_exclusion.effect(task, worker, core)}
     except Conflict as conflict:
         return {"no_effect": conflict.message}
-
-
-@login_required
-@require_POST
-def undo(request: HttpRequest, project_id: int, task_id: int, exclusion_id: int) -> HttpResponse:
-    """Let a worker's judgments enter results again, from the next run on."""
-    access, task = study(request, project_id, task_id, Role.REQUESTER)
-    found = Exclusion.objects.filter(task=task, pk=exclusion_id).select_related("worker").first()
-    if found is None:
-        raise Missing("There is no such exclusion in this task.")
-    exclusions.undo(by=access.user, exclusion=found)
-    messages.success(request, f"{found.worker.pseudonym} is in again from the next run on.")
-    return redirect("pair_agreement", project_id, task_id)

@@ -6,8 +6,13 @@ import re
 from typing import Any
 
 from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
 
-from annotation.models import Membership, Role, Task
+from annotation.actions import exclusions
+from annotation.forms import add_errors
+from annotation.models import Membership, Role, Task, User
+from crowdqc.errors import Invalid
 
 MOST_MEMBERS = 50
 
@@ -59,3 +64,17 @@ class ExclusionForm(forms.Form):
         help_text="The worker may ask for it; it stands in the audit log.",
         error_messages={"required": "Write a reason; the worker may ask for it."},
     )  # fmt: skip
+
+    def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
+        """Do it where the reason will do, and say so; else the faults stand in the form."""
+        if not self.is_valid():
+            return False
+        try:
+            exclusions.exclude(by=by, task=task, worker=worker, **self.cleaned_data)
+        except Invalid as error:
+            add_errors(self, error)
+            return False
+        messages.success(
+            request, f"{worker.pseudonym} is left out from the next run on. Pay is not touched."
+        )
+        return True

@@ -1,0 +1,284 @@
+"""Who of a run's workers a rule chooses for a panel, and who stands at its border. Writes nothing.
+
+Ranks are ranges: a run stores for each worker how many are surely above and surely below, from one
+simultaneous comparison of all. Where a run stores no such comparison, two workers count as told
+apart only where their intervals do not overlap, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+from evaluation.models import Run, Selection, WorkerScore
+
+Rule = Selection.Rule
+IN, OUT = "chosen", "not chosen"
+FEW, APART, GONE = "no interval", "another board", "cannot be let in"
+COLUMNS = (
+    "worker_id", "worker__pseudonym", "worker__removed_at", "component", "estimate", "low", "high",
+    "n", "rank_low", "rank_high", "extra",
+)  # fmt: skip
+
+
+@dataclass
+class Row:
+    """A worker of the run: what is known, and what the rule makes of them."""
+
+    worker: int
+    name: str
+    component: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    rank_low: int | None
+    rank_high: int | None
+    why: str  # why there is no interval, or why they cannot be let in
+    gone: bool = False
+    place: str = OUT
+    border: bool = False  # on either side of the rule, as far as anybody can tell
+
+    @property
+    def chosen(self) -> bool:
+        return self.place == IN
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is an interval to go by."""
+        return self.low is not None and self.high is not None and self.estimate is not None
+
+    def told(self) -> dict[str, Any]:
+        """The row as a selection keeps it."""
+        names = ("worker", "name", "component", "estimate", "low", "high", "n", "rank_low",
+                 "rank_high", "why", "place", "border")  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A rule with its parameters, as somebody asked for it."""
+
+    rule: str
+    k: int | None = None
+    threshold: float | None = None
+    dimension: str = ""
+    part: int = 1
+    workers: tuple[int, ...] = ()  # by hand
+
+    def params(self) -> dict[str, Any]:
+        """What the selection keeps beside the rule."""
+        told: dict[str, Any] = {"dimension": self.dimension, "part": self.part}
+        if self.rule == Rule.TOP:
+            told["k"] = self.k
+        if self.rule == Rule.THRESHOLD:
+            told["threshold"] = self.threshold
+        if self.rule == Rule.HAND:
+            told["workers"] = sorted(self.workers)
+        return told
+
+
+@dataclass
+class Choice:
+    """What a rule chooses of a run's workers."""
+
+    rows: list[Row]
+    wanted: Wanted
+    adjusted: bool  # ranked by question-adjusted scores
+    by_overlap: bool  # the run compares no workers; their intervals are held against each other
+    level: str = "95 %"
+    sentences: list[str] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> list[Row]:
+        return [row for row in self.rows if row.chosen]
+
+    @property
+    def border(self) -> list[Row]:
+        return [row for row in self.rows if row.border]
+
+    @property
+    def groups(self) -> list[tuple[str, list[Row]]]:
+        """The rows by their place, in the order of the page."""
+        heads = ((IN, "Chosen"), (OUT, "Not chosen"), (GONE, "Cannot be let in"),
+                 (FEW, "No interval, so no place in the order"),
+                 (APART, "On another board: they compare with nobody here"))  # fmt: skip
+        found = [(head, [row for row in self.rows if row.place == place]) for place, head in heads]
+        return [(head, rows) for head, rows in found if rows]
+
+
+def rows_of(run: Run, dimension: str = "") -> list[Row]:
+    """The run's workers on one dimension, the best estimate first; two queries."""
+    out = dict(run.task.exclusions.in_force().values_list("worker_id", "reason"))
+    found = []
+    for values in WorkerScore.objects.filter(run=run, dimension=dimension).values_list(*COLUMNS):
+        pk, name, removed, component, estimate, low, high, n, first, last, extra = values
+        why = extra.get("no_interval", "")
+        if low is None and not why:
+            why = "the run gives no interval" if estimate is not None else "not scored"
+        if removed is not None:
+            why = "no longer in the project"
+        elif pk in out:
+            why = f"left out of results: {out[pk]}"
+        found.append(Row(
+            pk, name, component, estimate, low, high, n, first, last, why,
+            gone=removed is not None or pk in out,
+        ))  # fmt: skip
+    found.sort(key=lambda row: (row.component or 10**6, -(row.estimate or 0.0), row.name))
+    return found
+
+
+def adjusted(run: Run, part: int) -> bool:
+    """Whether a board of the run ranks by question-adjusted scores."""
+    first = WorkerScore.objects.filter(run=run, dimension="", component=part).first()
+    return first is not None and first.extra.get("by") == "adjusted"
+
+
+def parts(rows: Iterable[Row]) -> dict[int, int]:
+    """Boards by number, with how many workers stand on each; only a board's own compare."""
+    sizes: dict[int, int] = {}
+    for row in rows:
+        if row.component:
+            sizes[row.component] = sizes.get(row.component, 0) + 1
+    return dict(sorted(sizes.items()))
+
+
+def _rank_by_overlap(rows: Collection[Row]) -> None:
+    """Ranges of ranks from intervals alone: apart are only those that do not overlap."""
+    for row in rows:
+        assert row.low is not None and row.high is not None  # noqa: S101 (the caller's rows)
+        above = sum((other.low or 0.0) > row.high for other in rows if other is not row)
+        below = sum((other.high or 0.0) < row.low for other in rows if other is not row)
+        row.rank_low, row.rank_high = 1 + above, len(rows) - below
+
+
+def choose(run: Run, wanted: Wanted) -> Choice:
+    """Apply a rule to a finished run. Raises Invalid naming ``rule``, ``k`` or ``threshold``."""
+    _check(wanted)
+    rows = rows_of(run, wanted.dimension)
+    board = [row for row in rows if row.component == wanted.part and row.sure]
+    by_overlap = bool(board) and any(row.rank_low is None for row in board)
+    if by_overlap:
+        _rank_by_overlap(board)
+    for row in rows:
+        if row.component and row.component != wanted.part:
+            row.place = APART
+        elif not row.sure:
+            row.place = FEW
+    made = Choice(rows, wanted, adjusted(run, wanted.part), by_overlap)
+    {Rule.TOP: _top, Rule.THRESHOLD: _threshold, Rule.HAND: _hand}[Rule(wanted.rule)](made, board)
+    for row in rows:
+        if row.gone:
+            row.place = GONE
+    made.sentences += _aside(made)
+    return made
+
+
+def _check(wanted: Wanted) -> None:
+    if wanted.rule not in Rule.values:
+        raise Invalid("Choose a rule.", fields={"rule": "top, threshold or hand."})
+    if wanted.rule == Rule.TOP and (wanted.k is None or not 1 <= wanted.k <= 10_000):
+        raise Invalid("Say how many.", fields={"k": "A whole number from 1."})
+    if wanted.rule == Rule.THRESHOLD and wanted.threshold is None:
+        raise Invalid("Give the threshold.", fields={"threshold": "A number, as 0.6."})
+
+
+def names(rows: Iterable[Row]) -> str:
+    """``teal-owl, red-fox and blue-jay``."""
+    told = [row.name for row in rows]
+    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+
+
+def _top(made: Choice, board: list[Row]) -> None:
+    """The first k of the board; at the border are those whose range of ranks crosses k."""
+    k = made.wanted.k or 0
+    for place, row in enumerate(board, 1):
+        row.place = IN if place <= k else OUT
+        row.border = len(board) > k and (row.rank_low or 0) <= k < (row.rank_high or 0)
+    within = [row for row in board if row.border and row.chosen]
+    without = [row for row in board if row.border and not row.chosen]
+    if len(board) < k:
+        made.sentences.append(
+            f"Only {plural(len(board), 'worker has', 'workers have')} an interval, so fewer than "
+            f"{k} are chosen."
+        )
+    if within and without:
+        made.sentences.append(
+            f"Who is among the best {k} is not sure: {names(within)} "
+            f"{'is' if len(within) == 1 else 'are'} in and {names(without)} "
+            f"{'is' if len(without) == 1 else 'are'} out, but these {len(within) + len(without)} "
+            "cannot be separated at this border."
+        )
+    elif board and len(board) > k:
+        made.sentences.append(f"The best {k} are told apart from everybody below.")
+
+
+def _threshold(made: Choice, board: list[Row]) -> None:
+    """Whose whole interval lies at or above the threshold; its border is in the interval."""
+    limit = made.wanted.threshold or 0.0
+    for row in board:
+        low, high = row.low or 0.0, row.high or 0.0
+        row.place = IN if low >= limit else OUT
+        row.border = low < limit <= high
+    border = [row for row in board if row.border]
+    if border:
+        made.sentences.append(
+            f"Of {names(border)} it cannot be said on which side of the threshold they stand: "
+            f"it lies within their {made.level} interval. They are not chosen."
+        )
+
+
+def _hand(made: Choice, board: list[Row]) -> None:
+    """Whoever was ticked, also without an interval or on another board."""
+    ticked = set(made.wanted.workers)
+    unknown = ticked - {row.worker for row in made.rows}
+    if unknown:
+        raise Invalid("One of the chosen is not in this run.", fields={"worker": "Of this run."})
+    for row in made.rows:
+        if row.worker in ticked:
+            row.place = IN
+    unsure = [row for row in made.chosen if not row.sure]
+    if unsure:
+        made.sentences.append(f"Chosen without an interval: {names(unsure)}.")
+
+
+def _aside(made: Choice) -> list[str]:
+    """What is to be known of the order itself, and of whom it says nothing."""
+    told = []
+    lost = [row for row in made.rows if row.place == GONE]
+    if lost and made.wanted.rule == Rule.TOP:
+        told.append(f"{names(lost)} cannot be let in and would still take a place in the order.")
+    if made.adjusted:
+        told.append("They answered different questions, so scores are adjusted for the questions.")
+    if made.by_overlap and made.wanted.rule == Rule.TOP:
+        told.append(
+            "This run compares no two workers; here two are told apart where their intervals do "
+            "not overlap, one pair at a time."
+        )
+    return told
+
+
+def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> Wanted:
+    """A rule as a form sends it. Raises Invalid naming the field that is no number."""
+
+    def number(name: str, kind: type[int] | type[float]) -> Any:
+        raw = str(data.get(name) or "").strip().replace(",", ".")
+        try:
+            value = kind(raw) if raw else None
+        except ValueError:
+            raise Invalid(f"{raw!r} is no number.", fields={name: "A number."}) from None
+        if isinstance(value, float) and not abs(value) < 1e6:
+            raise Invalid(f"{raw!r} is out of range.", fields={name: "A number, as 0.6."})
+        return value
+
+    ticked = list(hand)
+    if not all(one.isdecimal() and len(one) < 12 for one in ticked):
+        raise Invalid("Choose workers of the run.", fields={"worker": "Of this run."})
+    return Wanted(
+        rule=str(data.get("rule") or Rule.TOP), k=number("k", int),
+        threshold=number("threshold", float), dimension=str(data.get("dimension") or ""),
+        part=number("part", int) or 1, workers=tuple(int(one) for one in ticked),
+    )  # fmt: skip
