@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Sum
-from django.utils.safestring import SafeString
 
 from annotation.models import (
     Answer,
@@ -25,26 +24,39 @@ from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import work_facts
 from annotation.selectors.progress import median_seconds
 from annotation.task_types import get_type
-from evaluation import charts
-from evaluation.models import AnswerScore, Run, WorkerScore
-from evaluation.svg import Scale
+from evaluation.models import AnswerScore, Run
 
-from .card import combined
+from .card import CANNOT, CANNOT_SCORE, combined
 from .evidence import ENOUGH_TIMES, Evidence, cites, latest_runs, notes, single_texts
 from .review import ReadAnswer
+from .worker_facts import (
+    Attention,
+    Money,
+    Pasting,
+    Standing,
+    Times,
+    attention_of,
+    money_of,
+    pasting_of,
+    standing_of,
+    times_of,
+)
+from .worker_scores import Scores, scores_of
 
 ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
 
 
-@dataclass(frozen=True)
-class ScoreRow:
-    """The worker's score in one task's latest run."""
-
-    task: Task
-    run: Run
-    score: WorkerScore
-    plot: SafeString
+CANNOT_COMPETENCE = (
+    "that votes were careless. Who sees rightly what most others miss goes against them and is "
+    "given a low competence."
+)
+CANNOT_ATTENTION = (
+    "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
+    "interval says so."
+)
+CANNOT_PARTS = "how work in different parts compares: nobody there judged the same pairs."
+CANNOT_AGREE = "that who agrees is right. The others can share an error."
 
 
 @dataclass(frozen=True)
@@ -78,9 +90,15 @@ class WorkerCard:
     """The page."""
 
     worker: Membership
-    scores: list[ScoreRow]
+    scores: Scores
     unscored: list[Task]
-    axis: SafeString | str
+    attention: list[Attention]
+    times: list[Times]
+    pasting: list[Pasting]
+    money: Money
+    standing: Standing
+    domains: list[str]
+    cannot: list[str]
     works: Page
     work_rows: list[Work]
     answers: Page
@@ -89,7 +107,6 @@ class WorkerCard:
     logged: int
     submitted: int
     tasks: int
-    paid: Decimal
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
@@ -109,30 +126,31 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     )
     tasks = {a.task_id: a.task for a in assignments}
     runs = latest_runs(tasks)
-    rows = _scores(worker, tasks, runs)
+    scores = scores_of(worker, tasks, runs)
     logs = log_summaries([a.pk for a in assignments])
     works = Paginator(assignments, WORKS).get_page(work_page)
     answers = Paginator(_answers(worker), ANSWERS).get_page(page)
-    scored = {row.task.pk for row in rows}
+    attention, log = attention_of(worker, tasks), combined([one for one in logs.values()])
     texts = worker.project.consent_texts.order_by("-number").values_list("number", flat=True)
     return WorkerCard(
         worker=worker,
-        scores=rows,
-        unscored=[
-            task
-            for pk, task in tasks.items()
-            if pk not in scored and get_type(task.type).shape != "responses"
-        ],
-        axis=_axis(rows),
+        scores=scores,
+        unscored=[task for pk, task in tasks.items() if pk not in scores.tasks and _scores(task)],
+        attention=attention,
+        times=times_of(assignments, tasks),
+        pasting=pasting_of(assignments, logs, tasks, runs),
+        money=money_of(worker),
+        standing=standing_of(worker),
+        domains=sorted({task.domain for task in tasks.values() if task.domain}),
+        cannot=cannot_of(scores, attention, log),
         works=works,
         work_rows=_works(worker, list(works.object_list), logs),
         answers=answers,
         answer_rows=_read(list(answers.object_list), runs, logs),
-        log=combined([log for log in logs.values() if log.events]),
+        log=log,
         logged=sum(log.events > 0 for log in logs.values()),
         submitted=len(assignments),
         tasks=len(tasks),
-        paid=worker.ledger.aggregate(s=Sum("amount"))["s"] or ZERO,
         rejections=list(
             Rejection.objects.filter(assignment__worker=worker)
             .select_related("assignment__task__current", "line__batch", "outcome_by")
@@ -146,38 +164,29 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     )
 
 
-def _scale(rows: list[WorkerScore]) -> Scale | None:
-    values = [v for r in rows for v in (r.estimate, r.low, r.high) if v is not None]
-    values += [r.extra["uniterated"] for r in rows if r.extra.get("uniterated") is not None]
-    return Scale.around(values, width=240) if values else None
+def _scores(task: Task) -> bool:
+    """Whether a run of this type says something of people."""
+    return get_type(task.type).shape in ("texts", "pairs", "ratings")
 
 
-def _scores(worker: Membership, tasks: dict[int, Task], runs: dict[int, Run]) -> list[ScoreRow]:
-    rows = list(
-        WorkerScore.objects.filter(run__in=[run.pk for run in runs.values()], worker=worker)
-        .filter(dimension="")
-        .order_by("-run_id", "component")
-    )
-    scale = _scale(rows)
-    if scale is None:
-        return []
-    by_run = {run.pk: run for run in runs.values()}
-    made = []
-    for row in rows:
-        run = by_run[row.run_id]
-        estimate = None
-        if row.estimate is not None:
-            estimate = charts.Estimate(row.estimate, row.low, row.high)
-        plot = charts.forest_cell(
-            scale, estimate, secondary=row.extra.get("uniterated"), name=worker.pseudonym
-        )
-        made.append(ScoreRow(tasks[run.task_id], run, row, plot))
-    return made
-
-
-def _axis(rows: list[ScoreRow]) -> SafeString | str:
-    scale = _scale([row.score for row in rows])
-    return charts.forest_axis(scale) if scale else ""
+def cannot_of(
+    scores: Scores, attention: list[Attention], log: LogSummary | None = None
+) -> list[str]:
+    """What the figures of a card cannot show, each once."""
+    found = []
+    if scores.texts or not scores.tasks:
+        found.append(CANNOT_SCORE)
+    if scores.pairs:
+        found.append(CANNOT_COMPETENCE)
+    if any(one.parts > 1 for one in scores.pairs):
+        found.append(CANNOT_PARTS)
+    if scores.agreements:
+        found.append(CANNOT_AGREE)
+    if attention:
+        found.append(CANNOT_ATTENTION)
+    if log is not None and log.pastes:
+        found.append(CANNOT["Paste"])
+    return [*found, CANNOT["Time"]]
 
 
 def _works(
@@ -187,7 +196,8 @@ def _works(
     facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
     usual = median_seconds(worker.project)
     paid: dict[int, Decimal] = dict(
-        LedgerEntry.objects.filter(assignment__in=ids)
+        LedgerEntry.objects.owed()
+        .filter(assignment__in=ids)
         .order_by()
         .values_list("assignment")
         .annotate(s=Sum("amount"))

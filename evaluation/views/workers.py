@@ -1,16 +1,19 @@
-"""The evidence page of one worker."""
+"""The evidence page of one worker, and what a worker sees of their own."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_access, get_worker
+from annotation.access import get_access, get_worker, worker_memberships
 from annotation.actions.payouts import REASONS
+from annotation.models import Role
 from annotation.selectors.retention import kept_of_workers
-from evaluation.selectors.card import CANNOT_SCORE, paste_sources
+from evaluation.selectors.card import paste_sources
+from evaluation.selectors.own_card import own_card as read_own
 from evaluation.selectors.worker_card import worker_card as read
 
 
@@ -26,8 +29,18 @@ def worker_card(request: HttpRequest, project_id: int, membership_id: int) -> Ht
         "worker": worker,
         "card": shown,
         "sources": paste_sources(shown.log),
-        "cannot_score": CANNOT_SCORE,
         "reasons": REASONS,
         "kept": kept_of_workers([worker])[worker.pk],
     }
     return render(request, "evaluation/workers/worker_card.html", context)
+
+
+@login_required
+@require_safe
+@never_cache
+def own_card(request: HttpRequest, project_id: int) -> HttpResponse:
+    """A worker's own times, payments and panels, and scores where the project shows them."""
+    access = get_access(request, project_id, Role.WORKER)
+    worker = worker_memberships(access.user).get(project=access.project)
+    context = {"worker": worker, "project": worker.project, "card": read_own(worker), "own": True}
+    return render(request, "evaluation/workers/own_card.html", context)
