@@ -19,8 +19,8 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
-from annotation.actions import tasks  # noqa: E402
-from annotation.models import Task  # noqa: E402
+from annotation.actions import tasks, tokens  # noqa: E402
+from annotation.models import Task, User  # noqa: E402
 from tests import factories, writing  # noqa: E402
 
 BUNDLE = 5
@@ -62,6 +62,11 @@ def answer_half(task: Task, people: int = 40) -> None:
         factories.make_answers(task, given)
 
 
+def token_of(user: User, *scopes: str) -> str:
+    """A token of the API for the person's program, as fast as tokens may be."""
+    return tokens.make(by=user, name="bench", scopes=scopes, days=1, per_minute=6000)[1]
+
+
 def main(sizes: dict[str, int]) -> dict[str, Any]:
     """Make it all; returns sessions and addresses."""
     passages = sizes.get("passages", 0)
@@ -76,6 +81,8 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
         cursor.execute("ANALYZE")
     return {
         "sessions": [factories.session_of(worker.user) for worker in workers],
+        "tokens": [token_of(worker.user, "work") for worker in workers],
+        "api_claim": reverse("api_claim", args=[task.pk]),
         "requester": factories.session_of(task.project.owner),
         "bundle": BUNDLE,
         "claim": reverse("work_claim", args=[task.pk]),

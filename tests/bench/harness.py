@@ -111,19 +111,25 @@ def served(environment: dict[str, str], app: str, *, workers: int) -> Iterator[i
 
 @dataclass
 class Client:
-    """One signed-in browser on one kept-alive connection; times every request it makes."""
+    """One signed-in browser, or a program with a token, on one kept-alive connection.
+
+    Times every request it makes.
+    """
 
     port: int
     session: str = ""
+    token: str = ""
     times: dict[str, list[float]] = field(default_factory=dict)
     connection: http.client.HTTPConnection | None = None
 
     def ask(self, name: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The status and the JSON, the Location or the page; the time goes to ``name``."""
-        headers = {
-            "Cookie": f"sessionid={self.session}; csrftoken={CSRF}", "X-CSRFToken": CSRF,
-            "Accept": "application/json", "Content-Type": "application/json",
-        }  # fmt: skip
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Token {self.token}"
+        else:
+            headers["Cookie"] = f"sessionid={self.session}; csrftoken={CSRF}"
+            headers["X-CSRFToken"] = CSRF
         data = None if body is None else json.dumps(body)
         if self.connection is None:
             self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
