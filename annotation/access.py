@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from crowdqc.errors import Missing, NotAllowed
 
-from .models import Assignment, Item, Membership, Project, Role, Task, User
+from .models import ApiToken, Assignment, Item, Membership, Project, Role, Task, User
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
 
@@ -45,18 +45,24 @@ class Access:
             raise NotAllowed(f"This needs the role of {wanted} in this project.")
 
 
+def bound_to(request: Any) -> int | None:
+    """The one project that the request's token is good for; None: all of the person's."""
+    token = getattr(request, "auth", None)
+    return token.project_id if isinstance(token, ApiToken) else None
+
+
 def get_access(request: Any, project_id: int, *roles: str) -> Access:
     """The project with the person's roles; ``roles`` (default: staff) are what the page needs.
 
     It is left on ``request.access``, from which the shell draws the project's tabs.
     """
-    user = request.user
+    user, only = request.user, bound_to(request)
     rows = list(
         Membership.objects.filter(
             project_id=project_id, user_id=user.pk, removed_at__isnull=True
         ).select_related("project")
     )
-    if not rows:
+    if not rows or only not in (None, project_id):
         raise Missing("There is no such project, or you do not belong to it.")
     access = Access(rows[0].project, user, frozenset(row.role for row in rows))
     access.require(*(roles or STAFF))
@@ -116,7 +122,7 @@ def get_own_assignment(
         .select_related(*around)
         .first()
     )
-    if assignment is None:
+    if assignment is None or bound_to(request) not in (None, assignment.worker.project_id):
         raise Missing("There is no such assignment among yours.")
     return assignment
 

@@ -83,6 +83,12 @@ class InvitationForm(forms.Form):
     note = forms.CharField(
         required=False, max_length=120, help_text="For yourself: whom or where you send it."
     )
+    emails = forms.CharField(
+        required=False, label="Mail it to", max_length=60_000,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="Addresses, one a line, up to 200: each gets a link for one person. Empty: you "
+        "pass the link on yourself. An address is kept until its mail has left.",
+    )  # fmt: skip
 
 
 class ProjectSettingsForm(forms.Form):
@@ -95,6 +101,24 @@ class ProjectSettingsForm(forms.Form):
         required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
         help_text="Pages warn where a task pays less than this an hour.",
     )  # fmt: skip
+    reply_days = forms.IntegerField(
+        min_value=3, max_value=365, label="To reply to a rejection",
+        help_text="How long a worker may reply. Those told of a day keep it.",
+    )  # fmt: skip
+    answer_days = forms.IntegerField(
+        min_value=1, max_value=60, label="To answer a reply",
+        help_text="After this it is overdue, and managers are told each day.",
+    )  # fmt: skip
+    decide_days = forms.IntegerField(
+        min_value=1, max_value=90, label="To decide about work",
+        help_text="Work that waits longer is named. Nothing is decided by itself.",
+    )  # fmt: skip
+    show_scores = forms.BooleanField(
+        required=False,
+        label="Workers see their own scores",
+        help_text="On a page of their own, with intervals and with what these cannot say; never "
+        "anybody else’s. Times and payments of their own they see in any case.",
+    )
     single_approval = forms.BooleanField(
         required=False,
         label="One person may both propose and approve a payout",

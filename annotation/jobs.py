@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.actions import assignments, retention
+from annotation.actions import (
+    assignments,
+    deliver,
+    erasure,
+    export_files,
+    mail,
+    payment_sending,
+    rejections,
+    replies,
+    retention,
+    states,
+)
 
 
 @shared_task(ignore_result=True)
@@ -17,3 +28,63 @@ def release_expired() -> int:
 def erase_due_logs() -> int:
     """Erase the interaction logs that were kept for as long as their workers agreed to."""
     return retention.erase_due_logs()
+
+
+@shared_task(ignore_result=True)
+def forget_old_replies() -> int:
+    """Delete kept replies to requests with an Idempotency-Key that nobody repeats any more."""
+    return replies.forget_old()
+
+
+@shared_task(ignore_result=True)
+def send_payments() -> int:
+    """Send what was approved to the platforms that pay it, and look at what has no answer yet."""
+    return payment_sending.send_due()
+
+
+@shared_task(ignore_result=True)
+def send_mail() -> int:
+    """Send the mail that is due."""
+    return mail.send_due()
+
+
+@shared_task(ignore_result=True)
+def deliver_hooks() -> int:
+    """Tell other systems what they are owed."""
+    return deliver.deliver_due()
+
+
+@shared_task(ignore_result=True)
+def tell_states() -> int:
+    """Tell staff of tasks that have all they ask for."""
+    return states.tell_complete()
+
+
+@shared_task(ignore_result=True)
+def forget_told() -> int:
+    """Forget addresses of invitations that ended, and deliveries that were settled long ago."""
+    return mail.forget_addresses() + deliver.forget_old()
+
+
+@shared_task(ignore_result=True)
+def remind_overdue_replies() -> int:
+    """Tell managers of replies to rejections whose answer is overdue, once a day each."""
+    return rejections.remind_overdue()
+
+
+@shared_task(ignore_result=True)
+def sweep() -> int:
+    """Erase what was received, made or uploaded, and has done its work."""
+    return erasure.sweep()
+
+
+@shared_task(ignore_result=True)
+def write_export(file_id: int) -> str:
+    """Write a file that somebody asked for; one that has moved on is left alone."""
+    return export_files.write(file_id)
+
+
+@shared_task(ignore_result=True)
+def look_after_files() -> int:
+    """Queue files again whose worker died, and delete those whose days are over."""
+    return export_files.resume_abandoned() + export_files.expire()

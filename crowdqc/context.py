@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from annotation.access import Access
-from annotation.selectors.shell import tab_counts
+from annotation.selectors.shell import tab_counts, unread_of
 from evaluation.selectors.shell import active_run, percent
 
 # Tab: label, address, which count stands beside it, which names of addresses belong to it.
 TABS = (
     ("Overview", "project", "", ("project",)),
-    ("Tasks", "task_list", "tasks", ("task", "import")),
-    ("People", "people", "people", ("people", "worker_card", "invitation")),
+    ("Tasks", "task_list", "tasks", ("task", "import", "recruitment")),
+    ("People", "people", "people", ("people", "worker_card", "invitation", "panel", "worker_data")),
     (
         "Results",
         "results",
         "",
-        ("results", "task_results", "pair", "rating", "writing", "rescaling", "audit"),
+        ("results", "task_results", "pair", "rating", "writing", "rescaling", "audit", "domain"),
     ),
     ("Runs", "run_list", "runs", ("run",)),
     ("Models", "models", "", ("models", "task_models", "task_ask")),
-    ("Payouts", "payout_list", "payouts", ("payout", "ledger", "review", "rejection", "replay")),
-    ("Settings", "project_settings", "", ("project_settings",)),
+    (
+        "Payouts",
+        "payout_list",
+        "payouts",
+        ("payout", "ledger", "review", "rejection", "replay", "payment", "statement"),
+    ),
+    ("Settings", "project_settings", "", ("project_settings", "audit_log", "hook", "files")),
 )
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """``nav``, ``running`` and ``person`` of base.html; a view's ``get_access`` decides which."""
+    """What base.html shows: ``nav``, ``running``, ``person``, ``unread``; by a view's access."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"nav": [], "running": None, "person": None}
@@ -40,16 +46,20 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "nav": _worker_nav(request),
             "running": None,
             "person": {"name": str(user), "role": ""},
+            # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
+            "unread": cache(unread_of(user).count),
         }
+    counts = tab_counts(access.project, user)
     run = active_run(access.project)
     running = None
     if run:
         url = reverse("run", args=[access.project.pk, run.number])
         running = {"label": "1 run", "url": url, "percent": percent(run)}
     return {
-        "nav": _project_nav(request, access, bool(run)),
+        "nav": _project_nav(request, access, {**counts, "runs": int(bool(run))}),
         "running": running,
         "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},
+        "unread": counts["unread"],
         "access": access,
         "project": access.project,
     }
@@ -63,8 +73,9 @@ def _belongs(name: str, prefixes: tuple[str, ...]) -> bool:
     return any(name == prefix or name.startswith(f"{prefix}_") for prefix in prefixes)
 
 
-def _project_nav(request: HttpRequest, access: Access, running: bool) -> list[dict[str, Any]]:
-    counts: dict[str, int] = {**tab_counts(access.project), "runs": int(running)}
+def _project_nav(
+    request: HttpRequest, access: Access, counts: dict[str, int]
+) -> list[dict[str, Any]]:
     name = _name(request)
     # "project_settings" also begins with "project": the longest match wins.
     current = max(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from annotation.actions.system_answers import store_system_answers
 from annotation.models import Item, Task
@@ -37,6 +38,8 @@ def asked_items(task: Task) -> list[Item]:
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     rows = task.items.in_version(task.current.number).filter(expected__isnull=True)
+    # A text that was erased with its writer is judged by nobody.
+    rows = rows.exclude(Q(first__text="") | Q(second__text=""))
     rows = rows.select_related("group", "first", "second")
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 

@@ -33,7 +33,7 @@ from annotation.models import (
     User,
 )
 from crowdqc.errors import Conflict
-from evaluation import demo_checklist, demo_grading, demo_side
+from evaluation import demo_checklist, demo_grading, demo_money, demo_side
 from evaluation.demo_clock import Clock, clock_at
 from evaluation.demo_rating import RatingTask
 from evaluation.demo_study import Study, pseudonyms
@@ -65,7 +65,7 @@ UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the tex
 DAY = dt.timedelta(days=1)
 # Days before now.
 BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
-GRADED = 9.5
+GRADED, PAID = 9.5, 2
 COUNTED = 0.5
 Say = Callable[[str], None]
 
@@ -129,6 +129,8 @@ class Loader:
         agenda: list[tuple[dt.datetime, Callable[[], None]]] = [
             *self._agenda(task), *study.agenda(), *written.agenda(), *rated.agenda(),
             (self.ago(GRADED), partial(self._grade, task)),
+            (self.ago(BEGIN - 0.1), partial(demo_money.rules, self, task)),
+            (self.by_day(PAID, 0.6), partial(demo_money.settle, self, task)),
         ]  # fmt: skip
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
@@ -173,7 +175,7 @@ class Loader:
         project = people.create_project(by=owner, name=TITLE)
         people.change_project(
             by=owner, project=project, name=TITLE, budget=BUDGET, hourly_floor=FLOOR,
-            single_approval=False,
+            single_approval=False, show_scores=True,
         )  # fmt: skip
         people.add_member(project=project, user=self.people["manager"], role=Role.MANAGER)
         people.invite(

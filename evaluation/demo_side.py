@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from annotation.actions import tasks
 from annotation.demo import side_tasks
 from annotation.models import Project, Task
+from evaluation import demo_money
 
 if TYPE_CHECKING:
     from evaluation.demo_loader import Loader
@@ -28,6 +29,7 @@ def make(load: Loader, project: Project) -> None:
         load.clock.to(load.ago(0.3 - 0.1 * number))
         none = {key for key, text in given.items() if not text}
         load.answer(task, pseudonym, kinds[pseudonym], given, none)
+    demo_money.ways_in(load, task)
     load.clock.to(load.ago(0.05))
     draft = tasks.create_task(
         by=by, project=project, type="free_text", title=side_tasks.DRAFT_TITLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from evaluation import adaptive, runs, schedules
+from evaluation import adaptive, erasure, runs, schedules
 
 
 @shared_task(ignore_result=True)
@@ -29,3 +29,21 @@ def resume_abandoned() -> int:
 def adapt_all() -> int:
     """Plan the votes of tasks anew whose collection is adaptive."""
     return adaptive.adapt_all()
+
+
+@shared_task(ignore_result=True)
+def erase_worker(worker_id: int) -> str:
+    """Erase a worker whose erasure was decided."""
+    return erasure.carry_out(worker_id)
+
+
+@shared_task(ignore_result=True)
+def erase_waiting() -> int:
+    """Take up erasures that waited for a run or whose job died."""
+    return sum(erasure.carry_out(pk) == "done" for pk in erasure.waiting())
+
+
+@shared_task(ignore_result=True)
+def erase_due_texts() -> int:
+    """Erase the answers' texts that were kept for as long as their projects say."""
+    return erasure.erase_due()

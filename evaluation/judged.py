@@ -60,7 +60,7 @@ def _content_hash(
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class Read:
     """Everything that a snapshot is made of."""
 
     rows: list[Judgment]
@@ -74,14 +74,14 @@ class _Read:
         return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
 
 
-def _read(task: Task, headers: list[Judgment]) -> _Read:
+def _read(task: Task, headers: list[Judgment]) -> Read:
     if task.current is None:
         raise Conflict("The task was never published.")
     items = {row.item_id: row for row in collected.items(task)}
     keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
     rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
     votes = _votes(task, [row.answer_id for row in rows])
-    return _Read(rows, votes, items, keys, collected.asked(task.current))
+    return Read(rows, votes, items, keys, collected.asked(task.current))
 
 
 def take(task: Task) -> Snapshot:
@@ -159,14 +159,26 @@ def load(snapshot: Snapshot) -> FrozenPairs:
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """
-    return _frozen(snapshot.task, _again(snapshot))
+    return arranged(again(snapshot), *texts_of(snapshot.task))
 
 
 def load_rated(snapshot: Snapshot) -> FrozenRatings:
     """The frozen ratings of people as arrays; raises Conflict as ``load`` does."""
-    task, read = snapshot.task, _again(snapshot)
+    return arranged_ratings(again(snapshot), *texts_of(snapshot.task))
+
+
+def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
+    """The texts under judgment, and the names of their sources."""
+    texts = collected.texts(task)
+    return texts, collected.system_names(sorted({row.system_id for row in texts}))
+
+
+def arranged_ratings(
+    read: Read, known: Sequence[TextRow], names: Mapping[int, str]
+) -> FrozenRatings:
+    """What was read as arrays, with the texts it is about and their sources' names."""
     people = [row for row in read.rows if row.worker_id is not None]
-    texts = {row.candidate_id: row for row in collected.texts(task)}
+    texts = {row.candidate_id: row for row in known}
     used = sorted({read.items[row.item_id].first_id for row in people})
     workers = sorted({row.worker_id for row in people if row.worker_id is not None})
     sources = sorted({texts[pk].system_id for pk in used})
@@ -176,7 +188,6 @@ def load_rated(snapshot: Snapshot) -> FrozenRatings:
     for at, row in enumerate(people):
         for k, one in enumerate(read.asked):
             value[at, k] = read.votes[row.answer_id].get(one.name, np.nan)
-    names = collected.system_names(sources)
     data = Ratings.build(
         [workers.index(row.worker_id) for row in people if row.worker_id is not None],
         [place[read.items[row.item_id].first_id] for row in people], value,
@@ -191,7 +202,7 @@ def load_rated(snapshot: Snapshot) -> FrozenRatings:
     )  # fmt: skip
 
 
-def _again(snapshot: Snapshot) -> _Read:
+def again(snapshot: Snapshot) -> Read:
     """What was frozen, read again and found to be the same."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
@@ -205,21 +216,21 @@ def _again(snapshot: Snapshot) -> _Read:
 
 def now(task: Task) -> FrozenPairs:
     """The judgments that would be frozen now, nothing stored (previews)."""
-    return _frozen(task, _read(task, collected.counting(task)))
+    return arranged(_read(task, collected.counting(task)), *texts_of(task))
 
 
-def _frozen(task: Task, read: _Read) -> FrozenPairs:
+def arranged(read: Read, known: Sequence[TextRow], names: Mapping[int, str]) -> FrozenPairs:
+    """What was read as arrays, with the texts it is about and their sources' names."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)
     used = {_pair(read.items[row.item_id]) for row in read.rows}
     order = sorted(used, key=lambda pair: pairs[pair])
     place = {pair: at for at, pair in enumerate(order)}
-    texts = {row.candidate_id: row for row in collected.texts(task)}
+    texts = {row.candidate_id: row for row in known}
     shown = [texts[pk] for pk in sorted({pk for pair in order for pk in pair if pk is not None})]
     topics = sorted({row.topic for row in shown})
     sources = sorted({row.system_id for row in shown})
-    names = collected.system_names(sources)
     people = [row for row in read.rows if row.worker_id is not None]
     machine = [row for row in read.rows if row.worker_id is None]
     workers = sorted({row.worker_id for row in people if row.worker_id is not None})
@@ -273,7 +284,7 @@ def _grouped(
 
 
 def _shown(
-    read: _Read,
+    read: Read,
     rows: Sequence[Judgment],
     authors: Sequence[int],
     place: Mapping[tuple[int, int | None], int],

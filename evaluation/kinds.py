@@ -14,6 +14,7 @@ from evaluation import (
     judging_runs,
     judging_runs_points,
     pair_runs,
+    panel_runs,
     published_checks,
     rescaling,
     study_runs,
@@ -89,6 +90,7 @@ KINDS: dict[str, Kind] = {
     "aqer": _TEXTS, "aqer_study": _STUDY, "pairwise": _PAIRS, "pairwise_checks": _PAIRS,
     "ratings": _RATINGS, "writing": _RESPONSES,
 }  # fmt: skip
+KINDS[panel_runs.SLUG] = Kind(("texts",), "free text", panel_runs, panel_runs.STEPS)
 KINDS[rescaling.SLUG] = Kind(
     ("ratings",), "ratings with explanations", rescaling, rescaling.STEPS,
     {rescaling.SLUG: rescaling.ASKING},

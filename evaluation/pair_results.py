@@ -140,6 +140,16 @@ def write(
     ``more`` are figures made beside the method. Raises Superseded when the run was cancelled or
     taken over meanwhile: nothing is written then.
     """
+    rows, told = content(run, frozen, result, more)
+    digest = result_hash(rows, told)
+    close(run, rows, told, digest, progress)
+    return digest
+
+
+def content(
+    run: Run, frozen: Frozen, result: Result, more: Mapping[str, Any] | None = None
+) -> tuple[dict[type[models.Model], list[Row]], Row]:
+    """A run's rows by model and its figures by name: what its hash is over. Reads no database."""
     tables = result.estimates
     rows: dict[type[models.Model], list[Row]] = {}
     for model, name, make in (
@@ -151,6 +161,4 @@ def write(
         if name in tables:
             rows[model] = make(frozen, tables[name])
     told = {**figures(frozen, result), **(more or {}), "recipe": recipe(run, result)}
-    digest = result_hash(rows, told)
-    close(run, rows, told, digest, progress)
-    return digest
+    return rows, told

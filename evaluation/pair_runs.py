@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,21 +51,27 @@ def compute(run: Run, steps: Recorder) -> Computed:
         sub=snapshot.content_hash[:8], mono=True,
         count=plural(snapshot.counts["answers"], "judgment"),
     )  # fmt: skip
+    done = fit(run, frozen, Hooks(progress=steps.named))
+    if run.source is not None and isinstance(frozen, FrozenPairs):
+        steps.begin(OVERLAP)
+        more = {**done.more, "overlap": overlap(run.source, frozen, advance=steps.advance)}
+        return replace(done, more=more)
+    return done
+
+
+def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed:
+    """The run's method on frozen judgments. Reads no database."""
     result = get_method(run.method).fit(
-        frozen.data, rng=np.random.default_rng(run.seed), hooks=Hooks(progress=steps.named),
-        **run.params,
-    )  # fmt: skip
+        frozen.data, rng=np.random.default_rng(run.seed), hooks=hooks, **run.params
+    )
     more: dict[str, Any] = {}
     if run.method == CORE and isinstance(frozen, FrozenPairs) and frozen.machines:
         # A generator of its own: what models judged changes no figure of people's.
         tables = judge_boards(
             frozen.data, rng=np.random.default_rng([run.seed, 1]),
-            settings={**pairwise.DEFAULTS, **run.params}, hooks=Hooks(progress=steps.named),
+            settings={**pairwise.DEFAULTS, **run.params}, hooks=hooks,
         )  # fmt: skip
         more = {name: pair_results.named(frozen, table) for name, table in tables.items()}
-    if run.source is not None and isinstance(frozen, FrozenPairs):
-        steps.begin(OVERLAP)
-        more["overlap"] = overlap(run.source, frozen, advance=steps.advance)
     return Computed(frozen, result, more)
 
 

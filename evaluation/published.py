@@ -14,6 +14,7 @@ import numpy as np
 from django.db import models, transaction
 from django.utils import timezone
 
+from annotation.actions.audit import record
 from annotation.actions.crowdrag_rows import pair_key
 from annotation.imports.crowdrag import CrowdRagStudy, Gold
 from annotation.models import Answer, Candidate, Item, Membership, Project, Task, User
@@ -59,6 +60,7 @@ def import_published(*, by: User, task: Task, study: CrowdRagStudy) -> tuple[Run
         method=METHOD, version=VERSION, seed=SEED, state=RunState.DONE, trigger="import",
         started_by=by, started_at=now, finished_at=now, params={"name": VERSION},
     )  # fmt: skip
+    record(by=by, project=task.project, action="scores.import", on=run)
     rows: Rows = {
         WorkerScore: _workers(task, study),
         ItemLabel: list(_labels(task, study.published.gold)),

@@ -26,6 +26,7 @@ from evaluation.reproduce.crowdrag_mace import SHUFFLES, corrected_rows, refit_r
 from evaluation.reproduce.crowdrag_overlap import similarity_rows
 from evaluation.reproduce.rows import Row
 from evaluation.results import hold, result_hash
+from evaluation.run_news import tell
 
 METHOD = "published_checks"
 TABLES, TEXTS = "tables", "cleaned_texts"  # figures
@@ -110,3 +111,4 @@ def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
             state=RunState.DONE, progress=progress, finished_at=timezone.now(),
             result_hash=result_hash({}, told), error="",
         )  # fmt: skip
+        tell(run, RunState.DONE)

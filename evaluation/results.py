@@ -28,6 +28,7 @@ from evaluation.models import (
     WorkerScore,
 )
 from evaluation.progress import Superseded
+from evaluation.run_news import tell
 from evaluation.snapshots import Frozen
 
 BATCH = 2000
@@ -49,8 +50,21 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
 
     Raises Superseded when the run was cancelled or taken over meanwhile: nothing is written then.
     """
-    frozen, result = done.frozen, done.result
+    frozen = done.frozen
     declined = answers.declined([*frozen.answer_ids, *frozen.system_answer_ids])
+    rows, told = content(run, done, declined)
+    digest = result_hash(rows, told)
+    # What the log says of the workers is evidence beside the scores, no part of the result.
+    told["log"] = figures.log_figure(frozen, declined)
+    close(run, rows, told, digest, progress)
+    return digest
+
+
+def content(
+    run: Run, done: Computed, declined: set[int]
+) -> tuple[dict[type[models.Model], list[Row]], Row]:
+    """A run's rows by model and its figures by name: what its hash is over. Reads no database."""
+    frozen, result = done.frozen, done.result
     rows: dict[type[models.Model], list[Row]] = {
         WorkerScore: worker_rows(frozen, result),
         SystemScore: system_rows(frozen, result),
@@ -60,11 +74,7 @@ def write(run: Run, done: Computed, progress: list[Row]) -> str:
     told = figures.figures(frozen, result, rows[WorkerScore], rows[SystemScore])
     told["left_out"].update(done.snapshot.counts["left_out"])
     told["recipe"] = recipe(run, done)
-    digest = result_hash(rows, told)
-    # What the log says of the workers is evidence beside the scores, no part of the result.
-    told["log"] = figures.log_figure(frozen, declined)
-    close(run, rows, told, digest, progress)
-    return digest
+    return rows, told
 
 
 def close(
@@ -93,6 +103,7 @@ def close(
             result_hash=digest,
             error="",
         )
+        tell(run, RunState.DONE)
 
 
 def recipe(run: Run, done: Computed) -> Row:
@@ -106,6 +117,8 @@ def recipe(run: Run, done: Computed) -> Row:
         "seed": run.seed,
         "snapshot": done.snapshot.content_hash,
         "counts": {name: done.snapshot.counts[name] for name in names},
+        # Of whom and of which tasks, where that is a choice of the run.
+        **{name: run.params[name] for name in ("panel", "also") if run.params.get(name)},
     }
 
 

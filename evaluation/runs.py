@@ -15,12 +15,13 @@ from annotation.actions.audit import record
 from annotation.models import Project, Task, User
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
-from evaluation import kinds
+from evaluation import kinds, panel_watch
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.numbering import next_number
 from evaluation.progress import ITERATING, Recorder, Superseded, fresh_steps
+from evaluation.run_news import tell
 
 logger = logging.getLogger(__name__)
 DEFAULT_SEED = 20417
@@ -66,7 +67,7 @@ def start(
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
     clean = kind.clean_params(chosen, params or {})
     # The project's row gives out numbers one after another.
-    Project.objects.select_for_update().get(pk=task.project_id)
+    Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
         raise Conflict(f"Run {active.number} of this task is not finished; wait or cancel it.")
@@ -110,6 +111,8 @@ def cancel(*, by: User, run: Run) -> Run:
     locked.cancel_requested = True
     locked.save(update_fields=["state", "finished_at", "cancel_requested"])
     record(by=by, project=locked.project, action="run.cancel", on=locked, number=locked.number)
+    if locked.state == RunState.CANCELLED:
+        tell(locked, RunState.CANCELLED)
     return locked
 
 
@@ -132,6 +135,7 @@ def _claim(run_id: int) -> Run | None:
         return None
     if run.cancel_requested:
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)
+        tell(run, RunState.CANCELLED)
         return None
     if run.attempts >= MAX_ATTEMPTS:
         _give_up(run, now)
@@ -151,6 +155,7 @@ def _give_up(run: Run, now: dt.datetime) -> None:
         if step["state"] == "running":
             step["state"] = "bad"
     run.save(update_fields=["state", "finished_at", "error", "progress"])
+    tell(run, RunState.FAILED)
 
 
 def execute(run_id: int) -> str:
@@ -188,6 +193,7 @@ def execute(run_id: int) -> str:
 
 def _follow(run: Run) -> None:
     """Queue what belongs to a finished run and takes longer than it, or to a newer one."""
+    panel_watch.note_run(run)
     if run.method in kinds.FOLLOWS.values():
         newest = run.task.runs.filter(method__in=kinds.FOLLOWS, state=RunState.DONE).first()
         if newest is None or newest.followers.exists():
@@ -210,11 +216,12 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
+@transaction.atomic
 def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
     """Close a run that has no result, unless it was taken over meanwhile."""
-    Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at).update(
-        state=state, progress=steps, error=error, finished_at=timezone.now()
-    )
+    mine = Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at)
+    if mine.update(state=state, progress=steps, error=error, finished_at=timezone.now()):
+        tell(run, state)
 
 
 def resume_abandoned() -> int:
@@ -242,6 +249,7 @@ def resume_abandoned() -> int:
             if run.cancel_requested:
                 run.state, run.finished_at = RunState.CANCELLED, timezone.now()
                 run.save(update_fields=["state", "finished_at"])
+                tell(run, RunState.CANCELLED)
                 continue
             if run.attempts >= MAX_ATTEMPTS:
                 _give_up(run, timezone.now())

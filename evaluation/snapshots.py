@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ def _order(row: AnswerText) -> tuple[Any, ...]:
     return (
         row.item_key,
         row.item_since,
+        row.item_id,  # questions of two tasks may share a key
         row.worker_id is None,
         author,
         row.replicate,
@@ -65,7 +66,7 @@ def counted_once(task: Task) -> list[AnswerText]:
     return _once(answers.counting_texts(task))[0]
 
 
-def _content_hash(rows: Sequence[AnswerText]) -> str:
+def content_hash(rows: Sequence[AnswerText]) -> str:
     """SHA-256 over question, author, replicate and text hash of each row, in order."""
     digest = hashlib.sha256()
     for row in rows:
@@ -75,16 +76,28 @@ def _content_hash(rows: Sequence[AnswerText]) -> str:
     return digest.hexdigest()
 
 
-def take(task: Task) -> Snapshot:
+def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task] = ()) -> Snapshot:
     """Freeze the counting answers of a task; the same content gives the same row again.
 
-    Raises Conflict when there is no counting answer of a worker.
+    ``only`` these workers' answers enter, and those of all systems; with those ``also`` of other
+    tasks. Raises Conflict when there is no counting answer of a worker.
     """
-    counting = answers.counting_texts(task)
-    rows, repeated = _once(counting)
+    counting = [row for one in (task, *also) for row in answers.counting_texts(one)]
+    wanted = [
+        row for row in counting if only is None or row.worker_id is None or row.worker_id in only
+    ]
+    rows, repeated = _once(wanted)
     people = [row for row in rows if row.worker_id is not None]
     if not people:
         raise Conflict("No answer counts yet, so there is nothing to score.")
+    left_out = {
+        "uncounted": sum(answers.uncounted(one) for one in (task, *also)), "repeated": repeated,
+    }  # fmt: skip
+    for name, n in (
+        ("excluded", sum(answers.excluded(one) for one in (task, *also))),
+        ("not_on_panel", len(counting) - len(wanted)),
+    ):
+        left_out |= {name: n} if n else {}
     counts = {
         "answers": len(people),
         "workers": len({row.worker_id for row in people}),
@@ -94,9 +107,9 @@ def take(task: Task) -> Snapshot:
         # What tells later whether anything has changed since.
         "counting": len(counting),
         "max_id": max(row.answer_id for row in counting),
-        "left_out": {"uncounted": answers.uncounted(task), "repeated": repeated},
+        "left_out": left_out,
     }
-    return keep(task, _content_hash(rows), [row.answer_id for row in rows], counts)
+    return keep(task, content_hash(rows), [row.answer_id for row in rows], counts)
 
 
 def keep(task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]) -> Snapshot:
@@ -167,11 +180,16 @@ def load(snapshot: Snapshot) -> Frozen:
     """
     found = answers.texts_of(snapshot.answer_ids)
     rows = [found[pk] for pk in snapshot.answer_ids if pk in found]
-    if _content_hash(rows) != snapshot.content_hash:
+    if content_hash(rows) != snapshot.content_hash:
         raise Conflict(
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
+    return arranged(rows)
+
+
+def arranged(rows: Sequence[AnswerText]) -> Frozen:
+    """Rows in the order of a snapshot as arrays."""
     people = [row for row in rows if row.worker_id is not None]
     systems = [row for row in rows if row.worker_id is None]
     items = list(dict.fromkeys(row.item_id for row in people))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
+from annotation.models import Task
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation import embeddings, results, snapshots, vectors
 from evaluation.freezing import freeze
 from evaluation.methods.base import BadParameter, Hooks, Method, Result
 from evaluation.methods.registry import get_method
-from evaluation.models import Run
+from evaluation.models import Run, Snapshot
 from evaluation.progress import (
     BOOTSTRAP,
     CHECKS,
@@ -31,6 +32,8 @@ from evaluation.progress import (
 SHAPE = "texts"
 STEPS = TEXT_STEPS
 DEFAULT_ENCODER = "minilm"
+# What says of which data a run is; the method knows none of it.
+OF_THE_RUN = ("encoder", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
 CHOICES = ("leave_one_out", "similarity", "start", "resamples")
 
@@ -87,10 +90,12 @@ def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"encoder": encoder, **chosen}
 
 
-def compute(run: Run, steps: Recorder) -> results.Computed:
-    """Freeze, embed, fit."""
+def compute(
+    run: Run, steps: Recorder, take: Callable[[Task], Snapshot] = snapshots.take
+) -> results.Computed:
+    """Freeze (by ``take``), embed, fit."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, snapshots.take)
+    snapshot = freeze(run, take)
     frozen = snapshots.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""
@@ -114,18 +119,22 @@ def compute(run: Run, steps: Recorder) -> results.Computed:
         people += f", {counts['systems']:,} systems"
     steps.begin(UNITERATED)
     steps.say(count=people)
-    data = frozen.with_vectors(embedded.matrix)
-    options = {name: value for name, value in run.params.items() if name != "encoder"}
-    result = get_method(run.method).fit(
-        data,
-        rng=np.random.default_rng(run.seed),
-        hooks=Hooks(progress=steps.stage, change=steps.change),
-        **options,
-    )
+    hooks = Hooks(progress=steps.stage, change=steps.change)
+    result = fit(run, frozen, embedded.matrix, hooks)
     if steps.current is not steps.steps[CHECKS]:
         steps.begin(CHECKS)
-    _say_counts(steps, result, options.get("resamples", 0))
+    _say_counts(steps, result, run.params.get("resamples", 0))
     return results.Computed(snapshot, frozen, encoding.identity, result)
+
+
+def fit(run: Run, frozen: snapshots.Frozen, matrix: Any, hooks: Hooks) -> Result:
+    """The run's method on frozen answers and their vectors. Reads no database."""
+    options = {name: value for name, value in run.params.items() if name not in OF_THE_RUN}
+    rng = np.random.default_rng(run.seed)
+    found: Result = get_method(run.method).fit(
+        frozen.with_vectors(matrix), rng=rng, hooks=hooks, **options
+    )
+    return found
 
 
 def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:

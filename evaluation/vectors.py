@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
 from evaluation.embeddings import Encoder, text_hash
 from evaluation.models import Embedding
 
@@ -23,6 +27,19 @@ class Vectors:
     matrix: NDArray[np.floating[Any]]
     cached: int
     encoded: int
+
+
+_kept_only: ContextVar[bool] = ContextVar("kept_only", default=False)
+
+
+@contextmanager
+def kept_only() -> Iterator[None]:
+    """Within it no model is asked for a vector: a text without one raises Conflict."""
+    before = _kept_only.set(True)
+    try:
+        yield
+    finally:
+        _kept_only.reset(before)
 
 
 # advance(done, cached): called after each batch, stored already; it may raise to stop.
@@ -47,6 +64,11 @@ def vectors_of(
     hashes = [text_hash(text) for text in texts]
     there = _stored(encoder.identity, hashes)
     missing = [at for at, key in enumerate(hashes) if key not in there]
+    if missing and _kept_only.get():
+        raise Conflict(
+            f"{plural(len(missing), 'text has', 'texts have')} no vectors yet: run first, then "
+            "this can be foreseen."
+        )
     cached = len(texts) - len(missing)
     step(cached, cached)
     # Texts of like length together: a batch costs what its longest text costs.
@@ -57,6 +79,12 @@ def vectors_of(
         _store(encoder, [texts[at] for at in batch], [hashes[at] for at in batch])
         step(cached + start + len(batch), cached)
     return Vectors(_read(encoder.identity, hashes), cached=cached, encoded=len(missing))
+
+
+def kept(identity: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+    """The vectors of these texts as they are stored; None where one is missing."""
+    hashes = [text_hash(text) for text in texts]
+    return _read(identity, hashes) if set(hashes) == _stored(identity, hashes) else None
 
 
 def _stored(identity: str, hashes: Sequence[str]) -> set[str]:

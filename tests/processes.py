@@ -69,6 +69,16 @@ class Worker:
 
     def start(self) -> Worker:
         """Start it and wait until it takes jobs."""
+        self.launch()
+        try:
+            until(self._is_ready, 30, "the worker to be ready")
+        except AssertionError as error:
+            self.kill()
+            raise AssertionError(f"{error}\n{self.log.read_text()[-3000:]}") from error
+        return self
+
+    def launch(self) -> Worker:
+        """Start it; it takes jobs when it is ready."""
         command = [
             *(sys.executable, "-m", "celery", "-A", "crowdqc", "-q", "worker", "-c", "1"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat", "-I", "tests.jobs"),
@@ -78,11 +88,6 @@ class Worker:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, env=self._env, stdout=out, stderr=out, start_new_session=True
             )
-        try:
-            until(self._is_ready, 30, "the worker to be ready")
-        except AssertionError as error:
-            self.kill()
-            raise AssertionError(f"{error}\n{self.log.read_text()[-3000:]}") from error
         return self
 
     def _is_ready(self) -> bool:

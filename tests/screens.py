@@ -36,7 +36,7 @@ SERIOUS = {"serious", "critical"}
 LOOKS = {"light": (1360, 900, "light"), "dark": (1360, 900, "dark"), "phone": (390, 844, "light")}
 NO_PAGE = {
     "task_results_export", "payout_export", "ledger_export", "task_import_bad_rows", "api_schema",
-    "task_import_file", "home", "pair_export", "task_export",
+    "task_import_file", "home", "pair_export", "task_export", "payment_by_hand_export",
 }  # fmt: skip
 # Pages of the same address that look different by what they hold.
 MORE = {"task": 3, "payout": 3, "review_answers": 2, "worker_card": 2}

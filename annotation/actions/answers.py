@@ -26,8 +26,10 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types import Values, get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
 
+from . import visits
 from .assignments import DONE, MAX_SEQ, lock_items, lock_own
 from .audit import record
+from .hooks import emit
 
 # Of the entries and their questions, what a submit reads.
 NEEDED = (
@@ -154,6 +156,7 @@ def _submit(
     _settle_slots(entries, counting)
     locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
     locked.save(update_fields=["state", "submitted_at", "submit_key"])
+    visits.complete(locked)
     record(
         by=by,
         project=locked.task.project,
@@ -163,6 +166,13 @@ def _submit(
         counting=len(counting),
         late=late,
     )
+    emit(
+        project=locked.task.project, event="assignment.submitted",
+        data={
+            "assignment": locked.pk, "task": locked.task_id, "worker": locked.worker.pseudonym,
+            "answers": len(given), "counting": len(counting), "late": late,
+        },
+    )  # fmt: skip
     return locked
 
 

@@ -11,10 +11,6 @@ from annotation.models import (
     Item,
     ItemGroup,
     Membership,
-    Panel,
-    PanelMember,
-    Project,
-    Role,
     Task,
     TaskVersion,
     User,
@@ -22,6 +18,7 @@ from annotation.models import (
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
+from . import panels
 from .audit import record
 from .drafts import edit_draft
 from .items import STEP
@@ -30,26 +27,6 @@ from .tasks import create_task
 
 # Four points, as in the pilot of Gienapp et al. (2025), section 3.3.1; our words.
 POINTS = ("poor", "rather poor", "rather good", "good")
-
-
-def panel(*, by: User, project: Project, name: str, workers: Iterable[Membership]) -> Panel:
-    """The panel of this name with these workers on it as well; made where there is none."""
-    name = name.strip()
-    if not name or len(name) > 80:
-        raise Invalid("A panel needs a name.", fields={"panel_name": "1 to 80 characters."})
-    members = list(workers)
-    for worker in members:
-        if worker.project_id != project.pk or worker.role != Role.WORKER or worker.removed_at:
-            raise Invalid(
-                f"{worker} is not a worker of this project.", fields={"workers": "Its workers."}
-            )
-    found, _ = Panel.objects.get_or_create(project=project, name=name, defaults={"created_by": by})
-    on = set(found.members.filter(until__isnull=True).values_list("worker_id", flat=True))
-    PanelMember.objects.bulk_create(
-        PanelMember(panel=found, worker=worker)
-        for worker in {worker.pk: worker for worker in members if worker.pk not in on}.values()
-    )
-    return found
 
 
 @transaction.atomic
@@ -80,7 +57,10 @@ def panel_task(
         raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
     new = create_task(by=by, project=task.project, type=task.type, title=title)
     new.source = task
-    new.panel = panel(by=by, project=task.project, name=panel_name, workers=workers)
+    new.panel = panels.named(by=by, project=task.project, name=panel_name)
+    panels.admit(
+        by=by, panel=new.panel, workers=workers, why=f"to judge pairs of “{title}”", tell=False
+    )
     new.save(update_fields=["source", "panel"])
     _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
     groups = _groups(new, pairs.values())

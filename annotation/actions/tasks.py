@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Greatest
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Item, Project, Task, TaskVersion, User
@@ -29,6 +30,7 @@ from .items import (
     save_group,
     save_item,
 )
+from .notices import notify, people_of
 from .renewal import renew
 from .writing_topics import sync_items
 
@@ -49,15 +51,20 @@ __all__ = [
     "reorder_items",
     "save_group",
     "save_item",
+    "set_domain",
     "set_priority",
     "set_wanted",
 ]
 
 
+DOMAIN_LENGTH = 80
 # What a draft begins with, where the model's defaults would be odd: one long text at a time.
 BEGINS: dict[str, dict[str, Any]] = {
     "responses": {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
 }
+
+# Items about a text that was erased with its writer; nobody is asked about it again.
+ERASED = Q(first__text="") | Q(second__text="")
 
 
 @transaction.atomic
@@ -119,6 +126,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
         renew(task, draft)
     # A lower redundancy never takes away what is already held.
     asked = task.items.in_version(draft.number).filter(expected__isnull=True)
+    asked = asked.exclude(ERASED)
     asked.update(redundancy=Greatest(F("held"), draft.redundancy))
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
@@ -150,6 +158,13 @@ def move(*, by: User, task: Task, to: str) -> Task:
     task.state = target
     task.save(update_fields=["state"])
     record(by=by, project=task.project, action=f"task.{to}", on=task)
+    if to == "close" and task.current:
+        notify(
+            to=[one for one in people_of(task.project) if one.pk != by.pk], kind="task.closed",
+            project=task.project, key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
+            text=f"“{task.current.title}” was closed: nobody can begin it any more.",
+            url=reverse("task", args=[task.project_id, task.pk]),
+        )  # fmt: skip
     return task
 
 
@@ -159,9 +174,9 @@ def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: s
 
     Attention items and items of other tasks are left alone. Returns how many changed.
     """
-    rows = task.items.select_for_update(no_key=True).filter(
+    rows = task.items.select_for_update(no_key=True, of=("self",)).filter(
         pk__in=wanted, expected__isnull=True
-    ).order_by("pk")  # fmt: skip
+    ).exclude(ERASED).order_by("pk")  # fmt: skip
     changed = []
     for item in rows.only("pk", "held", "redundancy"):
         number = max(item.held, wanted[item.pk])
@@ -181,3 +196,24 @@ def set_priority(*, by: User | None, item: Item, priority: int) -> None:
     """Hand a question out sooner (above 0) or in its turn (0)."""
     Item.objects.filter(pk=item.pk).update(priority=priority)
     record(by=by, project=item.task.project, action="item.priority", on=item, priority=priority)
+
+
+@transaction.atomic
+def set_domain(*, by: User, task: Task, domain: str) -> Task:
+    """Say what a task is about, or nothing; tasks of one domain share a leaderboard.
+
+    It belongs to no version: it changes what is compared, not what anybody is asked.
+    """
+    name = " ".join(domain.split())
+    if len(name) > DOMAIN_LENGTH:
+        raise Invalid(
+            "That is too long.", fields={"domain": f"At most {DOMAIN_LENGTH} characters."}
+        )
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    if name != task.domain:
+        before, task.domain = task.domain, name
+        task.save(update_fields=["domain"])
+        record(
+            by=by, project=task.project, action="task.domain", on=task, before=before, domain=name
+        )
+    return task

@@ -168,6 +168,27 @@ def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]
     return found
 
 
+def codes_of(answer_ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Codes of these few answers, by answer and field."""
+    found: dict[int, dict[str, str]] = {pk: {} for pk in answer_ids}
+    rows = ChoiceValue.objects.filter(answer_id__in=answer_ids)
+    for pk, field, code in rows.values_list("answer_id", "field", "code"):
+        found[pk][field] = code
+    return found
+
+
+def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
+    """What people said on one dimension, that counts, in the order of their answers' ids:
+    (pseudonym, item, code, ordinal, flipped, when, first text, second text)."""
+    rows = Answer.objects.filter(
+        _counting(task), worker__isnull=False, choices__field=dimension
+    ).order_by("pk")
+    return rows.values_list(
+        "worker__pseudonym", "item__key", "choices__code", "choices__ordinal", "flipped",
+        "answered_at", "item__first_id", "item__second_id",
+    ).iterator(chunk_size=CHUNK)  # fmt: skip
+
+
 def items(task: Task) -> list[ItemRow]:
     """All items that ever put something to judgment, attention items left out."""
     rows = Item.objects.filter(task=task, expected__isnull=True, first__isnull=False)

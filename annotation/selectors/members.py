@@ -54,6 +54,12 @@ class InvitationRow:
     def is_open(self) -> bool:
         return self.state == "open"
 
+    @property
+    def undelivered(self) -> bool:
+        """Whether its mail was given up."""
+        one = self.invitation
+        return bool(one.mail_attempts) and not (one.mail_at or one.mailed_at)
+
 
 def invitations_of(project: Project, limit: int = 100) -> list[InvitationRow]:
     """The newest invitations, open ones first."""

@@ -14,7 +14,8 @@ from annotation.models import Candidate, Item, Task, TaskVersion
 def texts_of(task: Task, version: TaskVersion) -> QuerySet[Candidate]:
     """Every text of the topics that a version holds, those that are left out included."""
     topics = task.groups.in_version(version.number).values("key")
-    return Candidate.objects.filter(project_id=task.project_id, topic__in=topics)
+    found = Candidate.objects.filter(project_id=task.project_id, topic__in=topics)
+    return found.exclude(text="")  # erased with its writer
 
 
 def chosen_texts(task: Task, version: TaskVersion) -> list[Candidate]:

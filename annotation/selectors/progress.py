@@ -136,7 +136,7 @@ def task_progress(project: Project) -> list[TaskProgress]:
     }
     work, bonus = _work(project), _proposed_bonus(project)
     paid = dict(
-        LedgerEntry.objects.filter(project=project).order_by().values_list("task").annotate(
+        LedgerEntry.objects.owed().filter(project=project).order_by().values_list("task").annotate(
             s=Sum("amount")
         )
     )  # fmt: skip
@@ -241,7 +241,8 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
     """What was spent up to each day, by the day on which the work was submitted."""
     by_day: dict[dt.date, Decimal] = {}
     paid = (
-        LedgerEntry.objects.filter(project=project)
+        LedgerEntry.objects.owed()
+        .filter(project=project)
         .order_by()
         .values_list(TruncDate("assignment__submitted_at"))
         .annotate(s=Sum("amount"))

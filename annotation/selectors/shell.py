@@ -1,24 +1,35 @@
-"""Counts beside the project's tabs."""
+"""Counts beside the project's tabs, and of what one person has not read."""
 
 from __future__ import annotations
 
-from django.db.models import Count, Q
+from typing import Any
 
-from annotation.models import PayoutBatch, Project, Role
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from annotation.models import Membership, Notice, PayoutBatch, Project, Role, Task, User
 
 
-def tab_counts(project: Project) -> dict[str, int]:
-    """Tasks, working people and proposals that wait, in one query."""
-    return Project.objects.filter(pk=project.pk).aggregate(
-        tasks=Count("tasks", distinct=True),
-        people=Count(
-            "memberships",
-            filter=Q(memberships__role=Role.WORKER, memberships__removed_at__isnull=True),
-            distinct=True,
-        ),
-        payouts=Count(
-            "payout_batches",
-            filter=Q(payout_batches__state=PayoutBatch.State.PROPOSED),
-            distinct=True,
-        ),
-    )
+def unread_of(user: User) -> QuerySet[Notice]:
+    """Notices that the person has not opened."""
+    return Notice.objects.filter(user=user, read_at=None)
+
+
+def _number(rows: QuerySet[Any]) -> Coalesce:
+    grouped = rows.order_by().values(one=Value(1)).annotate(n=Count("pk"))
+    return Coalesce(Subquery(grouped.values("n")), 0)
+
+
+def tab_counts(project: Project, user: User) -> dict[str, int]:
+    """Tasks, working people, proposals that wait, and the person's unread notices: one query."""
+    here = OuterRef("pk")
+    people = Membership.objects.filter(project=here, role=Role.WORKER, removed_at__isnull=True)
+    waiting = PayoutBatch.objects.filter(project=here, state=PayoutBatch.State.PROPOSED)
+    counts = {
+        "tasks": Task.objects.filter(project=here), "people": people, "payouts": waiting,
+        "unread": unread_of(user),
+    }  # fmt: skip
+    # Under names that are no fields of a project.
+    told = {f"{name}_there": _number(rows) for name, rows in counts.items()}
+    row: Any = Project.objects.values(**told).get(pk=project.pk)
+    return {name: row[f"{name}_there"] for name in counts}

@@ -46,21 +46,22 @@ def _rows(condition: Q) -> Iterator[AnswerText]:
     return (AnswerText(*row) for row in texts.iterator(chunk_size=CHUNK))
 
 
+def _counting(task: Task) -> Q:
+    """Answers that count, without those of workers who are left out of results."""
+    excluded = task.exclusions.in_force().values("worker")
+    return Q(item__task=task, counts=True, stage=Answer.Stage.MAIN) & ~(
+        Q(worker__isnull=False) & Q(worker__in=excluded)
+    )
+
+
 def counting_texts(task: Task) -> list[AnswerText]:
     """Every counting answer of the task, of workers and of systems, of all its versions.
 
-    Free-text versions differ in wording, pay and time only, so they are pooled: an item that no
-    version changed is one row of items and thereby one question.
+    Answers of workers who are left out of results are not among them. Free-text versions differ in
+    wording, pay and time only, so they are pooled: an item that no version changed is one row of
+    items and thereby one question.
     """
-    return list(
-        _rows(
-            Q(
-                answer__item__task=task,
-                answer__counts=True,
-                answer__stage=Answer.Stage.MAIN,
-            )
-        )
-    )
+    return list(_rows(Q(answer__in=Answer.objects.filter(_counting(task)))))
 
 
 def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
@@ -113,10 +114,18 @@ class Tally:
 
 def tally(task: Task, *, max_id: int = 0) -> Tally:
     """Counting answers with an id up to ``max_id`` and above it, in one query."""
-    found = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, counts=True).aggregate(
+    found = Answer.objects.filter(_counting(task)).aggregate(
         before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
     )
     return Tally(**found)
+
+
+def excluded(task: Task) -> int:
+    """How many counting answers are of workers who are left out of results."""
+    out = task.exclusions.in_force().values("worker")
+    return Answer.objects.filter(
+        item__task=task, stage=Answer.Stage.MAIN, counts=True, worker__in=out
+    ).count()
 
 
 def uncounted(task: Task) -> int:

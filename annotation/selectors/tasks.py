@@ -158,7 +158,9 @@ def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
         leased=Count("pk", filter=Q(state=AssignmentState.LEASED)),
         last=Max("submitted_at"),
     )
-    spent = _by_task(LedgerEntry.objects.filter(task__in=found), "task_id", sum=Sum("amount"))
+    spent = _by_task(
+        LedgerEntry.objects.owed().filter(task__in=found), "task_id", sum=Sum("amount")
+    )
     return [
         _row(
             task,
@@ -315,3 +317,9 @@ def versions_of(task: Task) -> list[VersionRow]:
             )
         )
     return rows[::-1]
+
+
+def domains_of(project: Project) -> list[str]:
+    """What tasks of the project are about, each once."""
+    rows = project.tasks.exclude(domain="").order_by("domain")
+    return list(rows.values_list("domain", flat=True).distinct())

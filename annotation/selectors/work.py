@@ -34,6 +34,7 @@ from annotation.task_types.rating import by_document, noun_of
 
 from . import qualification
 from .cost import an_hour
+from .paid import explain
 from .release import Released, released
 from .steps import Step, steps, texts_of, with_texts
 
@@ -155,10 +156,11 @@ def home(user: User) -> Home:
         .select_related("rejection")
         .order_by("-settled_at")[: 2 * SHOWN]
     )
+    explain(settled)
     rejected = [row for row in settled if stands_rejected(row)]
     # A rejection that was overturned is unsettled again and waits with the others.
     waiting = own.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
-    ledger = LedgerEntry.objects.filter(worker__in=members)
+    ledger = LedgerEntry.objects.owed().filter(worker__in=members)
     paid = dict(
         ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
     )

@@ -14,10 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access
 from annotation.actions import people as actions
+from annotation.actions.invite_mail import invite_by_mail
 from annotation.forms import InvitationForm, add_errors
-from annotation.models import Role
+from annotation.models import Invitation, Role
 from annotation.selectors import members
-from crowdqc.errors import Invalid, Missing
+from crowdqc.errors import Invalid, Missing, TooMuch
+from crowdqc.numbers import plural
 
 PER_PAGE = 50
 
@@ -57,14 +59,26 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
     form = InvitationForm(request.POST)
     if form.is_valid():
         try:
-            invitation = actions.invite(by=access.user, project=access.project, **form.cleaned_data)
-        except Invalid as error:
+            told, first = _invite(access, dict(form.cleaned_data))
+        except (Invalid, TooMuch) as error:
             add_errors(form, error)
         else:
-            messages.success(request, "The invitation is open. Copy its link below.")
-            return redirect(reverse("people", args=[project_id]) + f"#invitation-{invitation.pk}")
+            messages.success(request, told)
+            return redirect(reverse("people", args=[project_id]) + f"#invitation-{first.pk}")
     context = _context(request, access, form)
     return render(request, "annotation/people/people.html", context, status=422)
+
+
+def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
+    """Open one invitation, or one for each address; what to say, and the first of them."""
+    by, project = access.user, access.project
+    if not asked["emails"].strip():
+        del asked["emails"]
+        made = actions.invite(by=by, project=project, **asked)
+        return "The invitation is open. Copy its link below.", made
+    del asked["max_uses"]
+    mailed = invite_by_mail(by=by, project=project, **asked)
+    return f"{plural(len(mailed), 'invitation is', 'invitations are')} on the way.", mailed[0]
 
 
 @login_required

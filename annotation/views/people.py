@@ -19,7 +19,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.actions import accounts, people, tokens
+from annotation.actions import accounts, people
 from annotation.forms import ProjectForm, SignInForm, SignUpForm, add_errors
 from annotation.models import Invitation, Membership, Role, User
 from annotation.selectors.projects import projects_of, roles_anywhere
@@ -55,7 +55,7 @@ class _EndsTokens:
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
-            tokens.take_back(by=form.user)
+            accounts.password_changed(by=form.user)
         return response
 
 

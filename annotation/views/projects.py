@@ -13,9 +13,11 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access, get_access
 from annotation.actions import people as actions
+from annotation.actions.erasure import KEPT_DAYS
 from annotation.forms import ConsentForm, ProjectSettingsForm, add_errors
 from annotation.models import Role
-from annotation.selectors import retention
+from annotation.notice_kinds import KINDS
+from annotation.selectors import erasure, retention
 from annotation.selectors.members import consent_versions
 from crowdqc.errors import Invalid
 
@@ -31,7 +33,8 @@ def _close(form: Form, access: Access) -> None:
         field.disabled = not access.is_requester
 
 
-SETTINGS = ("name", "budget", "hourly_floor", "single_approval")
+DAYS = ("reply_days", "answer_days", "decide_days")
+SETTINGS = ("name", "budget", "hourly_floor", "single_approval", "show_scores", *DAYS)
 
 
 @login_required
@@ -59,6 +62,9 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "form": form,
         "consent": actions.current_consent_text(project),
         "kept": retention.kept_of_project(project),
+        "words": erasure.kept_words(project),
+        "swept_days": KEPT_DAYS,
+        "told": KINDS.values(),
     }
     status = 422 if form.errors else 200
     return render(request, "annotation/people/project_settings.html", context, status=status)

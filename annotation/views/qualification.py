@@ -7,9 +7,11 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
+from annotation.actions import panels
 from annotation.actions import qualification as actions
 from annotation.models import Assignment, Qualification, Role, Task
 from annotation.models.assignments import AssignmentState
@@ -79,18 +81,20 @@ def task_round(
 @login_required
 @require_POST
 def task_panels(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Name the panel that passing leads to, and the panel that alone may work."""
+    """Name the panel that alone may work and, where the form asks it, whom passing leads to."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     try:
-        actions.set_panels(
-            by=access.user, task=task, qualifies=request.POST.get("qualifies", ""),
+        panels.set_panels(
+            by=access.user, task=task, qualifies=request.POST.get("qualifies"),
             asks_for=request.POST.get("panel", ""),
         )  # fmt: skip
     except (Invalid, Conflict) as error:
         messages.error(request, error.message)
     else:
         messages.success(request, "Saved.")
-    return redirect("task_rounds", project_id, task_id)
+    if "qualifies" in request.POST:
+        return redirect("task_rounds", project_id, task_id)
+    return redirect(reverse("task", args=[project_id, task_id]) + "#who")
 
 
 @login_required

@@ -19,7 +19,14 @@ from annotation.forms import TaskForm, add_errors
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.selectors.build import Build
-from annotation.selectors.tasks import TaskRow, task_row, task_rows, versions_of
+from annotation.selectors.exclusions import left_out
+from annotation.selectors.tasks import (
+    TaskRow,
+    domains_of,
+    task_row,
+    task_rows,
+    versions_of,
+)
 from annotation.selectors.written import chain_of
 from annotation.task_types import TYPES, get_type
 from crowdqc import numbers
@@ -136,7 +143,10 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "cost": Build(task).cost(),
         "moves": _moves(task.state) if access.is_requester else [],
         "shape": get_type(task.type).shape,
-        "exports": exports_of(task) if task.current else {},
+        "exports": list(exports_of(task).items()) if task.current else [],
+        "panels": access.project.panels.all(),
+        **left_out(task),
+        "domains": domains_of(access.project),
     }
     return render(request, "annotation/requester/task.html", context)
 
@@ -184,4 +194,19 @@ def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     task = actions.move(by=access.user, task=task, to=request.POST.get("to", ""))
     messages.success(request, f"The task is {task.get_state_display().lower()}.")
+    return redirect("task", project_id, task_id)
+
+
+@login_required
+@require_POST
+def task_domain(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Say what the task is about."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    try:
+        task = actions.set_domain(by=access.user, task=task, domain=request.POST.get("domain", ""))
+    except Invalid as error:
+        messages.error(request, error.message)
+    else:
+        said = f"The task is about “{task.domain}”." if task.domain else "It is in no domain now."
+        messages.success(request, said)
     return redirect("task", project_id, task_id)

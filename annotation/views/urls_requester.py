@@ -29,6 +29,7 @@ urlpatterns = [
         name="invitation_revoke",
     ),
     path("settings/", projects.project_settings, name="project_settings"),
+    path("settings/kept/", retention.project_settings_kept, name="project_settings_kept"),
     path("settings/erase-logs/", retention.project_logs_erase, name="project_logs_erase"),
     path(
         "people/<int:membership_id>/erase-logs/",
@@ -40,6 +41,7 @@ urlpatterns = [
     path("tasks/new/", tasks.task_new, name="task_new"),
     path(TASK, tasks.task, name="task"),
     path(TASK + "move/", tasks.task_move, name="task_move"),
+    path(TASK + "domain/", tasks.task_domain, name="task_domain"),
     path(TASK + "judge/", tasks.task_judge, name="task_judge"),
     path(TASK + "build/", build.task_build, name="task_build"),
     path(TASK + "build/question/", build.task_build_question, name="task_build_question"),

@@ -21,10 +21,12 @@ from annotation.actions import assignments, people
 from annotation.actions.assignments import MAX_EXTENSIONS
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
 from annotation.selectors import work
+from annotation.selectors.recruitment import visit_to
 from annotation.task_types import get_type
 from annotation.task_types.rating import noun_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
+from . import entry as coming_in
 from . import responses, thinking
 
 NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "key", "part"})
@@ -88,7 +90,9 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
             context["in_work"] = work.in_work([worker])
         return render(request, f"annotation/worker/{name}.html", context)
     if "decline" in request.POST:
-        return redirect(f"{reverse('work_consent', args=[project_id])}?declined=1")
+        left = coming_in.left_without_consent(request, worker)
+        here = f"{reverse('work_consent', args=[project_id])}?declined=1"
+        return redirect("entry_leave" if left else here)
     try:
         if request.POST.get("text") != str(text.pk):
             raise Conflict("The text has changed while you read it. Please read it again.")
@@ -103,9 +107,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         return render(request, "annotation/worker/consent.html", context, status=error.status)
     if kind == "task":
         return _claimed(request, int(pk))
-    if kind == "assignment":
-        return redirect("work_assignment", assignment_id=int(pk))
-    return redirect("work_home")
+    return redirect("work_assignment", assignment_id=int(pk)) if kind else redirect("work_home")
 
 
 @login_required
@@ -367,6 +369,7 @@ def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if found.state != "submitted":
         return redirect("work_assignment", assignment_id=found.pk)
     counts = list(found.answers.values_list("counts", flat=True))
+    visit = visit_to(found.pk) if found.worker.external_id else None
     members = work.memberships_with_consent(request.user, project_id=found.task.project_id)  # type: ignore[arg-type]
     another = [offer for offer in work.offers(members) if offer.task.pk == found.task_id]
     context = {
@@ -376,6 +379,8 @@ def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
         **_words(found),
         "answers": len(counts),
         "uncounted": counts.count(False),
-        "another": another[0] if another else None,
+        "another": another[0] if another and not visit else None,
+        **coming_in.way_back(visit),
     }
-    return render(request, "annotation/worker/done.html", context)
+    response = render(request, "annotation/worker/done.html", context)
+    return coming_in.allow_form(response, context["submit_to"])

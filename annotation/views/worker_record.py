@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.actions import rejections
 from annotation.models import Assignment, Qualification, Rejection
-from annotation.selectors import answer_words, log, retention, work
+from annotation.selectors import answer_words, log, log_words, retention, work
 from annotation.task_types import get_type
 from annotation.task_types.think_aloud import MAX_ATTRIBUTES
 from crowdqc.errors import Invalid, Missing
@@ -71,7 +71,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         .first(),
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
-        "events": [log.in_words(event, names) for event in page.object_list],
+        "events": [log_words.in_words(event, names) for event in page.object_list],
     }
     return render(request, "annotation/worker/record_assignment.html", context)
 

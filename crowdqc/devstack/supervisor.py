@@ -135,6 +135,7 @@ class Supervisor:
             server, port = listen(self.host, self.port)
             if port != self.port:
                 self.say("devstack", f"port {self.port} is taken, using {port}")
+            env.setdefault("CROWDQC_BASE_URL", f"http://{self._reached_by()}:{port}")
             self._start_children(env, server)
             self._demo = self._start_demo(env)
             self._watch(cluster, port)

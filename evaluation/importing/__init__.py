@@ -15,6 +15,7 @@ from evaluation.importing.judgments import (
     Candidates,
     CrowdKit,
     Judgments,
+    LabelStudio,
     Reliability,
     StudyJson,
 )
@@ -25,7 +26,8 @@ FORMATS: dict[str, Format] = {
     one.slug: one
     for one in (
         FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), CrowdRagWriting(),
-        Arena(), CrowdKit(), Reliability(), Judgments(), TOPICS, RESPONSES, WritingLogs(),
+        Arena(), CrowdKit(), Reliability(), LabelStudio(), Judgments(), TOPICS, RESPONSES,
+        WritingLogs(),
         SummEvalFolder(), TextScores(), SAMPLES, ATTRIBUTES, CHECKS,
         Ebr(),
     )

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from annotation.actions.candidates import import_candidates
 from annotation.actions.judgment_imports import Added, import_task, task_called
+from annotation.actions.label_studio_imports import import_label_studio
 from annotation.actions.vote_imports import (
     Target,
     import_battles,
@@ -19,6 +20,8 @@ from annotation.actions.vote_imports import (
 from annotation.imports import get_format
 from annotation.imports.arena import MAX_BYTES, read_battles
 from annotation.imports.crowdkit import Label, read_comparisons, read_labels
+from annotation.imports.label_studio import MAX_BYTES as LS_BYTES
+from annotation.imports.label_studio import read_label_studio
 from annotation.imports.reliability import read_matrix
 from annotation.imports.study_json import read_study
 from annotation.models import Project, Task
@@ -147,6 +150,28 @@ class CrowdKit(_Votes):
         _say(options, out, *import_comparisons(
             by=user, target=self.where(options, project, task), rows=rows, name=path.name
         ))  # fmt: skip
+
+
+class LabelStudio:
+    slug = "label-studio"
+    help = "a Label Studio export (JSON): its tasks, annotations of people, predictions of models"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_target(parser, task=True)
+        parser.add_argument("--title", help="the title of the task (the file's name)")
+
+    @transaction.atomic
+    def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+        path = options["file"]
+        file = read_label_studio(content_of(path, LS_BYTES), path.name)
+        user, project, task = target(options)
+        task, added = import_label_studio(
+            by=user, project=project, file=file, task=task,
+            title=options["title"] or path.stem, name=path.name,
+        )  # fmt: skip
+        out.write(
+            f"{path.name}: task {task.pk}, {added.new + added.there:,} answers, {parts(*added)}.\n"
+        )
 
 
 class Reliability:

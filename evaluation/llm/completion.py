@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluation.llm import addresses, keys
+from crowdqc import addresses
+from evaluation.llm import keys
 from evaluation.models import Endpoint, LLMAttempt
 
 Outcome = LLMAttempt.Outcome

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from annotation.actions.audit import record
 from annotation.models import Project, User
+from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
-from evaluation.llm import addresses, keys
+from evaluation.llm import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
 
 # field: lowest, highest, empty allowed

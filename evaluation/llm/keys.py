@@ -1,40 +1,26 @@
-"""Keys of endpoints: named by an environment variable, or sealed at rest; never shown again.
-
-A sealed key is a Fernet token under a key derived (HKDF, SHA-256) from SECRET_KEY. With another
-SECRET_KEY it cannot be opened, and has to be entered again.
-"""
+"""Keys of endpoints: named by an environment variable, or sealed at rest; never shown again."""
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-from functools import lru_cache
 from urllib.parse import urlsplit
 
-from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from crowdqc import sealed
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import Endpoint
 
 NO_KEY = "none"  # what is sent where an endpoint wants no key: the client insists on one
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,79}")
 ANY_NAME = re.compile(r"[A-Z0-9_]*_API_KEY")
-PURPOSE = b"crowdqc endpoint keys, version 1"
-
-
-@lru_cache(maxsize=4)
-def _fernet(secret: str) -> Fernet:
-    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=PURPOSE)
-    return Fernet(base64.urlsafe_b64encode(derived.derive(secret.encode())))
+PURPOSE = "endpoint keys"
 
 
 def seal(key: str) -> bytes:
     """The key, readable only with this SECRET_KEY."""
-    return _fernet(settings.SECRET_KEY).encrypt(key.encode())
+    return sealed.seal(key, PURPOSE)
 
 
 def clean_key(key: str) -> str:
@@ -86,13 +72,8 @@ def key_of(endpoint: Endpoint) -> str:
             raise Conflict(f"The variable {name}, which holds the key, is not set.")
         return value
     if endpoint.key_sealed:
-        try:
-            return _fernet(settings.SECRET_KEY).decrypt(bytes(endpoint.key_sealed)).decode()
-        except InvalidToken:
-            raise Conflict(
-                f"The key of {endpoint.name} cannot be opened any more, since the server's "
-                "secret has changed. Enter the key again."
-            ) from None
+        what = f"The key of {endpoint.name}"
+        return sealed.unseal(endpoint.key_sealed, PURPOSE, what, again="the key")
     return NO_KEY
 
 

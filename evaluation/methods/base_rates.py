@@ -49,11 +49,12 @@ def base_rate(seen: NDArray[np.bool_], worker: IntArray, confidence: float = 0.9
         spread = ratio(seen.astype(float), np.ones(n), worker, confidence).se
         simple = np.sqrt(share * (1 - share) / n)
         effective = n / max(1.0, (spread / simple) ** 2)
-    low, high = _wilson(share, effective, confidence)
+    low, high = wilson(share, effective, confidence)
     return BaseRate(count, n, workers, share, low, high)
 
 
-def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
+def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
+    """Wilson's interval of a share of ``n`` independent trials; ``n`` may be an effective one."""
     z = float(ndtri((1 + confidence) / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)

@@ -70,7 +70,7 @@ def separable(
     spread = np.diag(cov)
     error = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * cov, 0.0))
     usable = error > 1e-12
-    critical = float(np.quantile(_largest(draws - point, error, usable), level))
+    critical = float(np.quantile(largest(draws - point, error, usable), level))
     fewer = np.minimum(n[:, None], n[None, :])
     # The same tail probability under t with that many answers, instead of the normal.
     tail = np.maximum(ndtr(-critical), 1e-300)
@@ -81,9 +81,7 @@ def separable(
     return apart
 
 
-def _largest(
-    shift: FloatArray, error: FloatArray, usable: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def largest(shift: FloatArray, error: FloatArray, usable: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Largest standardised deviation of any difference, a resample (b,); reuses one buffer."""
     inverse = np.where(usable, 1.0 / np.where(usable, error, 1.0), 0.0).astype(np.float32)
     rows = shift.astype(np.float32)

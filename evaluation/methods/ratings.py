@@ -31,14 +31,14 @@ from evaluation.methods.order_clustered import ratio
 from evaluation.methods.pairwise_tables import of_rows
 from evaluation.methods.votes import Labels
 
-NAME, VERSION = "ratings", "1.0"
+NAME, VERSION = "ratings", "1.1"
 DEFAULTS: dict[str, Any] = {"resamples": 1000, "level": 0.95}
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
 AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "reason")
 SYSTEM = ("dimension", "component", "system", "estimate", "se", "low", "high", "n")
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
-WORKER = ("dimension", "component", "worker", "competence", "mean", "spread", "n")
+WORKER = ("dimension", "component", "worker", "competence", "mean", "spread", "n", "shared")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,8 @@ def fit(
     Tables (``dimension`` is the scale's number): ``agreement`` (ordinal alpha, bootstrap over
     texts), ``system`` (mean; interval clustered by worker and by topic), ``candidate`` (mean of a
     text), ``worker`` (``competence``: correlation with the mean of the others on the same texts,
-    NaN below 3 texts; own ``mean`` and ``spread``). Raises BadParameter, Cancelled.
+    NaN below 3 texts; ``shared``: these texts; own ``mean`` and ``spread``). Raises BadParameter,
+    Cancelled.
     """
     check(**params)
     settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
@@ -213,6 +214,7 @@ def _workers(data: Ratings, scale: int) -> list[dict[str, Any]]:
         found.append({
             "dimension": scale, "component": 1, "worker": worker, "competence": agree,
             "mean": float(own.mean()), "spread": float(own.std()), "n": len(rows),
+            "shared": int(shared.sum()),
         })  # fmt: skip
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evaluation.methods import (
     aqer,
     aqer_study,
@@ -26,6 +28,8 @@ METHODS: dict[str, Method] = {
     method.slug: method
     for method in (
         aqer.METHOD,
+        # The same method; its runs read the answers of a panel's members alone.
+        replace(aqer.METHOD, slug="aqer_panel", title="AQER on a panel’s answers"),
         aqer_study.METHOD,
         attribute_diversity.METHOD,
         bag_of_words.METHOD,

@@ -12,6 +12,7 @@ from evaluation import kinds
 from evaluation.methods.registry import METHODS
 from evaluation.models import LanguageModel, Run
 
+AQER = ("aqer", "aqer_panel")  # of everybody, and of a panel's answers alone
 SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
 
 
@@ -49,7 +50,7 @@ def recipe_pairs(
 
     ``models`` are the names of models by id, where the caller has fetched those of many runs.
     """
-    if run.method != "aqer":
+    if run.method not in AQER:
         return _plain_recipe(run, told, model_names([run]) if models is None else models)
     params = {**run.params, **(told["params"] if told else {})}
     own = "left out" if params.get("leave_one_out") else "included"
@@ -61,6 +62,9 @@ def recipe_pairs(
         ),
         ("encoder", encoder_words(told["encoder"] if told else params.get("encoder", ""))),
     ]
+    if params.get("panel"):
+        also = f", with those to task {params['also']}" if params.get("also") else ""
+        pairs.append(("answers", f"of panel {params['panel']} alone{also}"))
     if params.get("start") not in (None, "equal"):
         pairs.append(("start", params["start"]))
     pairs.append(("interval", f"bootstrap over questions, {count(params.get('resamples', 0))}"))

@@ -10,7 +10,7 @@ from crowdqc.numbers import plural
 from evaluation import kinds
 from evaluation.models import ChecklistStage, Run
 from evaluation.selectors.pair_runs import CHECKS, CORE, PUBLISHED
-from evaluation.selectors.recipes import encoder_words
+from evaluation.selectors.recipes import AQER, encoder_words
 
 # Shape of a task -> the page of its results.
 PAGES = {
@@ -25,11 +25,11 @@ ASKED_PAGES = {
 # Method whose results stand on a page of their own, which is asked for one run of it.
 METHOD_PAGES = {
     CHECKS: "pair_agreement", "aqer_study": "study", "rescaling": "rescaling",
-    "judge_points": "point_judges",
+    "judge_points": "point_judges", "aqer_panel": "task_results_systems",
 }  # fmt: skip
-EXPORTS = {
-    "texts": "task_results_export", "pairs": "pair_export", "responses": "writing_export",
-}  # fmt: skip
+# Method -> the address of its tables; those of the others stand under the run itself.
+EXPORTS = {"aqer": "task_results_export", "pairwise": "pair_export", "writing": "writing_export"}
+WITH_ROWS = ("ratings", "rescaling", "checklist", "g_eval", "judge_points")
 NOUNS = {
     "texts": ("answer", "question"), "pairs": ("judgment", "pair"), "ratings": ("rating", "text"),
     "responses": ("response", "topic"), "checks": ("filled checklist", "text"),
@@ -62,7 +62,7 @@ def asks(run: Run) -> bool:
 
 def rounds(run: Run) -> bool:
     """Whether the run's method goes round until its weights settle."""
-    return run.method == "aqer"
+    return run.method in AQER
 
 
 def shown_number(run: Run) -> int:
@@ -89,7 +89,9 @@ def _asked_page(run: Run) -> str:
 
 def export_url(run: Run) -> str:
     """Its rows as files; "" for a run that has none of its own."""
-    name = EXPORTS.get(shape_of(run.task), "")
+    if run.method in WITH_ROWS:
+        return reverse("run_export", args=[run.project_id, run.number])
+    name = EXPORTS.get(run.method, "")
     if not name or run.source_id is not None or asks(run):
         return ""
     return f"{reverse(name, args=[run.project_id, run.task_id])}?run={run.number}"

@@ -16,6 +16,7 @@ from annotation.models import Project, Task, TaskVersion
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, word
 from evaluation import charts
+from evaluation.bundle_kinds import KINDS as BUNDLED
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import ACTIVE, main_method
@@ -31,6 +32,7 @@ TRIGGERS = {
     "follows": "by itself, after the run it belongs to",
     "import": "imported",
 }
+CHOOSING = ("aqer", "pairwise", "ratings")  # methods that score workers
 STATES = {
     RunState.QUEUED: ("waiting", "Waiting"),
     RunState.RUNNING: ("running", "Running"),
@@ -71,10 +73,15 @@ def get_run(project: Project, number: int) -> Run:
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The run whose results a page shows: the latest finished one, or the one asked for."""
-    finished = _runs().filter(task=task, state=RunState.DONE, method=main_method(task))
+    """The run whose results a page shows: the latest finished one, or the one asked for.
+
+    One on a panel's answers alone is shown where it is asked for, and never in place of the others.
+    """
+    method = main_method(task)
+    finished = _runs().filter(task=task, state=RunState.DONE)
     if number is None:
-        return finished.order_by("-id").first()
+        return finished.filter(method=method).order_by("-id").first()
+    finished = finished.filter(method__in=(method, f"{method}_panel"))
     run = finished.filter(number=number).first()
     if run is None:
         raise Missing(f"This task has no finished run {number}.")
@@ -152,7 +159,9 @@ class Live:
     heading: str
     results_url: str
     export_url: str
+    bundled: bool  # whether it can leave with all that gives its numbers again
     rounds: bool  # whether it goes round and has a line of changes
+    chooses: bool  # whether workers can be chosen for a panel by it
     mark: str
     word: str
     sentence: str
@@ -178,7 +187,9 @@ def live(run: Run) -> Live:
         heading=run_words.heading(run),
         results_url=run_words.results_url(run),
         export_url=run_words.export_url(run),
+        bundled=run.method in BUNDLED and not run.spoiled,
         rounds=run_words.rounds(run),
+        chooses=run.method in CHOOSING,
         mark=mark,
         word=_word(run, word_),
         sentence=llm_runs.sentence(calls) if ended and calls else _sentence(run),

@@ -18,7 +18,7 @@ from crowdqc.numbers import ago, money, plural
 from evaluation import kinds
 from evaluation.models import Run
 
-from . import pair_facts
+from . import pair_facts, panels
 from .overview import Facts, below_floor, may_approve, noun_of
 from .pair_runs import CORE
 from .runs import figures_of
@@ -42,9 +42,10 @@ class Todo:
 def todos(found: Facts) -> list[Todo]:
     """All of it, what waits longest for people first."""
     return [
+        *_rejections(found),
         *_reviews(found),
         *_proposals(found),
-        *_rejections(found),
+        *_notes(found),
         *_warnings(found),
         *_floor(found),
         *_drafts(found),
@@ -55,10 +56,15 @@ def _reviews(found: Facts) -> Iterator[Todo]:
     project = found.access.project
     for task_id, row in found.waiting.items():
         oldest = ago(timezone.localtime(row["oldest"]), now=timezone.localtime())
+        late = ""
+        if row["late"]:
+            verb = "waits" if row["late"] == 1 else "wait"
+            days = plural(project.decide_days, "day")
+            late = f" {row['late']} {verb} longer than the {days} that workers are promised."
         yield Todo(
-            "waiting",
+            "warn" if row["late"] else "waiting",
             plural(row["n"], "assignment"),
-            f"of {row['title']} to approve or reject, the oldest from {oldest}.",
+            f"of {row['title']} to approve or reject, the oldest from {oldest}.{late}",
             reverse("review", args=[project.pk, task_id]),
             "Review",
         )
@@ -77,16 +83,29 @@ def _proposals(found: Facts) -> Iterator[Todo]:
 
 
 def _rejections(found: Facts) -> Iterator[Todo]:
+    """Replies that are owed an answer; those past their day are said first, and stay so."""
     owed = rejections_owed(found.access.project)
-    if owed:
-        noun = "has a reply" if owed == 1 else "have a reply"
-        yield Todo(
-            "waiting",
-            plural(owed, "rejection"),
-            f"{noun} that nobody has answered.",
-            reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed",
-            "Answer",
-        )
+    if not owed:
+        return
+    url = reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed"
+    if owed.late:
+        verb = "is" if owed.late == 1 else "are"
+        text = f"to a rejection {verb} past the day on which an answer was owed."
+        yield Todo("bad", plural(owed.late, "reply", "replies"), text, url, "Answer")
+    if owed.n > owed.late:
+        waiting = owed.n - owed.late
+        noun = "has a reply" if waiting == 1 else "have a reply"
+        text = f"{noun} that nobody has answered."
+        yield Todo("waiting", plural(waiting, "rejection"), text, url, "Answer")
+
+
+def _notes(found: Facts) -> Iterator[Todo]:
+    """What runs said of members of watched panels, and nobody has looked at."""
+    for panel, name, n in panels.open_notes(found.access.project):
+        verb = "waits" if n == 1 else "wait"
+        url = reverse("panel", args=[found.access.project.pk, panel]) + "#watch"
+        text = f"about members of the panel “{name}” {verb} for a look."
+        yield Todo("waiting", plural(n, "note"), text, url, "Look")
 
 
 def _warnings(found: Facts) -> Iterator[Todo]:

@@ -152,6 +152,6 @@ def send(run: Run, table: str, form: str) -> HttpResponseBase:
         return response
     exports.check(run, table, form)
     lines: Iterator[str] = exports.lines(run, table, form)
-    streamed = StreamingHttpResponse(lines, content_type=f"{exports.FORMATS[form]}; charset=utf-8")
+    streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
     streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return streamed

@@ -11,4 +11,8 @@ urlpatterns = [
     path("", include("evaluation.views.urls_checks")),
     path("", include("evaluation.views.urls_study")),
     path("", include("evaluation.views.urls_rescaling")),
+    path("", include("evaluation.views.urls_panels")),
+    path("", include("evaluation.views.urls_domains")),
+    path("", include("evaluation.views.urls_data")),
+    path("", include("evaluation.views.urls_bundles")),
 ]

@@ -16,7 +16,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{STUDY}workers/", workers.worker_list, name="pair_workers"),
     path(f"{STUDY}workers/<int:worker_id>/", workers.worker, name="pair_worker"),
     path(f"{STUDY}workers/<int:worker_id>/exclude/", exclusions.exclude, name="pair_exclude"),
-    path(f"{STUDY}exclusions/<int:exclusion_id>/undo/", exclusions.undo, name="pair_include"),
     path(f"{STUDY}agreement/", agreement.agreement, name="pair_agreement"),
     path(f"{STUDY}panel/", agreement.panel, name="pair_panel"),
     path(f"{STUDY}order/", agreement.order, name="pair_order"),

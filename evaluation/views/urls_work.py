@@ -2,9 +2,12 @@
 
 from django.urls import path
 
-from . import replay
+from . import data, replay, workers
 
 urlpatterns = [
+    path("work/record/data.zip", data.own_data, name="own_data"),
+    path("work/projects/<int:project_id>/erase/", data.own_data_erase, name="own_data_erase"),
+    path("work/projects/<int:project_id>/mine/", workers.own_card, name="work_card"),
     path("work/answers/<int:answer_id>/replay/", replay.own_replay, name="work_replay"),
     path(
         "work/answers/<int:answer_id>/replay/data/",
