@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from rest_framework.authtoken.models import Token
 
 from annotation.actions import people, tasks
+from annotation.actions.tokens import digest
 from annotation.models import (
     Answer,
+    ApiToken,
     Assignment,
     Candidate,
     Consent,
@@ -89,8 +90,7 @@ def make_crowd(task: Task) -> list[str]:
     for user in users:
         worker = people.add_worker(project=task.project, user=user, pseudonym="")
         Consent.objects.create(membership=worker, text=text)
-    made = Token.objects.bulk_create(Token(user=user, key=Token.generate_key()) for user in users)
-    return [token.key for token in made]
+    return [factories.api_token(user) for user in users]
 
 
 class Client:
@@ -173,8 +173,9 @@ def test_a_crowd_of_300_over_the_api_shows_who_does_not_look_and_which_source_is
 
 def auc(run: Run, tokens: list[str]) -> float:
     """The chance that a worker who looks has a higher mean competence than one who does not."""
-    users = list(Token.objects.filter(key__in=tokens).values_list("key", "user_id"))
-    number = {user: tokens.index(key) for key, user in users}
+    kept = [digest(token) for token in tokens]
+    users = ApiToken.objects.filter(digest__in=kept).values_list("digest", "user_id")
+    number = {user: kept.index(key) for key, user in users}
     total: dict[int, list[float]] = {}
     rows = WorkerScore.objects.filter(run=run, dimension__in=DIMENSIONS, component=1)
     for user, estimate in rows.values_list("worker__user_id", "estimate"):

@@ -39,12 +39,11 @@ import json, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
 import django
 django.setup()
-from rest_framework.authtoken.models import Token
 from tests import factories as f
 world = f.make_world(n={QUESTIONS}, redundancy={REDUNDANCY}, items_per_assignment={BUNDLE})
 workers = [f.make_worker(world.project).user for _ in range({PEOPLE})]
-tokens = [Token.objects.create(user=user).key for user in workers]
-staff = {{r: Token.objects.create(user=u).key for r, u in
+tokens = [f.api_token(user, per_minute=6000) for user in workers]
+staff = {{r: f.api_token(u, per_minute=6000) for r, u in
          (("requester", world.requester), ("manager", world.manager))}}
 print(json.dumps({{"task": world.task.pk, "project": world.project.pk, "tokens": tokens, **staff}}))
 """
@@ -55,9 +54,11 @@ import django
 django.setup()
 from annotation.actions import payouts
 from annotation.models import Assignment, PayoutBatch, Task, User
-from rest_framework.authtoken.models import Token
+from annotation.actions.tokens import digest
+from annotation.models import ApiToken
 task = Task.objects.get(pk=int(sys.argv[1]))
-by = {r: Token.objects.get(key=k).user for r, k in (("r", sys.argv[2]), ("m", sys.argv[3]))}
+keys = {"r": digest(sys.argv[2]), "m": digest(sys.argv[3])}
+by = {r: ApiToken.objects.get(digest=key).user for r, key in keys.items()}
 open_ones = Assignment.objects.filter(task=task, state="submitted", settled_at=None)
 open_ones = open_ones.exclude(payout_lines__live=True)
 lines = [payouts.Line(pk) for pk in open_ones.values_list("pk", flat=True)]

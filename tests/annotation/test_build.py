@@ -16,7 +16,7 @@ from annotation.models.tasks import TaskState
 from tests import factories
 from tests.factories import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 
 

@@ -14,7 +14,7 @@ from annotation.selectors.build import Build
 from crowdqc.errors import Conflict, Invalid
 from tests import factories
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 PASSAGES = [
     {"key": "d1", "title": "Tides", "text": "The moon pulls the sea."},

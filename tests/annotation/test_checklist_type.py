@@ -70,7 +70,6 @@ def test_questions_keep_the_attributes_they_came_from_and_get_names() -> None:
     assert questions[1]["attributes"] == thinking.QUESTIONS[0]["attributes"]
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_task_of_a_frozen_list_holds_the_given_texts_beside_their_source_alone() -> None:
     project = factories.make_project()
@@ -96,7 +95,6 @@ def test_a_task_of_a_frozen_list_holds_the_given_texts_beside_their_source_alone
     assert missing_in(task, task.versions.get(), "checks") == []
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_changed_line_makes_the_list_one_of_its_own() -> None:
     project = factories.make_project()
@@ -116,7 +114,6 @@ def test_a_changed_line_makes_the_list_one_of_its_own() -> None:
         checklist_items.edit_question(by=by, task=task, name="time", fields={"label": " "})
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_answers_to_changed_questions_are_not_pooled_and_every_text_is_asked_anew() -> None:
     world = factories.make_world(1)
@@ -142,7 +139,6 @@ def test_answers_to_changed_questions_are_not_pooled_and_every_text_is_asked_ane
     assert len(checks.counting_checks(task)) == 6
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_who_wrote_a_text_is_not_asked_to_check_it() -> None:
     world = factories.make_world(1)

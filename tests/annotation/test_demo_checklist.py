@@ -14,7 +14,7 @@ from evaluation import demo_checklist
 from evaluation.models import CandidateScore
 from tests import factories
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_every_question_names_attributes_of_people_and_models() -> None:

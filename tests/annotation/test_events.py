@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.actions import events, people
 from annotation.models import EventBatch, EventStream
-from annotation.selectors import log
+from annotation.selectors import log, log_words
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 from tests import factories
 
@@ -259,7 +259,7 @@ def test_what_is_cited_or_imported_counts_as_neither_typed_nor_pasted() -> None:
     ],
 )  # fmt: skip
 def test_a_worker_reads_every_event_in_words(event: dict[str, Any], words: str) -> None:
-    assert log.in_words({"time": 0, **event}, {}).what == words
+    assert log_words.in_words({"time": 0, **event}, {}).what == words
 
 
 def test_going_from_one_page_to_the_next_is_no_absence() -> None:

@@ -16,7 +16,7 @@ from crowdqc.errors import Conflict, Invalid
 from tests import factories
 from tests.factories import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_columns_can_be_said_by_hand(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "The file is empty."), (b"x" * (MAX_BYTES + 1), "20 MB is the most.")],
+    [(b"", "The file is empty."), (b"x" * (MAX_BYTES + 1), "64 MB is the most.")],
     ids=["empty", "too large"],
 )
 def test_a_file_of_no_or_too_much_size_is_refused_beside_the_field(

@@ -21,7 +21,7 @@ from crowdqc.errors import Invalid
 from tests import factories, judging
 from tests.annotation.test_worker_views import item_url, post_json, signed_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 JUDGE_QUERIES = 6
 SEVEN = {"dimensions": list(TEMPLATE)}
 LEFT = {f"d-{dimension['name']}": "left" for dimension in TEMPLATE}

@@ -20,7 +20,7 @@ from crowdqc.errors import Conflict, Invalid
 from tests import factories as make
 from tests.judging import make_pairs, make_ratings
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 def run(*args: object) -> tuple[str, str]:

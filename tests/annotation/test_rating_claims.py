@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from annotation.actions import assignments, qualification, rating_documents, tasks
+from annotation.actions import assignments, panels, qualification, rating_documents, tasks
 from annotation.models import Assignment, Panel, Qualification, Task, TaskVersion
 from annotation.selectors import work
 from annotation.selectors.build import Build
@@ -115,7 +115,7 @@ def qualifying(redundancy: int = 9) -> Task:
     task = ratings.make_documents(project, 3, 1, redundancy=redundancy)
     task.state = "paused"
     task.save()
-    qualification.set_panels(by=project.owner, task=task, qualifies="Trained", asks_for="")
+    panels.set_panels(by=project.owner, task=task, qualifies="Trained", asks_for="")
     tasks.move(by=project.owner, task=task, to="resume")
     task.refresh_from_db()
     return task

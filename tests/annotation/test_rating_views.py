@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.actions import qualification, tasks
+from annotation.actions import panels, tasks
 from annotation.models import Task
 from evaluation.selectors import review
 from tests import factories, ratings
@@ -112,7 +112,7 @@ def test_a_changed_document_asks_its_answers_anew_with_the_new_number_of_sentenc
 def qualifying(project: Any) -> tuple[Task, Any]:
     task = ratings.make_documents(project)
     tasks.move(by=project.owner, task=task, to="pause")
-    qualification.set_panels(by=project.owner, task=task, qualifies="Trained", asks_for="")
+    panels.set_panels(by=project.owner, task=task, qualifies="Trained", asks_for="")
     tasks.move(by=project.owner, task=task, to="resume")
     task.refresh_from_db()
     worker = factories.make_worker(project)

@@ -15,7 +15,7 @@ from annotation.selectors.tasks import task_row, versions_of
 from crowdqc.errors import Conflict, Invalid
 from tests import factories
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 def shown(task: Task, number: int) -> dict[str, str]:

@@ -20,7 +20,7 @@ from annotation.selectors import attributes, checks
 from crowdqc.errors import Conflict, Invalid
 from tests import factories, thinking
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 HEAD = "dimension,rubric,sample_id,source,text,score\n"
 ROWS = (
     'Fluency,"Does it read well? 1 no, 5 yes.",a,An article.,It reads.,4\n'

@@ -85,7 +85,6 @@ def test_a_dimension_may_be_skipped_only_where_that_is_permitted() -> None:
         checked({"skipped": True})
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_counting_attributes_say_whose_each_is_and_leave_out_what_does_not_count() -> None:
     world = factories.make_world(1)
@@ -108,7 +107,6 @@ def test_counting_attributes_say_whose_each_is_and_leave_out_what_does_not_count
     assert attributes.counting_attributes(task) == []
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_task_is_published_once_every_dimension_has_a_rubric_and_scored_samples() -> None:
     project = factories.make_project()
@@ -134,7 +132,6 @@ def test_a_task_is_published_once_every_dimension_has_a_rubric_and_scored_sample
     assert task.items.get().question == "Coherence"
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_rubric_changed_after_publishing_is_another_item_with_attributes_of_its_own() -> None:
     world = factories.make_world(1)
@@ -151,7 +148,6 @@ def test_a_rubric_changed_after_publishing_is_another_item_with_attributes_of_it
     assert {row.item_id for row in attributes.counting_attributes(task)} == {old.pk}
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_name_changed_before_publishing_keeps_the_one_item_and_its_place() -> None:
     project = factories.make_project()

@@ -19,7 +19,7 @@ from crowdqc.errors import Invalid
 from tests import factories, thinking
 from tests.annotation.test_worker_views import item_url, signed_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

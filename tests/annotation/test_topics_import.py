@@ -143,7 +143,6 @@ def task() -> Task:
     return tasks.create_task(by=project.owner, project=project, type="writing", title="Tides")
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_a_file_is_seen_imported_and_not_imported_twice(task: Task) -> None:
     client = Client()
@@ -163,14 +162,9 @@ def test_a_file_is_seen_imported_and_not_imported_twice(task: Task) -> None:
     assert (again.new, again.there) == (0, 3) and task.groups.count() == 1
 
 
-@pytest.mark.db
 @pytest.mark.django_db
 def test_topics_come_in_and_go_out_over_the_api(task: Task) -> None:
-    from rest_framework.authtoken.models import Token
-
-    client = APIClient()
-    token = Token.objects.create(user=task.project.owner)
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token.key}")
+    client = APIClient(HTTP_AUTHORIZATION=f"Token {factories.api_token(task.project.owner)}")
     path = reverse("api_topics", args=[task.pk])
     assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {"rows": 1, "new": 1}
     assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {"rows": 1, "new": 0}

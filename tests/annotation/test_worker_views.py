@@ -20,12 +20,12 @@ from annotation.models import Answer, Assignment, Consent, Membership
 from tests import factories
 from tests.annotation.test_claims import run_out
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 JSON = {"HTTP_ACCEPT": "application/json"}
-HOME_QUERIES = 13
+HOME_QUERIES = 14
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
-RECORD_QUERIES = 10
+RECORD_QUERIES = 11
 
 
 def signed_in(who: Any) -> Client:
@@ -298,7 +298,7 @@ def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.
 
 def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
-    reason = "The answers repeat the questions word by word."
+    reason = factories.REJECTION
     line = payouts.Line(done.pk, decision="reject", reason_code="other", reason=reason)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]

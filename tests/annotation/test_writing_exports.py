@@ -21,7 +21,7 @@ from annotation.models import Answer, SpanValue, Task, TextValue
 from tests import factories as make
 from tests import writing_study as study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 WHAT = ("responses", "surveys", "topics", "writing-logs", "events")
 RUN = [500, 0, 0, "Storks", [0, 90, 80, 120, 60, 75]]
 
@@ -185,7 +185,7 @@ def test_the_browser_and_the_api_stream_the_same_lines(task: Task, client: Any) 
                 for at in (page, f"/api/tasks/{task.pk}/")
             ]
             assert told[0] == told[1] and told[0].count(b"\n") > 1, what
-    assert client.get(f"{page}export/events.csv").status_code == 404
+    assert client.get(f"{page}export/writing-logs.csv").status_code == 404
     client.force_login(make.make_user())
     for at in (page, f"/api/tasks/{task.pk}/"):
         assert client.get(f"{at}export/events.jsonl").status_code == 404

@@ -30,7 +30,7 @@ from tests import factories as make
 from tests import writing_study as study
 from tests.crowdrag_study import Rows, write
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 KEPT = (Answer, Assignment, EventBatch, EventStream, Membership, SpanValue, ChoiceValue)
 
 

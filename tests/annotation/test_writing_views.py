@@ -21,7 +21,7 @@ from tests import factories, writing
 from tests.annotation.test_concurrency import at_once, books_are_right
 from tests.annotation.test_worker_views import item_url, post_json, signed_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 WRITE_QUERIES = 6
 STICKS = "large nests of sticks"  # in the first passage
 

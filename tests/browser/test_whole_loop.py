@@ -350,10 +350,14 @@ def approves(manager: Person, proposal: str, people: int) -> None:
 def shows_it_once(manager: Person, pseudonyms: list[str], people: int) -> None:
     manager.follow("Ledger")
     manager.sees("Ledger")
-    names = manager.page.locator("tbody a.name").all_inner_texts()
-    assert len(set(names)) == len(names) == people
-    assert set(pseudonyms) < set(names)
-    expect(manager.page.locator("tfoot")).to_contain_text(f"€{PAY * people:.2f}")
+    journal = manager.page.get_by_role("table", name="Entries of the ledger")
+    owed = journal.locator("tbody td.l1").all_inner_texts()
+    assert len(set(owed)) == len(owed) == people
+    assert {f"Owed to {name}" for name in pseudonyms} < set(owed)
+    expect(journal.locator("tfoot")).to_contain_text(f"€{PAY * people:.2f}")
+    balance = manager.page.get_by_role("table", name="Accounts in EUR")
+    expect(balance.locator("tfoot")).to_contain_text("equal")
+    expect(balance.locator("tfoot")).not_to_contain_text("not equal")
     assert LedgerEntry.objects.count() == people
 
 

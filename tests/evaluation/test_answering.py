@@ -27,7 +27,7 @@ from tests import factories, writing
 from tests.evaluation import corpus
 from tests.llm import Body, make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def finished(task: Task, method: str, **params: Any) -> Run:

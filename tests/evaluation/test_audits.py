@@ -60,7 +60,6 @@ def page(client: Client, task: Task, name: str, *args: Any, **query: Any) -> Any
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_only_staff_who_rated_nothing_may_judge_and_only_a_requester_opens() -> None:
     task = corpus.make_rated(items=3)
     owner = task.project.owner
@@ -82,7 +81,6 @@ def test_only_staff_who_rated_nothing_may_judge_and_only_a_requester_opens() -> 
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_the_audit_draws_explained_ratings_equally_and_the_same_again() -> None:
     task, judge, audit = world()
     rows = Answer.objects.filter(pk__in=audit.answer_ids).values_list(
@@ -101,7 +99,6 @@ def test_the_audit_draws_explained_ratings_equally_and_the_same_again() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_the_judge_sees_document_question_answer_and_explanation_and_no_label(
     client: Client,
 ) -> None:
@@ -122,7 +119,6 @@ def test_the_judge_sees_document_question_answer_and_explanation_and_no_label(
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_verdicts_are_kept_resumed_and_changed_until_the_audit_is_closed(client: Client) -> None:
     task, judge, audit = world(each=1)
     total = len(audit.answer_ids)
@@ -147,7 +143,6 @@ def test_verdicts_are_kept_resumed_and_changed_until_the_audit_is_closed(client:
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_shares_are_shown_to_everybody_once_the_audit_is_closed_and_not_before() -> None:
     task, judge, audit = world(each=1)
     owner, total = task.project.owner, len(audit.answer_ids)
@@ -168,7 +163,6 @@ def test_shares_are_shown_to_everybody_once_the_audit_is_closed_and_not_before()
 
 
 @pytest.mark.django_db
-@pytest.mark.db
 def test_one_opens_an_audit_on_its_page_and_a_task_without_explanations_says_so() -> None:
     task = corpus.make_rated(items=3)
     judge = factories.make_member(task.project, Role.MANAGER).user

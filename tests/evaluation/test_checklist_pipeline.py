@@ -24,7 +24,7 @@ from evaluation.models import (
 from tests.evaluation import think_corpus as corpus
 from tests.llm import Stub, make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

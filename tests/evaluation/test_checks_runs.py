@@ -17,7 +17,7 @@ from tests.evaluation import checks_corpus as corpus
 from tests.factories import make_worker
 from tests.llm import make_model
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def model_of(project: Project, url: str, *, logprobs: bool = False, **more: Any) -> LanguageModel:

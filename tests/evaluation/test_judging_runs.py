@@ -18,7 +18,7 @@ from tests.evaluation import corpus, pair_corpus
 from tests.evaluation.test_answering import asked, finished, prompt_of
 from tests.llm import Body, make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 QUICK = {"restarts": 2, "draws": 0, "resamples": 100}
 
 

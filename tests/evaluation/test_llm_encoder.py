@@ -16,7 +16,7 @@ from tests.evaluation import corpus
 from tests.factories import make_project
 from tests.llm import make_model, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def scored(task: object, encoder: str) -> Run:

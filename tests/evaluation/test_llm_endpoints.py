@@ -13,15 +13,16 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from annotation.models import AuditEntry, Project
+from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
-from evaluation.llm import addresses, endpoints, engine, keys
+from evaluation.llm import endpoints, engine, keys
 from evaluation.llm.ask import EndpointFails, ask_all
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.llm_asks import GOOD, Said, ask, make_run
 from tests.factories import make_project
 from tests.llm import Body, Chances, Fault, serving
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 KEY = "sk-keep-this-to-yourself-4711"
 
 

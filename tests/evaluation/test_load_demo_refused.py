@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Project, User
 from tests import factories as make
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 def load(**options: Any) -> str:

@@ -31,7 +31,7 @@ from tests import factories
 from tests.evaluation import corpus
 from tests.llm import Stub, make_model, serving
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"
 
 

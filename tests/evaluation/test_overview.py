@@ -63,7 +63,7 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
 
 def test_a_rejection_costs_nothing(world: World) -> None:
     done = factories.claim_and_submit(world.task)
-    line = Line(done.pk, decision="reject", reason_code="other", reason="Not one word fits it.")
+    line = Line(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )

@@ -171,7 +171,7 @@ def test_an_exclusion_can_be_taken_back_and_then_counts_again(task: Task) -> Non
     assert worker.pk not in judged.now(task).workers
     text = words(client.get(url))
     assert "is left out" in text and "asked to be left out" in text
-    undo = reverse("pair_include", args=[task.project_id, task.pk, exclusion.pk])
+    undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, exclusion.pk])
     assert "is in again from the next run on" in words(client.post(undo, follow=True))
     assert worker.pk in judged.now(task).workers
     assert "taken in again" in words(client.get(url))

@@ -18,7 +18,7 @@ from tests import factories
 from tests.annotation.pair_studies import begun, signed_in, url, with_texts
 from tests.factories import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from tests import factories as make
 from tests.crowdrag_study import make_folder
 from tests.judging import make_pairs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 def take_in(folder: Path, *more: str) -> tuple[Task, Run, str]:

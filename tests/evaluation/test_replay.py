@@ -25,7 +25,7 @@ from tests import factories
 from tests.evaluation import replay_corpus
 from tests.evaluation.replay_corpus import Session
 
-pytestmark = [pytest.mark.django_db, pytest.mark.db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from evaluation.reproduce.data import data_folder
 from tests import factories
 from tests.evaluation import rescaling_corpus as corpus
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 SOURCE = Source("another-model", "label and explanation")
 
 

@@ -14,7 +14,7 @@ from evaluation.selectors import checklists_comparison
 from tests import factories
 from tests.evaluation import think_corpus as corpus
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 FIRST, SECOND = "author:owl-01", "author:reed-02"
 SAID = dict.fromkeys(comparison.QUESTIONS, "A speaks of cohesion and of pronouns.")
 

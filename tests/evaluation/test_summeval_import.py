@@ -23,7 +23,7 @@ from evaluation.text_scores import AGAINST, OTHERS, human_scores, import_human
 from tests.factories import make_project, make_user
 from tests.judging import make_candidate
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def folder() -> Path:

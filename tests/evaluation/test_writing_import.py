@@ -16,14 +16,14 @@ from django.db import transaction
 
 from annotation.actions.writing_imports import stored_bytes
 from annotation.deltas import apply
-from annotation.exports.writing import log_lines
+from annotation.exports.writing import log_table
 from annotation.models import Answer, ChoiceValue, EventBatch, SpanValue, Task, TextValue
 from annotation.selectors import log
 from crowdqc.errors import Invalid
 from evaluation.reproduce.data import data_folder
 from tests import factories as make
 
-pytestmark = [pytest.mark.db, pytest.mark.data]
+pytestmark = pytest.mark.data
 LEAST_RATIO, MOST_SECONDS = 20, 180
 
 
@@ -79,7 +79,7 @@ def test_every_log_replays_to_the_published_text_and_takes_little_room(corpus: T
         for pk, text in texts.items()
     )
     replayed = time.monotonic() - began
-    exported = [json.loads(line) for line in log_lines(corpus.task, "jsonl")]
+    exported = [json.loads(line) for line in log_table(corpus.task, "jsonl").parts("jsonl")]
     by_answer = dict(TextValue.objects.filter(field="answer").values_list("answer_id", "text"))
     assert len(exported) == 903
     for row in exported:

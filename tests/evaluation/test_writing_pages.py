@@ -20,7 +20,7 @@ from evaluation.selectors.writing import VIEWS
 from tests import factories
 from tests.evaluation import writing_corpus
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def run_on(task: Task) -> Run:

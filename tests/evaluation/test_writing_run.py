@@ -13,7 +13,7 @@ from evaluation import runs, schedules, writing_data
 from evaluation.models import AnswerScore, Run, RunFigure, RunState
 from tests.evaluation import writing_corpus
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 PARAMS = {"resamples": 100}
 
 

@@ -317,17 +317,20 @@ def test_a_bad_parameter_is_refused_before_a_run_starts(params: dict[str, Any], 
 
 @pytest.mark.slow
 def test_intervals_cover_the_score_of_endless_questions_as_often_as_they_claim() -> None:
-    """Coverage with everything refitted; the truth is the fit of 2,000 questions."""
+    """Coverage with everything refitted; the truth is the fit of 2,000 questions.
+
+    A few crowds only, so the band is wide: ``tests/studies/aqer_coverage.py`` has the many.
+    """
     quality = np.linspace(0.2, 0.85, 8)
     for density in (1.0, 0.7):
         endless = crowd(quality, questions=2000, density=density, seed=77)
         truth = fit(endless, resamples=0).estimates["worker"]["adjusted"]
         hits = []
-        for seed in range(25):
+        for seed in range(10):
             texts = crowd(quality, questions=20, density=density, seed=1000 + seed)
             found = fit(texts, seed=seed, resamples=200).intervals["worker"]
             hits.append((found.adjusted_low <= truth) & (truth <= found.adjusted_high))
-        assert 0.9 <= np.mean(hits) <= 0.99
+        assert 0.86 <= np.mean(hits) <= 1
 
 
 def test_design_knows_when_everybody_answered_everything() -> None:

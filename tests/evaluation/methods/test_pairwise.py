@@ -43,7 +43,7 @@ def same(one: Table, two: Table, *, but: tuple[str, ...] = ()) -> None:
             assert column.tolist() == two[name].tolist(), name
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 10**6), pooled=st.booleans(), forced=st.booleans(),
     rank_by=st.sampled_from(["votes", "competence"]), side=st.sampled_from([-0.4, 0.0, 0.5]),
@@ -69,7 +69,7 @@ def test_turning_every_display_and_vote_changes_nothing_but_the_sign_of_side_eff
         assert turn["se"] == pytest.approx(row["se"])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.05, 0.95))
 def test_turning_some_displays_with_their_votes_leaves_alpha_wins_and_repeats(
     seed: int, share: float
