@@ -121,6 +121,9 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 DATABASES["default"].setdefault("OPTIONS", {})
+# Rows are read to the end, so no plan is to favour the first tenth of them.
+_options = (DATABASES["default"]["OPTIONS"].get("options", ""), "-c cursor_tuple_fraction=1")
+DATABASES["default"]["OPTIONS"]["options"] = " ".join(_options).strip()
 # A pooled connection is tested before use: none outlives a restart of the server.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Threads of one web process share these connections; jobs and tests open their own.
@@ -233,6 +236,8 @@ SPECTACULAR_SETTINGS = {
         "PaymentState": "annotation.models.Payment.State",
         "FileState": "annotation.models.ExportFile.State",
         "DeliveryState": "annotation.models.HookDelivery.State",
+        "LedgerKind": "annotation.models.LedgerEntry.Kind",
+        "RecruitmentKind": "annotation.models.Recruitment.Kind",
         "RejectionOutcome": "annotation.models.Rejection.Outcome",
     },
 }

@@ -46,12 +46,12 @@ def _rows(condition: Q) -> Iterator[AnswerText]:
     return (AnswerText(*row) for row in texts.iterator(chunk_size=CHUNK))
 
 
-def _counting(task: Task) -> Q:
-    """Answers that count, without those of workers who are left out of results."""
+def _counting(task: Task, at: str = "") -> Q:
+    """Answers (those ``at`` which a row points) that count, without those of workers left out."""
     excluded = task.exclusions.in_force().values("worker")
-    return Q(item__task=task, counts=True, stage=Answer.Stage.MAIN) & ~(
-        Q(worker__isnull=False) & Q(worker__in=excluded)
-    )
+    main = {f"{at}item__task": task, f"{at}counts": True, f"{at}stage": Answer.Stage.MAIN}
+    theirs = {f"{at}worker__isnull": False, f"{at}worker__in": excluded}
+    return Q(**main) & ~Q(**theirs)
 
 
 def counting_texts(task: Task) -> list[AnswerText]:
@@ -61,7 +61,7 @@ def counting_texts(task: Task) -> list[AnswerText]:
     wording, pay and time only, so they are pooled: an item that no version changed is one row of
     items and thereby one question.
     """
-    return list(_rows(Q(answer__in=Answer.objects.filter(_counting(task)))))
+    return list(_rows(_counting(task, "answer__")))
 
 
 def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
