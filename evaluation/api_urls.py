@@ -4,7 +4,7 @@ from django.urls import path
 
 from crowdqc.api import Unknown
 
-from . import api, api_models, api_panels, api_pay
+from . import api, api_models, api_panels, api_pay, api_people
 
 urlpatterns = [
     path("tasks/<int:task_id>/runs/", api.TaskRuns.as_view(), name="api_runs"),
@@ -50,6 +50,10 @@ urlpatterns = [
                 api_pay.RejectLine,
                 "payout_line_reject",
             ),
+            ("workers/<int:membership_id>/card", api_people.Card, "card"),
+            ("workers/<int:membership_id>/data", api_people.WorkerData, "worker_data"),
+            ("domains", api_people.Domains, "domains"),
+            ("domains/<path:name>", api_people.DomainBoard, "domain"),
             ("panels/<int:panel_id>/watches", api_panels.Watches, "watches"),
             ("panels/<int:panel_id>/notes", api_panels.Notes, "watch_notes"),
             (
@@ -59,6 +63,8 @@ urlpatterns = [
             ),
         )
     ),
+    path("work/projects/<int:project_id>/card/", api_people.OwnCard.as_view(), name="api_own_card"),
+    path("work/data/", api_people.OwnData.as_view(), name="api_own_data"),
     path("runs/<int:run_id>/select/", api_panels.Select.as_view(), name="api_select"),
     path(
         "runs/<int:run_id>/select/preview/",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -10,11 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access
+from annotation.actions.books import book_correction
 from annotation.actions.payout_rules import require_decider
 from annotation.actions.payouts import decide_reply
 from annotation.models import LedgerEntry, Rejection
 from annotation.selectors import ledger as books
 from annotation.selectors import payouts as reads
+from annotation.selectors.balance import trial_balances
 from crowdqc.api import Body, Listing, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Missing
@@ -55,6 +58,35 @@ class DecideIn(Body):
     note = serializers.CharField(help_text="The worker reads it")
 
 
+class CorrectIn(Body):
+    """Moves an amount between two accounts of the books; it pays nobody."""
+
+    task = serializers.IntegerField()
+    debit = serializers.CharField(max_length=60, help_text="A worker debited is owed less")
+    credit = serializers.CharField(max_length=60, help_text="A worker credited is owed more")
+    amount = serializers.DecimalField(max_digits=8, decimal_places=2, min_value=0)
+    memo = serializers.CharField(max_length=300, help_text="Why")
+
+
+class AccountOut(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    name = serializers.CharField()
+    debit = serializers.DecimalField(max_digits=14, decimal_places=2)
+    credit = serializers.DecimalField(max_digits=14, decimal_places=2)
+    balance = serializers.DecimalField(max_digits=14, decimal_places=2)
+
+
+class TrialOut(serializers.Serializer[Any]):
+    """The books of one currency; both sides are the same."""
+
+    currency = serializers.CharField()
+    debit = serializers.DecimalField(max_digits=14, decimal_places=2)
+    credit = serializers.DecimalField(max_digits=14, decimal_places=2)
+    owed = serializers.DecimalField(max_digits=14, decimal_places=2, help_text="To workers, still")
+    accounts = AccountOut(many=True, help_text="Workers as one")
+    workers = AccountOut(many=True, help_text="Each by itself")
+
+
 LEDGER_FILTERS = [
     OpenApiParameter("task", int, description="Of one task"),
     OpenApiParameter("worker", int, description="Of one worker, by the membership's id"),
@@ -63,6 +95,8 @@ LEDGER_FILTERS = [
 
 
 class Ledger(Listing):
+    writes, needs_key = "pay", True
+
     @extend_schema(
         responses=LedgerOut(many=True), parameters=LEDGER_FILTERS, summary="The ledger",
         description="Rows are only ever added. Each names both its accounts: `work:` (what work "
@@ -72,6 +106,30 @@ class Ledger(Listing):
         access = get_access(request, project_id)
         rows = books.entries(access.project, books.wanted(request.query_params))
         return self.page(rows, LedgerOut)
+
+    @extend_schema(
+        request=CorrectIn, responses={201: LedgerOut}, summary="Correct the books by hand",
+        description="Moves an amount between two accounts and pays nobody. Nobody corrects an "
+        "account of their own.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        require_decider(access.project, access.user)
+        body: dict[str, Any] = read(CorrectIn, request)
+        task = access.project.tasks.filter(pk=body.pop("task")).first()
+        if task is None:
+            raise Missing("There is no such task in this project.")
+        task.project = access.project
+        sent = f"{access.user.pk}:{request.headers['Idempotency-Key']}"
+        row = book_correction(by=access.user, task=task, key=uuid5(NAMESPACE_URL, sent), **body)
+        return Response(LedgerOut(row).data, status=201)
+
+
+class Accounts(Endpoint):
+    @extend_schema(responses=TrialOut(many=True), summary="The books as accounts, by currency")
+    def get(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id)
+        return Response(TrialOut(trial_balances(access.project), many=True).data)
 
 
 class Rejections(Listing):

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from annotation.access import bound_to, get_access
 from annotation.actions import locks, people
+from annotation.actions.invite_mail import MOST_AT_ONCE, invite_by_mail
 from annotation.models import ConsentText, Membership, Role
 from annotation.selectors import api as selectors
 from annotation.selectors import members
@@ -26,7 +27,7 @@ from .serializers import ProjectOut
 
 SETTINGS = (
     "name", "budget", "hourly_floor", "single_approval", "reply_days", "answer_days",
-    "decide_days",
+    "decide_days", "show_scores",
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ class SettingsIn(Body):
     reply_days = serializers.IntegerField(required=False)
     answer_days = serializers.IntegerField(required=False)
     decide_days = serializers.IntegerField(required=False)
+    show_scores = serializers.BooleanField(required=False, help_text="Workers see their own")
 
 
 class ConsentTextIn(Body):
@@ -89,6 +91,15 @@ class InviteIn(Body):
     role = serializers.ChoiceField(Role.choices, default=Role.WORKER)
     days = serializers.IntegerField(default=14, help_text="1 to 365")
     max_uses = serializers.IntegerField(default=1, help_text="Above 1 for workers only")
+    note = serializers.CharField(default="", allow_blank=True, max_length=120)
+
+
+class MailIn(Body):
+    emails = serializers.ListField(
+        child=serializers.EmailField(), min_length=1, max_length=MOST_AT_ONCE
+    )
+    role = serializers.ChoiceField(Role.choices, default=Role.WORKER)
+    days = serializers.IntegerField(default=14, help_text="1 to 365")
     note = serializers.CharField(default="", allow_blank=True, max_length=120)
 
 
@@ -208,6 +219,23 @@ class Invitations(Endpoint):
         made = people.invite(by=access.user, project=access.project, **read(InviteIn, request))
         [row] = [r for r in members.invitations_of(access.project) if r.invitation.pk == made.pk]
         return Response(InvitationOut(row, context={"request": request}).data, status=201)
+
+
+class InvitationsByMail(Endpoint):
+    @extend_schema(
+        request=MailIn, responses={201: InvitationOut(many=True)}, summary="Invite people by mail",
+        description="Each address gets a link for one person.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.REQUESTER)
+        body = read(MailIn, request)
+        emails = "\n".join(body.pop("emails"))
+        made = invite_by_mail(by=access.user, project=access.project, emails=emails, **body)
+        pks = {one.pk for one in made}
+        rows = [r for r in members.invitations_of(access.project) if r.invitation.pk in pks]
+        return Response(
+            InvitationOut(rows, many=True, context={"request": request}).data, status=201
+        )
 
 
 class OneInvitation(Endpoint):

@@ -20,7 +20,7 @@ class ProjectOut(serializers.ModelSerializer[Project]):
         model = Project
         fields = (
             "id", "name", "currency", "budget", "hourly_floor", "single_approval", "reply_days",
-            "answer_days", "decide_days", "created_at", "roles",
+            "answer_days", "decide_days", "show_scores", "created_at", "roles",
         )  # fmt: skip
 
     def to_representation(self, project: Project) -> dict[str, Any]:

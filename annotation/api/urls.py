@@ -5,6 +5,7 @@ from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 
 from . import (
+    audit,
     docs,
     exports,
     files,
@@ -17,6 +18,7 @@ from . import (
     thinking,
     token,
     told,
+    ways,
     work,
     writing,
 )
@@ -41,8 +43,11 @@ urlpatterns = [
             ("workers", project.Workers, "workers"),
             ("people/<int:membership_id>", project.Person, "person"),
             ("invitations", project.Invitations, "invitations"),
+            ("invitations/mail", project.InvitationsByMail, "invitations_mail"),
             ("invitations/<int:invitation_id>", project.OneInvitation, "invitation"),
+            ("audit", audit.Audit, "audit"),
             ("ledger", money.Ledger, "ledger"),
+            ("accounts", money.Accounts, "accounts"),
             ("rejections", money.Rejections, "rejections"),
             ("rejections/<int:rejection_id>/decide", money.RejectionDecide, "rejection_decide"),
             ("payments", payments.Payments, "payments"),
@@ -106,6 +111,10 @@ urlpatterns = [
             ("panels", panels.Asking, "task_panels"),
             ("rounds", panels.Rounds, "rounds"),
             ("rounds/<int:assignment_id>", panels.RoundDecide, "round"),
+            ("recruitments", ways.Ways, "ways"),
+            ("recruitments/<int:recruitment_id>", ways.OneWay, "way"),
+            ("recruitments/<int:recruitment_id>/links", ways.WayLinks, "way_links"),
+            ("recruitments/<int:recruitment_id>/let-in", ways.WayLetIn, "way_let_in"),
             ("statements", payments.Statements, "statements"),
             (
                 "statements/<int:statement_id>/rows/<int:place>/book",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -139,9 +139,14 @@ def page(project: Project, filters: Filters, before: int = 0) -> Page:
     if before:
         rows = rows.filter(pk__lt=before)
     found = list(rows[: PAGE + 1])
-    names = _Names(project)
     older = found[PAGE - 1].pk if len(found) > PAGE else None
-    return Page([_line(one, names.of(one)) for one in found[:PAGE]], older)
+    return Page(lines(project, found[:PAGE]), older)
+
+
+def lines(project: Project, found: Iterable[AuditEntry]) -> list[Line]:
+    """These entries of the project in words."""
+    names = _Names(project)
+    return [_line(one, names.of(one)) for one in found]
 
 
 def _line(entry: AuditEntry, who: str) -> Line:
