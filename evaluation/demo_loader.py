@@ -137,7 +137,7 @@ class Loader:
             step()
         counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
         self.say(f"{counted} answers of workers")
-        demo_side.make(self, project)
+        begun = demo_side.make(self, project)
         think, check = demo_checklist.make(self, project)
         study.stay_in_work()
         self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
@@ -145,7 +145,8 @@ class Loader:
         self.clock.to(self.now)
         record(by=None, project=project, action=MARK, on=project, task=task.pk,
                study=study.task.pk, panel=study.panel.pk, writing=written.task.pk,
-               rating=rated.task.pk, think=think.pk, checklist=check.pk)  # fmt: skip
+               rating=rated.task.pk, think=think.pk, checklist=check.pk,
+               begun=begun.pk)  # fmt: skip
         return task
 
     def ago(self, days: float) -> dt.datetime:

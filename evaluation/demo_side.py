@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from evaluation.demo_loader import Loader
 
 
-def make(load: Loader, project: Project) -> None:
-    """Both tasks, and the first assignments of the one that has begun."""
+def make(load: Loader, project: Project) -> Task:
+    """Both tasks, and the first assignments of the one that has begun, which is returned."""
     by = load.people["requester"]
     load.clock.to(load.ago(0.4))
     task = tasks.create_task(by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE)
-    rules = {"redundancy": 8, "items_per_assignment": 4, "lease_minutes": 30, "pay": "0.80",
+    rules = {"redundancy": 12, "items_per_assignment": 4, "lease_minutes": 30, "pay": "0.80",
              "order": "fixed", "instructions": side_tasks.BEGUN_INSTRUCTIONS}  # fmt: skip
     tasks.edit_draft(by=by, task=task, fields=rules)
     load.text(task, side_tasks.BEGUN)
@@ -26,7 +26,7 @@ def make(load: Loader, project: Project) -> None:
     task = Task.objects.select_related("project").get(pk=task.pk)
     kinds = {worker.id: worker.kind for worker in load.data.workers}
     for number, (pseudonym, given) in enumerate(side_tasks.BEGUN_ANSWERS.items()):
-        load.clock.to(load.ago(0.3 - 0.1 * number))
+        load.clock.to(load.ago(0.3 - 0.03 * number))
         none = {key for key, text in given.items() if not text}
         load.answer(task, pseudonym, kinds[pseudonym], given, none)
     demo_money.ways_in(load, task)
@@ -36,3 +36,4 @@ def make(load: Loader, project: Project) -> None:
     )
     load.text(draft, side_tasks.DRAFT)
     load.say("a second task that has just begun, and one that is a draft")
+    return task

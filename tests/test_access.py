@@ -14,7 +14,7 @@ from django.test import Client
 from tests import access_api
 from tests.everything import ROUTES, address, everything
 
-pytestmark = [pytest.mark.db, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ROLES = ("anonymous", "outsider", "worker", "requester", "manager")
 # U: answers 503 while no worker runs, to everybody.

@@ -41,7 +41,6 @@ from tests.processes import Worker, empty_queue, until
 
 pytestmark = [
     pytest.mark.queue, pytest.mark.slow, pytest.mark.django_db(transaction=True),
-    pytest.mark.xdist_group("stack"),
 ]  # fmt: skip
 PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "150"))
 PROPOSALS, EVERY = 2, 3  # every third gets a bonus

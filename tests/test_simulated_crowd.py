@@ -35,7 +35,7 @@ from evaluation import runs
 from evaluation.models import Run, RunState, SystemScore, WorkerScore
 from tests import factories
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.db]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 WORKERS, PAIRS, VOTES, BUNDLE, SPAMMERS = 300, 2000, 5, 33, 60
 MERITS = np.array([1.4, 1.0, 0.6, 0.2, -0.2, -0.6, -1.0, -1.4])

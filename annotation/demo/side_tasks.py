@@ -58,6 +58,33 @@ BEGUN_ANSWERS: dict[str, dict[str, str]] = {
         "tid-03": "It is far away.",
         "tid-04": "",
     },
+    "kestrel-07": {
+        "tid-01": "On that side the Moon’s pull is weaker than at the Earth’s centre, so the water "
+        "is left behind and forms the second bulge.",
+        "tid-02": "At full and new moon (spring tides): Sun and Moon then pull along one line.",
+        "tid-03": "The Sun is so much farther away that its effect is less than half the Moon’s.",
+        "tid-04": "Above all the shape of the coast: in a bay that narrows like a funnel the water "
+        "has nowhere else to go.",
+    },
+    "plover-11": {
+        "tid-01": "the moon pulls less there so the water stays behind",
+        "tid-02": "at full moon and new moon because sun and moon pull the same way",
+        "tid-03": "because it is farther away",
+        "tid-04": "the shape of the coast, like bays",
+    },
+    "amber-20": {
+        "tid-01": "Because the pull there is less than at the middle of the Earth: the water is "
+        "left behind and bulges too.",
+        "tid-02": "Spring tides come at full and new moon, when both pull along one line.",
+        "tid-03": "Because of its much greater distance; it has less than half the effect.",
+        "tid-04": "The shape of the coast decides it, for example a bay like a funnel.",
+    },
+    "merlin-15": {
+        "tid-01": "The Sun stands on that side and pulls the water away from the Moon.",
+        "tid-02": "At half moon, as the Sun then pulls from the side and lifts the water.",
+        "tid-03": "Its light pushes the water down again, which takes away half of the effect.",
+        "tid-04": "The temperature of the water: warm water expands and rises more.",
+    },
 }
 DRAFT_TITLE = "Ice: why it floats"
 DRAFT = Text(

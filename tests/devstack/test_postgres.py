@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -53,7 +54,8 @@ def kill_all(cluster: Cluster) -> int:
     pid = cluster.pid()
     assert pid is not None
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # children end with their server
+            process.kill()
     until(lambda: not cluster.is_running(), 5, "the killed server to be gone")
     return pid
 

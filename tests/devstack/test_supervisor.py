@@ -69,7 +69,6 @@ def status(url: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.queue
 def test_it_serves_heals_and_ends_without_remains(home: Path) -> None:
     stack = Stack(home)
     try:

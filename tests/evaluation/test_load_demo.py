@@ -34,7 +34,7 @@ from annotation.selectors import dwell, log
 from evaluation import demo_loader
 from evaluation.models import Run, SystemScore, WorkerScore
 
-pytestmark = [pytest.mark.db, pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 
 def load(**options: Any) -> str:

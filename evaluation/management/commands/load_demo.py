@@ -62,7 +62,7 @@ class Command(BaseCommand):
         if not Run.objects.filter(task=task, state=RunState.DONE).exists():
             self._runs(task, options["encoder"])
         for other in demo_loader.called(
-            "study", "panel", "writing", "rating", "think", "checklist"
+            "begun", "study", "panel", "writing", "rating", "think", "checklist"
         ):
             self._first(other)
         self._more(task)
