@@ -20,6 +20,7 @@ from evaluation.models import AnswerScore, Run
 from .evidence import Evidence, answer_scores, gather, task_evidence, with_facts
 
 PAGE = 25
+UNREAD = ("leased_at", "opened_at", "expires_at", "worker__created_at", "worker__removed_at")
 BULK = 200  # assignments in one proposal at most
 
 
@@ -66,7 +67,9 @@ class Queue:
 
 def evidence_of_waiting(task: Task, *, counted: bool = True) -> tuple[list[Evidence], Any]:
     """Every waiting assignment of the task with its evidence, the oldest first."""
-    rows = list(waiting(task))
+    waits = waiting(task)
+    # Times that no column shows: of a thousand rows, reading them took half of the page's time.
+    rows = list(waits if counted else waits.defer(*UNREAD))
     around = task_evidence(task)
     found = gather(rows, around, counted=counted)
     return [found[row.pk] for row in rows], around
