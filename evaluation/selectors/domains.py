@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from evaluation.selectors.evidence import latest_runs
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054
-MOST_ANSWERS = 200_000  # scores a page reads at most
+MOST_ANSWERS = 200_000  # scores a page reads at most, of whole runs, the newest first
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ def _pooled(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _computed(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
-    read: Callable[[Sequence[Run]], dict[tuple[int, int], Any]] = (
-        _competences if measure.slug == "competence" else _scores(measure.slug == "systems")
-    )
-    given = read(runs)
+    why: dict[int, str] = {}
+    if measure.slug == "competence":
+        given = _competences(runs)
+    else:
+        given, why = _scores(runs, systems=measure.slug == "systems")
     authors = np.unique(np.concatenate([rows[0] for rows in given.values()] or [np.array([])]))
     parts: list[Part] = []
     of: list[tuple[int, int]] = []
-    why: dict[int, str] = {}
     for key, rows in sorted(given.items()):
         try:
             parts.append(_part(measure, rows, authors))
@@ -191,31 +191,34 @@ def _computed(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _scores(systems: bool) -> Callable[[Sequence[Run]], dict[tuple[int, int], Any]]:
-    """Scores of answers by run and component: authors, questions, scores."""
+def _scores(
+    runs: Sequence[Run], *, systems: bool
+) -> tuple[dict[tuple[int, int], Any], dict[int, str]]:
+    """Scores of answers by run and component (authors, questions, scores), and runs left out."""
     author = "answer__system_id" if systems else "answer__worker_id"
-
-    def read(runs: Sequence[Run]) -> dict[tuple[int, int], Any]:
-        rows = (
-            AnswerScore.objects.filter(
-                run__in=[run.pk for run in runs], dimension="", estimate__isnull=False,
-                component__gt=0, **{f"{author}__isnull": False},
-            )
-            .order_by()
-            .values_list("run_id", "component", author, "answer__item_id", "estimate")
+    rows = AnswerScore.objects.filter(
+        run__in=[run.pk for run in runs], dimension="", estimate__isnull=False,
+        component__gt=0, **{f"{author}__isnull": False},
+    ).order_by()  # fmt: skip
+    left, why = MOST_ANSWERS, {}
+    for run, n in rows.values_list("run_id").annotate(n=Count("pk")).order_by("-run_id"):
+        if n > left:
+            why[run] = f"its {n:,} answers are more than are pooled: {MOST_ANSWERS:,} in all"
+        else:
+            left -= n
+    columns = rows.exclude(run__in=why).values_list(
+        "run_id", "component", author, "answer__item_id", "estimate"
+    )
+    table = np.array(list(columns), dtype=np.float64).reshape(-1, 5)
+    # In an order that does not hang on how the database gave them.
+    table = table[np.lexsort(table.T[::-1])]
+    found = {}
+    for run, component in np.unique(table[:, :2], axis=0).tolist():
+        mine = table[(table[:, 0] == run) & (table[:, 1] == component)]
+        found[int(run), int(component)] = (
+            mine[:, 2].astype(np.int64), mine[:, 3].astype(np.int64), mine[:, 4],
         )  # fmt: skip
-        table = np.array(rows[:MOST_ANSWERS], dtype=np.float64).reshape(-1, 5)
-        # In an order that does not hang on how the database gave them.
-        table = table[np.lexsort(table.T[::-1])]
-        found = {}
-        for run, component in np.unique(table[:, :2], axis=0).tolist():
-            mine = table[(table[:, 0] == run) & (table[:, 1] == component)]
-            found[int(run), int(component)] = (
-                mine[:, 2].astype(np.int64), mine[:, 3].astype(np.int64), mine[:, 4],
-            )  # fmt: skip
-        return found
-
-    return read
+    return found, why
 
 
 def _competences(runs: Sequence[Run]) -> dict[tuple[int, int], Any]:

@@ -14,6 +14,7 @@ from annotation.actions import tasks
 from annotation.models import AuditEntry, Project, Task, User
 from crowdqc.errors import Invalid
 from evaluation.models import AnswerScore, Run, RunState
+from evaluation.selectors import domains
 from evaluation.selectors.domains import MEASURES, domain_page
 from tests import factories, judging
 from tests.evaluation.pair_study import text_of
@@ -86,6 +87,16 @@ def test_what_cannot_enter_is_listed_with_the_reason(project: Project) -> None:
     assert "has no finished run" in text and "share too few questions" in text
     assert "Tasks that enter 3 of 6" in text
     assert "Cannot be concluded" in text and "Paule-Mandel" in text
+
+
+def test_a_domain_too_large_to_pool_leaves_out_whole_tasks_and_says_which(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domains, "MOST_ANSWERS", 50)  # two tasks of 24
+    shown = domain_page(project, "storks", MEASURES["answers"])
+    assert [one.task.current.title for one in shown.entering] == ["Storks 2", "Storks 3"]
+    [out] = shown.left_out
+    assert out.why == "its 24 answers are more than are pooled: 50 in all"
 
 
 def test_more_tasks_take_no_more_queries(project: Project) -> None:
