@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from annotation.judging import in_words
 from annotation.models import Answer
 from annotation.task_types.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating import PREFIX
 from annotation.task_types.think_aloud import ATTRIBUTE, TRANSCRIPT
+
+BETTER = {"first": "First text better", "second": "Second text better", "neutral": "Neither better"}
 
 
 def said(answer: Answer) -> str:
@@ -33,13 +35,25 @@ def said(answer: Answer) -> str:
     return "\n\n".join(value.text for value in texts)
 
 
+def judged(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
+    """A judgment of a pair as it is stored, whichever side its texts were shown on."""
+    codes = {choice.field: choice.code for choice in answer.choices.all()}
+    rows = [
+        (words, [row["label"] for row in dimensions if codes.get(row["name"]) == code])
+        for code, words in BETTER.items()
+    ]
+    return "\n".join(f"{words}: {', '.join(labels)}" for words, labels in rows if labels)
+
+
 def given(answer: Answer) -> str:
     """All that an answer holds, as the person who gave it reads it; its item is fetched too.
 
-    Of a rating the points, then why, the sentences, and the word to the requester; of other
-    answers what ``said`` tells.
+    Of a rating the points, then why, the sentences, and the word to the requester; of a pair which
+    text is better in what; of other answers what ``said`` tells.
     """
     settings = {**answer.version.settings, **answer.item.settings}
+    if "dimensions" in settings:
+        return judged(answer, settings["dimensions"])
     if "scales" not in settings:
         return said(answer)
     points = {PREFIX + choice.field: choice.code for choice in answer.choices.all()}

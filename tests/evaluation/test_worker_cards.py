@@ -78,6 +78,7 @@ def test_competence_stands_by_dimension_with_its_agreement_and_its_limits() -> N
     text = opened(task.project.owner, "worker_card", task.project_id, worker.pk)
     assert "part 2" in text and "figures of different parts are not compared" in text
     assert "With the others" in text and "Cannot be concluded" in text
+    assert "First text better: Clarity" in text and "Look at the pair" in text
 
 
 def test_attention_pairs_are_told_passed_and_failed_and_never_to_the_worker() -> None:
