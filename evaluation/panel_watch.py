@@ -25,6 +25,7 @@ from evaluation.models import PanelWatch, Run, WatchNote
 from evaluation.panel_choice import Row
 
 BELOW, INCENTIVE = "below", "incentive"
+GOING = ("approve", "hold")  # a line that is held may still be approved
 KEPT, ENDED, PROPOSED, OVERTAKEN = "kept", "ended", "proposed", "overtaken"
 
 
@@ -126,7 +127,9 @@ def _said(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
     if watch.threshold is not None:
         found[BELOW] = [row for row in sure if (row.high or 0.0) < watch.threshold]
     if watch.incentive_ranks is not None:
-        found[INCENTIVE] = [row for row in sure if (row.rank_high or k + 1) <= k]
+        # Who has no interval may be better than anybody.
+        unsure = sum(not row.sure and row.component == 1 and not row.gone for row in board)
+        found[INCENTIVE] = [row for row in sure if (row.rank_high or k + 1) + unsure <= k]
     return found
 
 
@@ -188,7 +191,7 @@ def _unpaid(task: Task, workers: Iterable[Membership]) -> list[WatchNote]:
     """Proposed incentives that stand in no proposal; one that was sent back frees them."""
     rows = WatchNote.objects.filter(
         watch__task=task, kind=INCENTIVE, done=PROPOSED, worker__in=[w.pk for w in workers]
-    ).exclude(line__live=True)
+    ).exclude(line__live=True, line__decision__in=GOING)
     return list(rows.select_related("watch__panel").order_by("worker_id", "pk"))
 
 
@@ -216,11 +219,12 @@ def incentives_for(
 def take_incentives(batch: PayoutBatch) -> int:
     """Bind the incentives to the proposal whose lines hold them, so that no other does.
 
-    A worker's notes go to their first approved line whose bonus covers them; lines that were cut
-    below it free the note for a later proposal. Returns how many were bound.
+    A worker's notes go to their first line, approved or held for a look, whose bonus covers them;
+    lines that were cut below it, or rejected, free the note for a later proposal. Returns how many
+    were bound.
     """
     lines = list(
-        batch.lines.filter(live=True, decision="approve", bonus__gt=0)
+        batch.lines.filter(live=True, decision__in=GOING, bonus__gt=0)
         .select_related("assignment__worker")
         .order_by("pk")
     )

@@ -251,6 +251,10 @@ def _bonus(desk: Desk, payment: Payment, found: str) -> None:
         return
     client, visit = desk.client(payment), payment.assignment.visit
     seen = _paid(client.submission(visit.session), payment)
+    before = payment.seen_before
+    if before not in (None, seen):  # an earlier try may have come through after all
+        _unclear(payment, f"{seen} bonuses of this amount stand there, {before} did before.")
+        return
     if found == State.PLANNED:
         reference, understood = client.set_up_bonus(visit.study, visit.session, payment.amount)
         if understood is not None and understood != pence(payment.amount):
@@ -318,7 +322,7 @@ def _conclude(payment: Payment, waited: float) -> None:
         project = payment.assignment.task.project
         record(by=None, project=project, action="payment.resend", on=payment, waited=int(waited))
         _put(
-            payment, state=State.PLANNED, reference="", seen_before=None, sent_at=None,
+            payment, state=State.PLANNED, reference="", sent_at=None,
             held_until=None, error=f"Sent again: {words} nothing was paid.",
         )  # fmt: skip
 

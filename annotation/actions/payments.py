@@ -192,11 +192,12 @@ def try_again(*, by: User, payment: Payment) -> Payment:
 
 def _reset(payment: Payment, state: str, error: str = "") -> None:
     payment.state, payment.error, payment.held_until = state, error, None
-    payment.reference, payment.seen_before, payment.sent_at = "", None, None
+    # ``seen_before`` stays: what appears there since then may be this very payment.
+    payment.reference, payment.sent_at = "", None
     payment.attempts += 1  # whoever still works on it finds that it is theirs no more
     payment.save(
         update_fields=[
-            "state", "error", "held_until", "reference", "seen_before", "sent_at", "attempts",
+            "state", "error", "held_until", "reference", "sent_at", "attempts",
         ]
     )  # fmt: skip
 

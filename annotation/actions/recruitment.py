@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from annotation.models import Recruitment, Task, User
@@ -47,6 +48,7 @@ def change(*, by: User, recruitment: Recruitment, fields: Mapping[str, Any]) -> 
 
 
 def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) -> Recruitment:
+    before = row.api_url if row.token_sealed else ""
     for name in TEXTS:
         if name in fields:
             value = fields[name]
@@ -60,6 +62,9 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
         row.webhook_sealed = sealed.seal(_secret(fields["webhook"], "webhook"), webhook.PURPOSE)
     if row.kind == Recruitment.Kind.PROLIFIC and row.token_sealed and not row.api_url:
         row.api_url = prolific.API
+    if before and not fields.get("token") and _origin(row.api_url) != _origin(before):
+        hint = "The token belongs to the address before; enter one with the new address."
+        raise Invalid("The token would go elsewhere.", fields={"api_url": hint})
     try:
         with transaction.atomic():
             row.save()
@@ -71,6 +76,11 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
         active=row.active, token_set=bool(fields.get("token")),
     )  # fmt: skip
     return row
+
+
+def _origin(address: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port
 
 
 def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
@@ -110,6 +120,8 @@ def _check(row: Recruitment) -> None:
             except Invalid as error:
                 hint = next(iter(error.fields.values()), error.message)
                 raise Invalid(error.message, fields={name: hint}) from None
+            if _origin(getattr(row, name))[0] != "https" and not settings.CROWDQC_LOCAL_ENDPOINTS:
+                raise Invalid("The address must be secure.", fields={name: "Begin with https://."})
     _check_way_back(row)
 
 

@@ -63,6 +63,12 @@ def _known(task: Task, recruitment: Recruitment | None) -> _Known:
     return known
 
 
+def taken_back(statement: Statement, payment_id: int) -> str:
+    """The name of a file since which this payment stands booked back; "" where it does not."""
+    known = _known(statement.task, statement.recruitment)
+    return known.taken_back.get(payment_id, "")
+
+
 def _remember(statement: Statement, known: _Known) -> None:
     """What an earlier file told: the same row again is no second payment."""
     told: dict[tuple[str, ...], list[dict[str, Any]]] = {}

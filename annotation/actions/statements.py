@@ -17,7 +17,7 @@ from annotation.imports.statement import read_statement
 from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, User
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
-from . import books
+from . import books, statement_rows
 from .audit import record
 from .payments import confirm
 from .payout_rules import require_decider
@@ -94,6 +94,10 @@ def book_difference(*, by: User, statement: Statement, place: int) -> bool:
         if payment.state in OPEN:
             return _settle_reported(statement, row, payment, by)
         row = {**row, **_still_differs(row, payment)}
+    if payment is not None and row["outcome"] == "missing":
+        earlier = statement_rows.taken_back(statement, payment.pk)
+        if earlier:
+            raise Conflict(f"It was booked back already, since {earlier} lacked it.")
     moves = _moves(statement, row, payment)
     if not moves:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import random
 import uuid
@@ -12,7 +11,6 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from annotation.actions import books, payments, payouts, rejections, statements
 from annotation.actions.payouts import Line
@@ -273,6 +271,20 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     assert [row["books"] for row in later.rows] == [False] * 5 + [True]
 
 
+def test_a_payment_that_two_files_lack_is_booked_back_once(world: World) -> None:
+    there, lacks = done(world, 2)
+    pay(world, approved(world, Line(there.pk), Line(lacks.pk)))
+    text = f"submission,kind,amount,paid_at\n{there.pk},base,1.80,2999-01-01\n"
+    first = read(world, text)
+    second = read(world, text.replace("2999-01-01", "2999-01-02"), name="again.csv")
+    places = [outcomes(one).index("missing") for one in (first, second)]
+    assert statements.book_difference(by=world.manager, statement=first, place=places[0])
+    with pytest.raises(Conflict, match="booked back already, since bank"):
+        statements.book_difference(by=world.manager, statement=second, place=places[1])
+    [trial] = trial_balances(world.project)
+    assert trial.owed == Decimal("1.80")
+
+
 def test_a_file_with_one_bad_row_leaves_nothing_behind(world: World) -> None:
     text = "submission,kind,amount,paid_at\n1,base,1.80,\n2,tip,-3,\n3,base,1.80,soon\n"
     with pytest.raises(Invalid) as refused:
@@ -323,67 +335,3 @@ def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     assert client.post(correct, {**sent, "memo": ""}).status_code == 422
     assert client.post(correct, sent).status_code == 302
     assert "Bank charge that the worker bore." in page("ledger")
-
-
-# The window of a rejection ----------------------------------------------------------------------
-
-
-def reject(world: World) -> Rejection:
-    [one] = done(world, 1)
-    approved(world, Line(one.pk, "reject", reason_code="other", reason=REJECTION))
-    return Rejection.objects.get(assignment=one)
-
-
-def test_a_reply_has_its_window_and_is_owed_an_answer(world: World) -> None:
-    rejection = reject(world)
-    worker = rejection.assignment.worker.user
-    assert rejection.reply_until is not None
-    assert (rejection.reply_until - rejection.rejected_at).days == world.project.reply_days
-    assert told(worker) == ["rejection"]
-    rejections.reply_to_rejection(by=worker, rejection=rejection, text="Please read it again.")
-    rejection.refresh_from_db()
-    assert rejection.answer_by is not None and rejection.replied_at is not None
-    assert (rejection.answer_by - rejection.replied_at).days == world.project.answer_days
-    assert told(world.manager)[-1] == "rejection.replied"
-    rejections.decide_reply(by=world.manager, rejection=rejection, overturn=False, note="Read.")
-    assert told(worker) == ["rejection", "rejection.decided"]
-
-
-def test_after_the_window_a_reply_is_refused_kindly_and_may_still_be_overturned(
-    world: World,
-) -> None:
-    rejection = reject(world)
-    rejection.reply_until = timezone.now() - dt.timedelta(minutes=1)
-    rejection.save()
-    client, worker = Client(), rejection.assignment.worker.user
-    client.force_login(worker)
-    assert "Replies were open until" in client.get(reverse("work_home")).content.decode()
-    with pytest.raises(Conflict, match="a manager may still take the rejection back"):
-        rejections.reply_to_rejection(by=worker, rejection=rejection, text="Too late?")
-    rejections.decide_reply(by=world.manager, rejection=rejection, overturn=True, note="Ours.")
-    approved(world, Line(rejection.assignment_id))
-    assert LedgerEntry.objects.get().amount == Decimal("1.80")
-
-
-def test_an_overdue_answer_is_named_everywhere_until_it_is_given(world: World) -> None:
-    rejection = reject(world)
-    rejections.reply_to_rejection(
-        by=rejection.assignment.worker.user, rejection=rejection, text="Please read it again."
-    )
-    Rejection.objects.update(answer_by=timezone.now() - dt.timedelta(hours=2))
-    assert [rejections.remind_overdue() for _ in range(2)] == [1, 1]
-    assert told(world.manager).count("rejection.overdue") == 1  # once a day
-    Rejection.objects.update(answer_by=timezone.now() - dt.timedelta(days=1, hours=2))
-    rejections.remind_overdue()
-    assert told(world.manager).count("rejection.overdue") == 2
-    client = Client()
-    client.force_login(world.manager)
-    for name, says in (
-        ("project", "past the day on which an answer was owed"), ("payout_list", "overdue"),
-        ("rejection_list", "Answer overdue"),
-    ):  # fmt: skip
-        assert says in client.get(reverse(name, args=[world.project.pk])).content.decode()
-    client.force_login(rejection.assignment.worker.user)
-    assert "An answer was owed by" in client.get(reverse("work_home")).content.decode()
-    rejections.decide_reply(by=world.manager, rejection=rejection, overturn=False, note="It is so.")
-    assert rejections.remind_overdue() == 0

@@ -154,6 +154,23 @@ def test_two_bonuses_where_one_was_sent_wait_for_a_person(
     assert bonus.state == "unclear" and "2 bonuses of this amount stand there, 0" in bonus.error
 
 
+def test_a_bonus_that_appears_after_it_was_given_up_is_not_paid_again(
+    world: factories.World, study: Recruitment, platform: prolific.Platform
+) -> None:
+    [visit] = prolific.make_visited(study, platform)
+    _, bonus = approve(world, [visit], bonus=Decimal("0.50"))
+    # Long after nothing stood there, so it was to be set up anew; then the first one came through.
+    Payment.objects.filter(pk=bonus.pk).update(state="planned", seen_before=0)
+    platform.submissions[visit.session].bonuses.append((50, 0.0))
+    finish()
+    bonus.refresh_from_db()
+    assert bonus.state == "unclear" and "1 bonuses of this amount" in bonus.error
+    assert platform.books()[visit.session][1] == [50]
+    payments.resolve(by=world.manager, payment=bonus, outcome="not_paid", note="I saw none there.")
+    finish()
+    assert platform.books()[visit.session][1] == [50]
+
+
 def test_a_bonus_of_the_same_amount_that_was_there_before_is_not_taken_for_ours(
     world: factories.World, study: Recruitment, platform: prolific.Platform
 ) -> None:

@@ -20,6 +20,7 @@ from evaluation.panel_choice import Wanted
 from evaluation.selectors import runs as reads
 from tests import factories
 from tests.evaluation import corpus
+from tests.factories import REJECTION
 
 pytestmark = pytest.mark.django_db
 LIST, PAGE = 6, 13  # queries of the two pages, with the shell around them
@@ -157,7 +158,7 @@ def test_watching_writes_notes_that_a_person_decides_and_an_incentive_is_paid_on
     panels.admit(by=by, panel=panel, workers=workers)
     limit = of(run, "good-0").low
     panel_watch.watch(
-        by=by, panel=panel, task=task, threshold=limit, ranks=7, incentive=Decimal("2.50")
+        by=by, panel=panel, task=task, threshold=limit, ranks=9, incentive=Decimal("2.50")
     )
     second = scored(task)
     low = WatchNote.objects.filter(kind="below", worker=member(task, "wrong-0")).get()
@@ -178,6 +179,14 @@ def test_watching_writes_notes_that_a_person_decides_and_an_incentive_is_paid_on
     assert panel_watch.take_incentives(line.batch) == 1
     assert panel_watch.incentives_for(task, workers) == {}
     PayoutLine.objects.filter(pk=line.pk).update(live=False)  # sent back
+    assert note.worker_id in panel_watch.incentives_for(task, workers)
+    # A line that is held for a look may still be approved: it holds the incentive until then.
+    WatchNote.objects.update(line=None)
+    PayoutLine.objects.filter(pk=line.pk).update(live=True, decision="hold")
+    assert panel_watch.take_incentives(line.batch) == 1
+    assert panel_watch.incentives_for(task, workers) == {}
+    refused = {"decision": "reject", "bonus": 0, "reason_code": "other", "reason": REJECTION}
+    PayoutLine.objects.filter(pk=line.pk).update(**refused)
     assert note.worker_id in panel_watch.incentives_for(task, workers)
 
 
