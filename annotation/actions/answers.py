@@ -148,6 +148,8 @@ def _submit(
     _take_drafts(locked, entries, drafts, seqs)
     values = _checked(locked, entries)
     late = locked.state == AssignmentState.EXPIRED
+    if late:
+        visits.retie(locked, by)
     given = [entry for entry in entries if values[entry.item_id] is not None]
     # Attention items have no slot and never count.
     asked = [entry for entry in given if entry.item.expected is None]

@@ -109,13 +109,16 @@ def _use_token(
     """Note a signed entry as used here. True: the platform vouched just now, by a new one."""
     if not coming.token:
         return False
+    jwt = recruitment.entry == Recruitment.Entry.JWT
+    # A signature can be written in several ways; what it signs cannot.
+    told = coming.token.rpartition(".")[0] if jwt else coming.token
     used, made = UsedEntry.objects.get_or_create(
-        recruitment=recruitment, token_hash=digest(coming.token), defaults={"bound": bound}
+        recruitment=recruitment, token_hash=digest(told), defaults={"bound": bound}
     )
     mine = visit is not None and who is not None and visit.worker.user_id == who.pk
     if not made and used.bound != bound and not mine:
         raise ELSEWHERE
-    return made and recruitment.entry == Recruitment.Entry.JWT
+    return made and jwt
 
 
 def _come_again(
@@ -210,6 +213,38 @@ def tie(assignment: Assignment) -> None:
         visit.save(update_fields=["assignment", "outcome", "code"])
     elif visits.exists():
         raise Conflict("You came for one assignment here. For another, start on your platform.")
+
+
+def retie(assignment: Assignment, by: User) -> None:
+    """Give a late submit its visit back from an assignment that was begun after it.
+
+    One submission is one piece of work: Conflict where the later one is handed in already.
+    """
+    from .assignments import give_back
+
+    if not assignment.worker.external_id:
+        return
+    mine = Visit.objects.filter(
+        worker_id=assignment.worker_id, recruitment__task_id=assignment.task_id
+    ).select_related("assignment__worker", "assignment__task__project")
+    found = list(mine.order_by("-pk"))
+    if not found or any(one.assignment_id == assignment.pk for one in found):
+        return
+    visit = next((one for one in found if not _handed_in(one.assignment)), None)
+    if visit is None:
+        raise Conflict("You handed in other work for this study; it can be done once.")
+    other = visit.assignment
+    if other is not None and other.state == AssignmentState.LEASED:
+        give_back(by=by, assignment=other)
+    moved = Visit.objects.filter(pk=visit.pk, assignment=other).update(
+        assignment=assignment, outcome="", code=""
+    )
+    if not moved:
+        raise Conflict("This study was just gone on with elsewhere; nothing was changed.")
+
+
+def _handed_in(assignment: Assignment | None) -> bool:
+    return assignment is not None and assignment.state == AssignmentState.SUBMITTED
 
 
 def complete(assignment: Assignment) -> None:

@@ -127,4 +127,5 @@ def external_id(recruitment: Recruitment, participant: str) -> str:
     if recruitment.kind == Recruitment.Kind.PROLIFIC:
         return f"prolific:{participant}"
     slug = re.sub(r"[^a-z0-9]+", "-", recruitment.name.lower()).strip("-")
-    return f"{slug[:30] or 'panel'}:{participant}"
+    # Names that are cut or written alike are still two panels.
+    return f"{slug[:30] or 'panel'}-{digest(recruitment.name)[:8]}:{participant}"

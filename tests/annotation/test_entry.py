@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import time
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from django.core.cache import caches
 from django.test import Client
+from django.utils import timezone
 from django.utils.html import escape
 
+from annotation.actions import assignments, visits
 from annotation.actions import recruitment as actions
-from annotation.actions import visits
 from annotation.models import Assignment, AuditEntry, Membership, Recruitment, User, Visit
-from annotation.recruit.coming import entry_token
+from annotation.recruit.coming import entry_token, external_id
+from crowdqc.errors import Conflict
 from tests import factories, prolific
 
 pytestmark = pytest.mark.django_db
@@ -109,6 +112,39 @@ def test_who_has_handed_in_goes_back_with_the_code(study: Recruitment) -> None:
     assert come(study, client)["Location"].endswith("/done/")
     with pytest.raises(Exception, match="You came for one assignment"):
         factories.claim(study.task, visit.worker)
+
+
+def test_one_submission_there_is_one_piece_of_work_here_however_late(study: Recruitment) -> None:
+    come(study)
+    visit = Visit.objects.get()
+    factories.make_consent(visit.worker)
+
+    def lapsed() -> Assignment:
+        late = factories.claim(study.task, visit.worker)
+        past = timezone.now() - dt.timedelta(minutes=1)
+        Assignment.objects.filter(pk=late.pk).update(expires_at=past)
+        assignments.release_expired()
+        return late
+
+    late = lapsed()
+    later = factories.claim(study.task, visit.worker)
+    assert Visit.objects.get().assignment == later
+    factories.submit(late)
+    assert Visit.objects.get().assignment == late  # and its code is theirs
+    later.refresh_from_db()
+    assert later.state == "returned"
+    Visit.objects.update(assignment=None)
+    second = lapsed()
+    third = factories.claim(study.task, visit.worker)
+    factories.submit(third)
+    with pytest.raises(Conflict, match="handed in other work"):
+        factories.submit(second)
+
+
+def test_panels_whose_names_are_alike_do_not_share_people(world: factories.World) -> None:
+    first, second = (make_panel(world, name=name) for name in ("Панель А", "Панель Б"))
+    assert external_id(first, "1") != external_id(second, "1")
+    assert external_id(make_panel(world, name="Prolific"), "anna") != "prolific:anna"
 
 
 def test_who_declines_is_shown_the_way_back_and_nothing_is_recorded(study: Recruitment) -> None:
@@ -218,6 +254,8 @@ def test_a_signed_entry_is_let_in_and_may_change_its_browser(
     assert come(signed_study, prolific_token=fresh).status_code == 302
     refused(come(signed_study, prolific_token=fresh), 409, "opened in another browser before")
     refused(come(signed_study, prolific_token=first), 409, "opened in another browser before")
+    # The same entry, its signature written otherwise: it verifies, and is not a new one.
+    refused(come(signed_study, prolific_token=f"{fresh}=="), 409, "opened in another browser")
     second = key.sign(key.claims("anna", "s2"))
     answer = come(signed_study, session="s2", prolific_token=second)
     refused(answer, 409, "another session of this study")
@@ -339,7 +377,7 @@ def test_a_marketplace_is_shown_a_preview_and_handed_its_form_back(world: factor
     client = Client()
     assert client.get(at, {**said, "turkSubmitTo": site}).status_code == 302
     visit = Visit.objects.get()
-    assert visit.worker.external_id == "our-panel:w1"
+    assert visit.worker.external_id.startswith("our-panel-")
     factories.make_consent(visit.worker)
     done = factories.claim_and_submit(world.task, visit.worker)
     page = client.get(f"/work/assignments/{done.pk}/done/")
