@@ -137,6 +137,11 @@ def get_worker(access: Access, membership_id: int) -> Membership:
     return worker
 
 
+def work_ever(user: Any) -> QuerySet[Membership]:
+    """Where the person works or worked: what they are owed and may reply to outlasts a removal."""
+    return Membership.objects.filter(user_id=user.pk, role=Role.WORKER).select_related("project")
+
+
 def worker_memberships(user: Any) -> QuerySet[Membership]:
     """Where the person works."""
     return Membership.objects.filter(

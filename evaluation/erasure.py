@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.actions import erasure as collected
 from annotation.actions.erasure import AT_ONCE, GONE, erasing, without
-from annotation.models import Candidate, Item, Membership, TaskVersion, User
+from annotation.models import Candidate, Item, Membership, Project, TaskVersion, User
 from annotation.selectors import erasure as reads
 from evaluation import checks
 from evaluation.embeddings import text_hash
@@ -32,6 +32,7 @@ from evaluation.models import (
     LLMCall,
     Run,
     RunFigure,
+    RunState,
     SetComparison,
     Snapshot,
 )
@@ -90,8 +91,11 @@ def carry_out(worker_id: int) -> str:
     worker = Membership.objects.filter(pk=worker_id, erase_asked_at__isnull=False).first()
     if worker is None or worker.erased_at:
         return "not mine"
-    if Run.objects.filter(project=worker.project_id, state__in=ACTIVE).exists():
-        return "waits"
+    with transaction.atomic():
+        # A run is claimed under the same lock, and none is while an erasure is to be done.
+        Project.objects.select_for_update(no_key=True).get(pk=worker.project_id)
+        if Run.objects.filter(project=worker.project_id, state=RunState.RUNNING).exists():
+            return "waits"
     ids = list(worker.assignments.order_by("pk").values_list("pk", flat=True))
     _erase(Scope(worker.project_id, ids, "worker", worker))
     collected.finish(worker=worker.pk)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from annotation.actions.audit import record
 from annotation.models import Project, Task, User
+from annotation.selectors import erasure
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation import kinds, panel_watch
@@ -132,6 +133,9 @@ def _claim(run_id: int) -> Run | None:
     )
     now = timezone.now()
     if run is None or (run.state == RunState.RUNNING and _fresh(run, now)):
+        return None
+    Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
+    if erasure.is_asked(run.project_id):  # it would carry on what is being erased
         return None
     if run.cancel_requested:
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)

@@ -22,6 +22,7 @@ from annotation.models import (
     Consent,
     EventBatch,
     Exclusion,
+    Item,
     LedgerEntry,
     Membership,
     Notice,
@@ -99,6 +100,12 @@ def _consents(members: Members) -> Iterator[Row]:
         }  # fmt: skip
 
 
+def _key(item: Item) -> str:
+    """What an item is called. The key of a pair may tell whether it tests attention, or is asked
+    again, and whose texts they are: before it is judged nobody is to know."""
+    return item.key if item.first_id is None else f"item {item.pk}"
+
+
 def _assignments(members: Members) -> Iterator[Row]:
     rows = Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
     for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
@@ -116,9 +123,10 @@ def _answers(members: Members) -> Iterator[Row]:
     rows = rows.prefetch_related("texts", "choices", "spans").order_by("pk")
     for one in rows.iterator(chunk_size=CHUNK):
         yield {
-            "assignment": one.assignment_id, "item": one.item.key, "question": one.item.question,
+            "assignment": one.assignment_id, "item": _key(one.item), "question": one.item.question,
             "stage": one.stage, "answered": one.answered_at, "counts": one.counts,
-            "why_not": one.uncounted_reason, "shown_turned": one.flipped,
+            "why_not": "" if one.item.expected else one.uncounted_reason,
+            "shown_turned": one.flipped,
             "texts": [
                 {"field": x.field, "index": x.index, "text": x.text} for x in one.texts.all()
             ],
@@ -135,7 +143,7 @@ def _drafts(members: Members) -> Iterator[Row]:
     rows = AssignmentItem.objects.filter(assignment__worker__in=members).exclude(draft={})
     for one in rows.select_related("item").order_by("pk").iterator(chunk_size=CHUNK):
         yield {
-            "assignment": one.assignment_id, "item": one.item.key, "draft": one.draft,
+            "assignment": one.assignment_id, "item": _key(one.item), "draft": one.draft,
             "saved": one.draft_saved_at, "shown": one.shown_at,
         }  # fmt: skip
 

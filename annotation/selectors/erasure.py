@@ -51,6 +51,14 @@ ONE_DAY = Value(dt.timedelta(days=1), output_field=DurationField())
 ON_THE_WAY = (
     Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.UNCLEAR,
 )  # fmt: skip
+# Approved pay that people still have to send: without the names nobody could.
+TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Payment.State.FAILED))
+
+
+def is_asked(project_id: int) -> bool:
+    """Whether somebody of the project is to be erased and is not yet."""
+    waiting = Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
+    return waiting.filter(project=project_id).exists()
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def held(worker: Membership) -> Held:
         visits=Visit.objects.filter(worker=worker).count(),
         choices=main.filter(choices__isnull=False).distinct().count(),
         to_answer=replies.filter(outcome="").count(),
-        on_the_way=worker.payments.filter(state__in=ON_THE_WAY).count(),
+        on_the_way=worker.payments.filter(Q(state__in=ON_THE_WAY) | TO_BE_PAID).count(),
         **states,
     )
 

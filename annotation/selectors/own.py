@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.access import worker_memberships
+from annotation.access import work_ever
 from annotation.models import Consent, LedgerEntry, Membership, Qualification, Rejection
 
 
 def _members(user: Any, only: int | None) -> QuerySet[Membership]:
-    members = worker_memberships(user)
+    members = work_ever(user)
     return members if only is None else members.filter(project=only)
 
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
-from annotation.access import worker_memberships
+from annotation.access import work_ever, worker_memberships
 from annotation.models import (
     Assignment,
     AssignmentItem,
@@ -148,8 +148,8 @@ def memberships_with_consent(user: User, project_id: int | None = None) -> list[
 
 def home(user: User) -> Home:
     """Everything on the worker's home, in a number of queries that does not grow."""
-    members = memberships_with_consent(user)
-    own = _of(members)
+    members, ever = memberships_with_consent(user), work_ever(user)
+    own = _of(ever)
     settled = list(
         own.filter(settled_at__isnull=False)
         .exclude(source="import")
@@ -160,7 +160,7 @@ def home(user: User) -> Home:
     rejected = [row for row in settled if stands_rejected(row)]
     # A rejection that was overturned is unsettled again and waits with the others.
     waiting = own.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
-    ledger = LedgerEntry.objects.owed().filter(worker__in=members)
+    ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
     paid = dict(
         ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
     )
@@ -186,7 +186,7 @@ def stands_rejected(assignment: Assignment) -> bool:
     return rejection is not None and rejection.outcome != "overturned"
 
 
-def _of(members: Sequence[Membership]) -> QuerySet[Assignment]:
+def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
 
 

@@ -92,7 +92,6 @@ def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
     rejection = Rejection.objects.filter(
         pk=rejection_id,
         assignment__worker__user=request.user.pk,
-        assignment__worker__removed_at__isnull=True,
     ).first()
     if rejection is None:
         raise Missing("There is no such rejection of your work.")

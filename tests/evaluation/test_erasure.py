@@ -26,7 +26,7 @@ from annotation.models import (
     TextValue,
 )
 from crowdqc.errors import Conflict, NotAllowed
-from evaluation import erasure
+from evaluation import erasure, runs
 from evaluation.embeddings import text_hash
 from evaluation.models import (
     ChecklistVersion,
@@ -230,6 +230,24 @@ def test_nothing_undecided_or_on_its_way_is_erased_unless_the_worker_says_so() -
     Run.objects.filter(pk=run.pk).update(state="done")
     assert erasure.carry_out(worker.pk) == "done"
     assert not TextValue.objects.filter(answer__worker=worker).exists()
+
+
+def test_no_run_begins_while_somebody_is_to_be_erased_and_pay_goes_first() -> None:
+    world = factories.make_world(1)
+    paid = factories.claim_and_submit(world.task)
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[payouts.Line(paid.pk)]
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    with pytest.raises(Conflict, match="1 payment is on the way"):  # to be paid by hand
+        erasure.ask(by=world.manager, worker=paid.worker)
+    Payment.objects.update(state="done")
+    run = runs.start(by=world.requester, task=world.task)
+    erasure.ask(by=world.manager, worker=paid.worker)
+    assert runs.execute(run.pk) == "not mine"
+    assert Run.objects.get(pk=run.pk).state == "queued"
+    assert erasure.carry_out(paid.worker_id) == "done"
+    assert runs.execute(run.pk) != "not mine"
 
 
 def test_texts_go_after_the_days_kept_and_only_of_decided_work() -> None:

@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.actions.people import CONSENT_TEXT
-from annotation.models import AuditEntry, Membership, Project, User
+from annotation.models import AuditEntry, Item, Membership, Project, User
 from evaluation.models import Run, WorkerScore
 from tests import factories
+from tests.evaluation import pair_corpus
 from tests.factories import World
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +72,21 @@ def test_a_worker_gets_everything_of_theirs_and_a_sentence_on_each_file(world: W
     Project.objects.update(show_scores=True)
     files = unpacked(signed_in(world.worker.user).get(reverse("own_data")))
     assert [json.loads(one)["score"] for one in files["scores.jsonl"].splitlines()] == [0.25]
+
+
+def test_it_does_not_tell_which_pairs_test_attention(world: World) -> None:
+    study = pair_corpus.make_judged(
+        workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3)
+    )
+    judge = study.assignments.order_by("pk")[0].worker
+    gold = Item.objects.filter(answers__worker=judge).order_by("pk")[0]
+    Item.objects.filter(pk=gold.pk).update(expected={"clarity": "first"})
+    gold.answers.update(counts=False, uncounted_reason="An attention item never counts.")
+    text = unpacked(signed_in(judge.user).get(reverse("own_data")))["answers.jsonl"]
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert "attention" not in text.lower() and f"item {gold.pk}" in text
+    assert gold.key not in text  # which would end in -attention, or name whose texts they are
+    assert {row["why_not"] for row in rows} == {""}
 
 
 def test_staff_hand_it_out_without_the_account_and_the_log_says_so(world: World) -> None:
