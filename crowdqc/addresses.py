@@ -33,6 +33,8 @@ def clean(base_url: str, *, query: bool = False) -> str:
         raise _refused("Leave name and password out; the key has a field of its own.")
     if (parts.query and not query) or parts.fragment:
         raise _refused("Leave out what follows ? or #.")
+    if not address.isascii() or not address.isprintable() or " " in address:
+        raise _refused("Letters, digits and signs of ASCII only; write others as %.. or xn--.")
     if len(address) > 300:
         raise _refused("300 characters at most.")
     check(address)
@@ -62,7 +64,7 @@ def reachable(host: str, port: int) -> list[str]:
 def _addresses(host: str, port: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # a name that cannot be one, as a..b
         raise _refused("The host is not known.") from None
     plain = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
     return [getattr(one, "ipv4_mapped", None) or one for one in plain]

@@ -9,7 +9,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -164,6 +164,13 @@ class ById(CursorPagination):
     page_size = 100
     page_size_query_param = "page_size"
     max_page_size = 1000
+
+    def paginate_queryset(self, *args: Any, **kwargs: Any) -> list[Any] | None:
+        """One page; a cursor that names no place is refused as one that cannot be read."""
+        try:
+            return super().paginate_queryset(*args, **kwargs)
+        except ValueError:
+            raise NotFound(self.invalid_cursor_message) from None
 
 
 class Newest(ById):

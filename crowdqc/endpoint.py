@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.access import bound_to
 from annotation.actions import replies
 from crowdqc.errors import DomainError
 
@@ -67,7 +68,8 @@ class Endpoint(APIView):
             raise NoKey("Send an Idempotency-Key with this: any text that you use once.")
         if not signed_in or (key is None and seen is None):
             return handler(request, *args, **kwargs)
-        whole = f"{request.method} {request.get_full_path()}\n".encode() + body
+        # A token of one project is given no reply that was another's.
+        whole = f"{request.method} {request.get_full_path()} {bound_to(request)}\n".encode() + body
         request_hash = hashlib.sha256(whole).hexdigest()
         refusal: Exception | None = None
         with transaction.atomic():

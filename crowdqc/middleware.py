@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
-from .errors import DomainError
+from .errors import DomainError, Missing
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 POLICY = (
@@ -47,11 +48,20 @@ class DomainErrors:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        # No text of ours holds a NUL, and the database takes none to compare with.
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            return self._told(request, Missing("There is no such address."))
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, DomainError):
-            return None
+        return self._told(request, error) if isinstance(error, DomainError) else None
+
+    def _told(self, request: HttpRequest, error: DomainError) -> HttpResponse:
+        if request.path.startswith("/api/"):
+            head = {"type": "about:blank", "title": HTTPStatus(error.status).phrase}
+            body = {**head, "status": error.status, **problem(error)}
+            kind = "application/problem+json"
+            return JsonResponse(body, status=error.status, content_type=kind)
         if "application/json" in request.headers.get("Accept", ""):
             return JsonResponse(problem(error), status=error.status)
         template = "_includes/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]

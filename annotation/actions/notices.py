@@ -72,9 +72,11 @@ def mark_read(*, by: User, notice: Notice) -> None:
     )
 
 
-def mark_all_read(*, by: User, upto: int) -> int:
-    """The same for all notices that the person was shown: those up to this id."""
+def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
+    """The same for all notices that the person was shown: those up to this id (of a project)."""
     unread = Notice.objects.filter(user=by, read_at=None, pk__lte=upto)
+    if only is not None:
+        unread = unread.filter(project=only)
     return unread.update(read_at=timezone.now(), mail_at=None)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -111,11 +110,20 @@ class InvitationOut(serializers.Serializer[Any]):
     uses = serializers.IntegerField(source="invitation.uses")
     max_uses = serializers.IntegerField(source="invitation.max_uses")
     expires_at = serializers.DateTimeField(source="invitation.expires_at")
-    token = serializers.CharField(help_text="For `work/join/`")
+    token = serializers.SerializerMethodField(
+        help_text="For `work/join/`; of another role than worker told once, when it is made"
+    )
     link = serializers.SerializerMethodField(help_text="The same for a browser")
 
-    @extend_schema_field(OpenApiTypes.URI)
+    def _told(self, row: members.InvitationRow) -> bool:
+        return row.invitation.role == Role.WORKER or self.context.get("made", False)
+
+    def get_token(self, row: members.InvitationRow) -> str:
+        return row.token if self._told(row) else ""
+
     def get_link(self, row: members.InvitationRow) -> str:
+        if not self._told(row):
+            return ""
         address: str = self.context["request"].build_absolute_uri(reverse("join", args=[row.token]))
         return address
 
@@ -217,8 +225,9 @@ class Invitations(Endpoint):
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         made = people.invite(by=access.user, project=access.project, **read(InviteIn, request))
-        [row] = [r for r in members.invitations_of(access.project) if r.invitation.pk == made.pk]
-        return Response(InvitationOut(row, context={"request": request}).data, status=201)
+        [row] = members.rows_of([made])
+        shown = InvitationOut(row, context={"request": request, "made": True})
+        return Response(shown.data, status=201)
 
 
 class InvitationsByMail(Endpoint):
@@ -231,11 +240,9 @@ class InvitationsByMail(Endpoint):
         body = read(MailIn, request)
         emails = "\n".join(body.pop("emails"))
         made = invite_by_mail(by=access.user, project=access.project, emails=emails, **body)
-        pks = {one.pk for one in made}
-        rows = [r for r in members.invitations_of(access.project) if r.invitation.pk in pks]
-        return Response(
-            InvitationOut(rows, many=True, context={"request": request}).data, status=201
-        )
+        rows = members.rows_of(made)
+        shown = InvitationOut(rows, many=True, context={"request": request, "made": True})
+        return Response(shown.data, status=201)
 
 
 class OneInvitation(Endpoint):

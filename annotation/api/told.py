@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access
+from annotation.access import bound_to, get_access
 from annotation.actions import hooks as hook_actions
 from annotation.actions import notices as notice_actions
 from annotation.models import Hook, HookDelivery, Notice, Role
@@ -21,9 +21,16 @@ EVENTS = list(hook_actions.EVENTS)
 
 
 class NoticeOut(serializers.ModelSerializer[Notice]):
+    url = serializers.SerializerMethodField(
+        help_text="Where it leads; empty for an invitation, whose link is for the person alone"
+    )
+
     class Meta:
         model = Notice
         fields = ("id", "project", "kind", "text", "url", "created_at", "read_at")
+
+    def get_url(self, notice: Notice) -> str:
+        return "" if notice.kind == "invitation" else notice.url
 
 
 class ReadIn(Body):
@@ -92,7 +99,7 @@ class Notices(Listing):
 
     @extend_schema(responses=NoticeOut(many=True), summary="What I was told")
     def get(self, request: Request) -> Response:
-        return self.page(notices.notices_of(request.user), NoticeOut)
+        return self.page(notices.notices_of(request.user, bound_to(request)), NoticeOut)
 
 
 class NoticesRead(Endpoint):
@@ -101,7 +108,9 @@ class NoticesRead(Endpoint):
     @extend_schema(request=ReadIn, responses=MarkedOut, summary="Mark notices as read")
     def post(self, request: Request) -> Response:
         body = read(ReadIn, request)
-        return Response({"read": notice_actions.mark_all_read(by=request.user, **body)})
+        only = bound_to(request)
+        read_now = notice_actions.mark_all_read(by=request.user, only=only, **body)
+        return Response({"read": read_now})
 
 
 class Hooks(Endpoint):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
@@ -63,9 +64,14 @@ class InvitationRow:
 
 def invitations_of(project: Project, limit: int = 100) -> list[InvitationRow]:
     """The newest invitations, open ones first."""
+    return rows_of(project.invitations.select_related("created_by").order_by("-pk")[:limit])
+
+
+def rows_of(invitations: Iterable[Invitation]) -> list[InvitationRow]:
+    """These invitations with their links and states, open ones first."""
     now = timezone.now()
     rows = []
-    for invitation in project.invitations.select_related("created_by").order_by("-pk")[:limit]:
+    for invitation in invitations:
         if invitation.revoked_at:
             state, word = "closed", "Taken back"
         elif invitation.uses >= invitation.max_uses:

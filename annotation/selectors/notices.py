@@ -10,9 +10,10 @@ from annotation.models import Notice
 from crowdqc.errors import Missing
 
 
-def notices_of(user: Any) -> QuerySet[Notice]:
-    """Everything the person was told, the newest first."""
-    return Notice.objects.filter(user=user).select_related("project").order_by("-pk")
+def notices_of(user: Any, only: int | None = None) -> QuerySet[Notice]:
+    """Everything the person was told, the newest first; of one project where it is named."""
+    rows = Notice.objects.filter(user=user).select_related("project").order_by("-pk")
+    return rows if only is None else rows.filter(project=only)
 
 
 def own_notice(user: Any, notice_id: int) -> Notice:

@@ -8,10 +8,14 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
 from rest_framework.test import APIClient
 
-from annotation.actions import books, payouts, tasks
-from annotation.models import AuditEntry, Invitation, LedgerEntry, Recruitment, User
+from annotation.actions import books, notices, payouts, tasks
+from annotation.models import AuditEntry, Invitation, LedgerEntry, Notice, Recruitment, User
+from annotation.recruit import prolific
+from crowdqc import outbound
 from tests import factories
 from tests.annotation.test_api import ok, refused
 from tests.evaluation import pair_corpus
@@ -127,6 +131,54 @@ def test_a_card_and_a_domain_s_board_say_the_same_as_their_pages() -> None:
     handed = client.get(f"{project}/workers/{first.worker_id}/data/")
     assert b"".join(handed.streaming_content).startswith(b"PK")
     assert AuditEntry.objects.filter(action="worker.data").count() == 1
+
+
+def test_a_token_stays_with_its_address_unless_a_new_one_comes_with_the_new(world: World) -> None:
+    client = client_of(world.requester)
+    body = {"kind": "prolific", "name": "Autumn", "study_id": "s-1", "token": TOKEN}
+    path = f"/api/tasks/{world.task.pk}/recruitments/"
+    own = f"{path}{ok(sent(client, path, body), 201)['id']}/"
+    elsewhere = {"api_url": "http://127.0.0.1:9/"}
+    wrong(client.patch(own, elsewhere, format="json"), "api_url")
+    assert Recruitment.objects.get().api_url == prolific.API
+    assert ok(client.patch(own, {**elsewhere, "token": "theirs"}, format="json"))["has_token"]
+
+
+def test_links_that_give_a_role_and_notices_of_other_projects_are_not_read_by_any_token(
+    world: World,
+) -> None:
+    path = f"/api/projects/{world.project.pk}/invitations/"
+    made = ok(sent(client_of(world.requester), path, {"role": "manager"}), 201)
+    ok(sent(client_of(world.requester), path, {"role": "worker"}), 201)
+    listed = {one["role"]: one for one in ok(client_of(world.manager).get(path))}
+    assert made["token"] and made["link"] and listed["worker"]["token"]
+    assert (listed["manager"]["token"], listed["manager"]["link"]) == ("", "")
+    page = Client()
+    page.force_login(world.manager)
+    shown = page.get(reverse("people", args=[world.project.pk])).content.decode()
+    assert made["token"] not in shown and listed["worker"]["token"] in shown
+
+    other = factories.make_project()
+    for project in (world.project, other):
+        told = {"kind": "run.done", "text": f"In {project.pk}.", "key": f"run:{project.pk}"}
+        notices.notify(to=[world.manager], project=project, **told)
+    token = factories.api_token(world.manager, project=world.project)
+    bound = APIClient(HTTP_AUTHORIZATION=f"Token {token}")
+    [only] = ok(bound.get("/api/notices/"))["results"]
+    assert only["project"] == world.project.pk
+    ok(sent(bound, "/api/notices/read/", {"upto": 10**9}))
+    assert Notice.objects.get(project=other).read_at is None
+
+
+def test_what_no_address_can_hold_is_refused_and_not_an_error(world: World) -> None:
+    client, project = client_of(world.requester), f"/api/projects/{world.project.pk}"
+    refused(client.get(f"{project}/ledger/?cursor=cD1hYmM="), 404)
+    refused(client.get(f"{project}/audit/?person=%00"), 404)
+    refused(client.get(f"{project}/domains/%00/"), 404)
+    wrong(sent(client, f"{project}/hooks/", {"url": "https://example.org/ü"}), "url")
+    for host in ("a..b", f"{'a' * 64}.org"):
+        told = outbound.post(f"https://{host}/", b"{}", {}, seconds=1)
+        assert told.error == "The host is not known."
 
 
 def test_people_are_invited_by_mail_each_with_a_link_of_their_own(world: World) -> None:
