@@ -116,6 +116,20 @@
     }
   });
 
+  // A preview follows its form, also what was entered before htmx listened. On the first load only.
+  document.addEventListener(
+    "htmx:load",
+    () => {
+      document.querySelectorAll("form[hx-get]").forEach((form) => {
+        const entered = [...form.elements].find(
+          (field) => field.matches("input, textarea") && field.value !== field.defaultValue,
+        );
+        entered?.dispatchEvent(new Event("change", { bubbles: true }));
+      });
+    },
+    { once: true },
+  );
+
   // What scrolls sideways must be reachable by keyboard.
   function markScrollers() {
     document.querySelectorAll(".scroll").forEach((box) => {
