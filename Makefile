@@ -23,7 +23,7 @@ run: .venv/.base
 	@exec $(VPY) manage.py devstack $(if $(PORT),--port "$(PORT)") $(if $(HOST),--host "$(HOST)") $(ARGS)
 
 test: .venv/.dev
-	@exec $(VPY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(VPY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: .venv/.dev
 	$(VPY) -m ruff check .

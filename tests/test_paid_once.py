@@ -1,7 +1,7 @@
 """Payouts over a platform that fails, with workers that are killed: each is paid once.
 
 What was paid is read from the platform's own books, and held against the ledger. The suite pays
-150 people; ``CROWDQC_PAYOUTS=1000 pytest -s tests/test_paid_once.py`` pays a thousand.
+100 people; ``CROWDQC_PAYOUTS=1000 pytest -s tests/test_paid_once.py`` pays a thousand.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.processes import Worker, empty_queue, until
 pytestmark = [
     pytest.mark.queue, pytest.mark.slow, pytest.mark.django_db(transaction=True),
 ]  # fmt: skip
-PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "150"))
+PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "100"))
 PROPOSALS, EVERY = 2, 3  # every third gets a bonus
 KILLS = 2 + PEOPLE // 500
 PATIENCE = 600  # seconds on a busy machine

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 def test_a_real_model_fills_a_checklist_with_valid_answers_only(
     small_model: SmallModel, way: str
 ) -> None:
-    task = corpus.make_study(topics=2, people=1)
+    task = corpus.make_study(topics=1, people=1)
     model = small_model.make(task.project)
     for _ in range(2):  # the second run finds everything answered
         run = runs.start(
@@ -27,9 +27,9 @@ def test_a_real_model_fills_a_checklist_with_valid_answers_only(
         )  # fmt: skip
         assert runs.execute(run.pk) == RunState.DONE
         made = LLMCall.objects.count()
-        assert made == (40 if way == "each" else 10)
+        assert made == (20 if way == "each" else 5)
     answers = Answer.objects.filter(item__task=task, system__name=model.name)
-    assert answers.count() == 10
+    assert answers.count() == 5
     codes = {(one.field, one.code, one.ordinal) for a in answers for one in a.choices.all()}
     assert {name for name, _, _ in codes} == {"q1", "q2", "q3", "q4"}
     assert {(code, ordinal) for _, code, ordinal in codes} <= {("yes", 1), ("no", 0)}
@@ -37,8 +37,8 @@ def test_a_real_model_fills_a_checklist_with_valid_answers_only(
         first = RunFigure.objects.filter(name="chances").order_by("run_id").first()
         assert first is not None
         told = [p for row in first.data["items"].values() for p in row.values()]
-        assert len(told) == 40 and all(0 <= p <= 1 for p in told)
+        assert len(told) == 20 and all(0 <= p <= 1 for p in told)
     scored = runs.start(by=task.project.owner, task=task, params={"resamples": 200})
     assert scored.method == "checklist" and runs.execute(scored.pk) == RunState.DONE
     rows = CandidateScore.objects.filter(run=scored, extra__kind="model")
-    assert rows.count() == 10 and all(1 <= one.estimate <= 5 for one in rows)
+    assert rows.count() == 5 and all(1 <= one.estimate <= 5 for one in rows)
