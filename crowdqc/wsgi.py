@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 application = get_wsgi_application()
+get_resolver().check()  # loads every view, which the first request would wait for
+# What is loaded by now stays; walking it at every full collection took a page 150 ms.
+gc.collect()
+gc.freeze()
