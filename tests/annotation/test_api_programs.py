@@ -193,6 +193,17 @@ def test_a_request_sent_again_under_its_key_does_nothing_and_is_answered_the_sam
     assert replies.forget_old() == 3
 
 
+def test_a_secret_that_was_told_once_is_not_told_again_to_a_token_of_another_project() -> None:
+    project = make.make_project()
+    other = make.make_project(owner=project.owner)
+    path, body = f"/api/projects/{project.pk}/hooks/", {"url": "https://example.org/told"}
+    key = {"HTTP_IDEMPOTENCY_KEY": "hook-1"}
+    secret = ok(client_of(project.owner).post(path, body, format="json", **key), 201)["secret"]
+    again = client_of(project.owner, project=other).post(path, body, format="json", **key)
+    refused(again, 422, "key-reused")
+    assert secret not in again.content.decode()
+
+
 def test_a_reply_to_a_worker_is_shown_again_as_it_may_be_read_now() -> None:
     project = make.make_project()
     task = make.make_task(project, 2, look_back=False)
