@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from crowdqc.errors import Missing, NotAllowed
 
-from .models import ApiToken, Assignment, Item, Membership, Project, Role, Task, User
+from .models import ApiToken, Assignment, Item, Membership, Panel, Project, Role, Task, User
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
 
@@ -73,11 +73,16 @@ def get_access(request: Any, project_id: int, *roles: str) -> Access:
 def get_task(request: Any, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     """A task of a project, for people who hold one of ``roles`` (default: staff) there."""
     access = get_access(request, project_id, *roles)
+    return access, task_of(access, task_id)
+
+
+def task_of(access: Access, task_id: int) -> Task:
+    """The task of this id in the project; Missing where there is none."""
     task = access.project.tasks.filter(pk=task_id).select_related("current").first()
     if task is None:
         raise Missing("There is no such task in this project.")
     task.project = access.project
-    return access, task
+    return task
 
 
 def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Task]:
@@ -134,7 +139,18 @@ def get_worker(access: Access, membership_id: int) -> Membership:
     ).first()
     if worker is None:
         raise Missing("There is no such worker in this project.")
+    worker.project = access.project
     return worker
+
+
+def get_panel(request: Any, project_id: int, panel_id: int, *roles: str) -> tuple[Access, Panel]:
+    """A panel of a project, under the same rules."""
+    access = get_access(request, project_id, *roles)
+    panel = access.project.panels.filter(pk=panel_id).first()
+    if panel is None:
+        raise Missing("There is no such panel in this project.")
+    panel.project = access.project
+    return access, panel
 
 
 def work_ever(user: Any) -> QuerySet[Membership]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -39,6 +40,22 @@ def clean(base_url: str, *, query: bool = False) -> str:
         raise _refused("300 characters at most.")
     check(address)
     return address
+
+
+def site_of(request: Any) -> str:
+    """Scheme and host by which this request reached us."""
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def origin(address: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: a secret that was entered for one is sent to no other."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port
+
+
+def is_secure(address: str) -> bool:
+    """Whether a secret may go there: by https, or where local addresses are allowed anyway."""
+    return origin(address)[0] == "https" or bool(settings.CROWDQC_LOCAL_ENDPOINTS)
 
 
 def check(base_url: str) -> None:

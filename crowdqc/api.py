@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import RequestDataTooBig
@@ -17,14 +17,7 @@ from rest_framework.views import APIView, exception_handler
 
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import DomainError, Invalid, Missing, TooMuch
-from crowdqc.middleware import problem
-
-PROBLEM = "application/problem+json"
-
-
-def told(body: dict[str, Any], status: int) -> dict[str, Any]:
-    """A problem as RFC 9457 has it; what we add stands beside."""
-    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, **body}
+from crowdqc.middleware import PROBLEM, problem, told
 
 
 def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -165,12 +158,13 @@ class ById(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = 1000
 
-    def paginate_queryset(self, *args: Any, **kwargs: Any) -> list[Any] | None:
-        """One page; a cursor that names no place is refused as one that cannot be read."""
-        try:
-            return super().paginate_queryset(*args, **kwargs)
-        except ValueError:
-            raise NotFound(self.invalid_cursor_message) from None
+    def decode_cursor(self, request: Request) -> Any:
+        """The cursor; one that names no id is refused as one that cannot be read."""
+        cursor = super().decode_cursor(request)
+        place = cursor.position if cursor else None
+        if place is not None and not place.isdecimal():
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
 
 
 class Newest(ById):
@@ -185,12 +179,15 @@ class Listing(Endpoint):
     pagination_class: ClassVar[type[CursorPagination]] = ById
 
     def page(
-        self, rows: QuerySet[Any], serializer: type[serializers.BaseSerializer[Any]]
+        self,
+        rows: QuerySet[Any],
+        serializer: type[serializers.BaseSerializer[Any]],
+        of: Callable[[list[Any]], list[Any]] | None = None,
     ) -> Response:
-        """One page of rows."""
+        """One page of rows, or of what ``of`` makes of those on it."""
         pages = self.pagination_class()
-        page = pages.paginate_queryset(rows, self.request, view=self)
-        return pages.get_paginated_response(serializer(page, many=True).data)
+        page = pages.paginate_queryset(rows, self.request, view=self) or []
+        return pages.get_paginated_response(serializer(of(page) if of else page, many=True).data)
 
 
 class Unknown(APIView):

@@ -11,6 +11,7 @@ from django.shortcuts import render
 
 from .errors import DomainError, Missing
 
+PROBLEM = "application/problem+json"
 GetResponse = Callable[[HttpRequest], HttpResponse]
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -41,6 +42,11 @@ def problem(error: DomainError) -> dict[str, Any]:
     return body
 
 
+def told(body: dict[str, Any], status: int) -> dict[str, Any]:
+    """A problem as RFC 9457 has it; what we add stands beside."""
+    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, **body}
+
+
 class DomainErrors:
     """A refused request becomes a page, a fragment or JSON with the right 4xx."""
 
@@ -58,10 +64,8 @@ class DomainErrors:
 
     def _told(self, request: HttpRequest, error: DomainError) -> HttpResponse:
         if request.path.startswith("/api/"):
-            head = {"type": "about:blank", "title": HTTPStatus(error.status).phrase}
-            body = {**head, "status": error.status, **problem(error)}
-            kind = "application/problem+json"
-            return JsonResponse(body, status=error.status, content_type=kind)
+            body = told(problem(error), error.status)
+            return JsonResponse(body, status=error.status, content_type=PROBLEM)
         if "application/json" in request.headers.get("Accept", ""):
             return JsonResponse(problem(error), status=error.status)
         template = "_includes/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]

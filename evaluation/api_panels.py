@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import Access, get_access, get_task_by_id, get_worker
+from annotation.access import get_access, get_panel, get_task_by_id, get_worker
 from annotation.actions import exclusions
-from annotation.models import Exclusion, Panel, Role
+from annotation.models import Exclusion, Role
 from crowdqc.api import Body, Listing, Newest, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
@@ -152,15 +152,6 @@ def _wanted(body: dict[str, Any]) -> panel_choice.Wanted:
     )  # fmt: skip
 
 
-def _panel(request: Request, project_id: int, panel_id: int, *roles: str) -> tuple[Access, Panel]:
-    access = get_access(request, project_id, *roles)
-    found = access.project.panels.filter(pk=panel_id).first()
-    if found is None:
-        raise Missing("There is no such panel in this project.")
-    found.project = access.project
-    return access, found
-
-
 class SelectPreview(Endpoint):
     @extend_schema(
         request=SelectIn, responses=ChoiceOut, summary="Whom a rule would choose for a panel"
@@ -192,7 +183,7 @@ class Select(Endpoint):
 class Watches(Listing):
     @extend_schema(responses=WatchOut(many=True), summary="What is watched of a panel")
     def get(self, request: Request, project_id: int, panel_id: int) -> Response:
-        _, panel = _panel(request, project_id, panel_id)
+        _, panel = get_panel(request, project_id, panel_id)
         return self.page(PanelWatch.objects.filter(panel=panel), WatchOut)
 
     @extend_schema(
@@ -200,7 +191,7 @@ class Watches(Listing):
         description="After each run of the task; what is found waits for somebody to look.",
     )  # fmt: skip
     def put(self, request: Request, project_id: int, panel_id: int) -> Response:
-        access, panel = _panel(request, project_id, panel_id, Role.REQUESTER)
+        access, panel = get_panel(request, project_id, panel_id, Role.REQUESTER)
         body = read(WatchIn, request)
         task = access.project.tasks.filter(pk=body["task"]).first()
         if task is None:
@@ -218,7 +209,7 @@ class Notes(Listing):
 
     @extend_schema(responses=NoteOut(many=True), summary="What runs said of watched members")
     def get(self, request: Request, project_id: int, panel_id: int) -> Response:
-        _, panel = _panel(request, project_id, panel_id)
+        _, panel = get_panel(request, project_id, panel_id)
         rows = WatchNote.objects.filter(watch__panel=panel).select_related("watch", "worker")
         return self.page(rows, NoteOut)
 
@@ -226,7 +217,7 @@ class Notes(Listing):
 class NoteSettle(Endpoint):
     @extend_schema(request=SettleIn, responses=NoteOut, summary="Decide what follows from a note")
     def post(self, request: Request, project_id: int, panel_id: int, note_id: int) -> Response:
-        access, panel = _panel(request, project_id, panel_id, Role.REQUESTER)
+        access, panel = get_panel(request, project_id, panel_id, Role.REQUESTER)
         note = WatchNote.objects.filter(watch__panel=panel, pk=note_id).first()
         if note is None:
             raise Missing("There is no such note of this panel.")

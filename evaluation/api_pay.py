@@ -232,12 +232,12 @@ class Waiting(Listing):
     @extend_schema(responses=WaitingOut(many=True), summary="Work that waits for a decision")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        pages = self.pagination_class()
-        rows = pages.paginate_queryset(reads.waiting(task), request, view=self) or []
-        found = gather(rows, task_evidence(task))
-        return pages.get_paginated_response(
-            WaitingOut([found[row.pk] for row in rows], many=True).data
-        )
+
+        def with_evidence(rows: list[Any]) -> list[Any]:
+            found = gather(rows, task_evidence(task))
+            return [found[row.pk] for row in rows]
+
+        return self.page(reads.waiting(task), WaitingOut, of=with_evidence)
 
 
 class Rule(Endpoint):

@@ -206,9 +206,7 @@ class DomainBoardOut(serializers.Serializer[Any]):
 
 def _worker(request: Request, project_id: int, membership_id: int) -> tuple[Access, Membership]:
     access = get_access(request, project_id)
-    worker = get_worker(access, membership_id)
-    worker.project = access.project
-    return access, worker
+    return access, get_worker(access, membership_id)
 
 
 class Card(Endpoint):

@@ -104,8 +104,7 @@ def carry_out(worker_id: int) -> str:
 
 def waiting() -> list[int]:
     """Workers whose erasure was decided and is not done."""
-    found = Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    return list(reads.waiting().order_by("pk").values_list("pk", flat=True))
 
 
 def erase_due() -> int:

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -96,7 +95,7 @@ def _url(url: str) -> str:
     except Invalid as error:
         hint = error.fields["base_url"]
         raise Invalid(f"This address cannot be used. {hint}", fields={"url": hint}) from error
-    if not address.startswith("https://") and not settings.CROWDQC_LOCAL_ENDPOINTS:
+    if not addresses.is_secure(address):
         raise Invalid("The address must be secure.", fields={"url": "Begin with https://."})
     return address
 

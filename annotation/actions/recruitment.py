@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from annotation.models import Recruitment, Task, User
@@ -62,7 +61,8 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
         row.webhook_sealed = sealed.seal(_secret(fields["webhook"], "webhook"), webhook.PURPOSE)
     if row.kind == Recruitment.Kind.PROLIFIC and row.token_sealed and not row.api_url:
         row.api_url = prolific.API
-    if before and not fields.get("token") and _origin(row.api_url) != _origin(before):
+    moved = bool(before) and addresses.origin(row.api_url) != addresses.origin(before)
+    if moved and not fields.get("token"):
         hint = "The token belongs to the address before; enter one with the new address."
         raise Invalid("The token would go elsewhere.", fields={"api_url": hint})
     try:
@@ -76,11 +76,6 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
         active=row.active, token_set=bool(fields.get("token")),
     )  # fmt: skip
     return row
-
-
-def _origin(address: str) -> tuple[str, str, int | None]:
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname or "", parts.port
 
 
 def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
@@ -120,7 +115,7 @@ def _check(row: Recruitment) -> None:
             except Invalid as error:
                 hint = next(iter(error.fields.values()), error.message)
                 raise Invalid(error.message, fields={name: hint}) from None
-            if _origin(getattr(row, name))[0] != "https" and not settings.CROWDQC_LOCAL_ENDPOINTS:
+            if not addresses.is_secure(getattr(row, name)):
                 raise Invalid("The address must be secure.", fields={name: "Begin with https://."})
     _check_way_back(row)
 

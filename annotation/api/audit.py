@@ -46,8 +46,5 @@ class Audit(Listing):
     )
     def get(self, request: Request, project_id: int) -> Response:
         project = get_access(request, project_id).project
-        pages = self.pagination_class()
-        filters = audit.Filters.of(request.query_params)
-        found = pages.paginate_queryset(audit.entries(project, filters), request, view=self)
-        rows = audit.lines(project, found or [])
-        return pages.get_paginated_response(AuditOut(rows, many=True).data)
+        rows = audit.entries(project, audit.Filters.of(request.query_params))
+        return self.page(rows, AuditOut, of=lambda found: audit.lines(project, found))

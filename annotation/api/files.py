@@ -11,13 +11,12 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access
+from annotation.access import get_access, task_of
 from annotation.actions import export_files as actions
 from annotation.models import ExportFile
 from annotation.selectors import files as reads
 from crowdqc.api import Body, Listing, Newest, read
 from crowdqc.endpoint import Endpoint
-from crowdqc.errors import Missing
 
 
 class FileIn(Body):
@@ -61,12 +60,7 @@ class Files(Listing):
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         body = read(FileIn, request)
-        task = None
-        if "task" in body:
-            rows = access.project.tasks.select_related("current", "project")
-            task = rows.filter(pk=body["task"]).first()
-            if task is None:
-                raise Missing("There is no such task in this project.")
+        task = task_of(access, body["task"]) if "task" in body else None
         file = actions.request_export(
             by=access.user, project=access.project, task=task, what=body["what"],
             form=body["form"], params=body.get("params"),

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access
+from annotation.access import get_access, task_of
 from annotation.actions.books import book_correction
 from annotation.actions.payout_rules import require_decider
 from annotation.actions.payouts import decide_reply
@@ -116,10 +116,7 @@ class Ledger(Listing):
         access = get_access(request, project_id)
         require_decider(access.project, access.user)
         body: dict[str, Any] = read(CorrectIn, request)
-        task = access.project.tasks.filter(pk=body.pop("task")).first()
-        if task is None:
-            raise Missing("There is no such task in this project.")
-        task.project = access.project
+        task = task_of(access, body.pop("task"))
         sent = f"{access.user.pk}:{request.headers['Idempotency-Key']}"
         row = book_correction(by=access.user, task=task, key=uuid5(NAMESPACE_URL, sent), **body)
         return Response(LedgerOut(row).data, status=201)

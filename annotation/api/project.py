@@ -93,13 +93,11 @@ class InviteIn(Body):
     note = serializers.CharField(default="", allow_blank=True, max_length=120)
 
 
-class MailIn(Body):
+class MailIn(InviteIn):
+    max_uses = None  # a link is for one person
     emails = serializers.ListField(
         child=serializers.EmailField(), min_length=1, max_length=MOST_AT_ONCE
     )
-    role = serializers.ChoiceField(Role.choices, default=Role.WORKER)
-    days = serializers.IntegerField(default=14, help_text="1 to 365")
-    note = serializers.CharField(default="", allow_blank=True, max_length=120)
 
 
 class InvitationOut(serializers.Serializer[Any]):
@@ -116,7 +114,7 @@ class InvitationOut(serializers.Serializer[Any]):
     link = serializers.SerializerMethodField(help_text="The same for a browser")
 
     def _told(self, row: members.InvitationRow) -> bool:
-        return row.invitation.role == Role.WORKER or self.context.get("made", False)
+        return row.makes_workers or self.context.get("made", False)
 
     def get_token(self, row: members.InvitationRow) -> str:
         return row.token if self._told(row) else ""

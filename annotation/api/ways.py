@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import reverse
-from django.utils.http import urlencode
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -16,8 +15,8 @@ from annotation.access import get_task_by_id
 from annotation.actions import recruitment as actions
 from annotation.actions import visits
 from annotation.models import Recruitment, Role, Visit
-from annotation.recruit import coming
 from annotation.selectors import recruitment as reads
+from crowdqc.addresses import site_of
 from crowdqc.api import Body, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Conflict
@@ -104,15 +103,11 @@ class RecruitmentOut(serializers.ModelSerializer[Recruitment]):
         return bool(row.webhook_sealed)
 
     def get_address(self, row: Recruitment) -> str:
-        return self._site() + reads.entry_path(row)
+        return site_of(self.context["request"]) + reads.entry_path(row)
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_hook(self, row: Recruitment) -> str:
-        return self._site() + reverse("platform_hook", args=[row.pk])
-
-    def _site(self) -> str:
-        request = self.context["request"]
-        return f"{request.scheme}://{request.get_host()}"
+        return site_of(self.context["request"]) + reverse("platform_hook", args=[row.pk])
 
 
 class LinksIn(Body):
@@ -209,9 +204,9 @@ class WayLinks(Endpoint):
         body = read(LinksIn, request)
         people = "\n".join(body.get("people", []))
         made = actions.links(by=access.user, recruitment=row, people=people, count=body["count"])
-        start = request.build_absolute_uri(reads.entry_path(row))
+        site = site_of(request)
         rows = [
-            {"participant": name, "link": f"{start}?{urlencode({coming.LINK: link})}"}
+            {"participant": name, "link": site + reads.signed_path(row, link)}
             for name, link in made
         ]
         return Response(LinkOut(rows, many=True).data, status=status.HTTP_201_CREATED)

@@ -55,10 +55,14 @@ ON_THE_WAY = (
 TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Payment.State.FAILED))
 
 
+def waiting() -> QuerySet[Membership]:
+    """Workers whose erasure was decided and is not done."""
+    return Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
+
+
 def is_asked(project_id: int) -> bool:
     """Whether somebody of the project is to be erased and is not yet."""
-    waiting = Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
-    return waiting.filter(project=project_id).exists()
+    return waiting().filter(project=project_id).exists()
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ class InvitationRow:
         return self.state == "open"
 
     @property
+    def makes_workers(self) -> bool:
+        """Whether its link gives no role over others, so that any of the staff may pass it on."""
+        return self.invitation.role == Role.WORKER
+
+    @property
     def undelivered(self) -> bool:
         """Whether its mail was given up."""
         one = self.invitation

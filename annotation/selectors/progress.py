@@ -31,11 +31,11 @@ MONEY: DecimalField = DecimalField(max_digits=14, decimal_places=2)
 WEEK = dt.timedelta(days=7)
 
 
-class Median(Aggregate):
-    """The middle value, as the database counts it."""
+class Quantile(Aggregate):
+    """A quantile, as the database counts it."""
 
     function = "percentile_cont"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
     output_field = FloatField()
 
 
@@ -192,7 +192,7 @@ def _timed(project: Project) -> QuerySet[Assignment]:
 def median_hourly(project: Project) -> Decimal | None:
     """The middle of base pay by the hour over submitted assignments; None before the first."""
     rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
-    found = _timed(project).annotate(rate=rate).aggregate(m=Median("rate"))["m"]
+    found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
     return None if found is None else Decimal(str(found)).quantize(Decimal("0.01"))
 
 
@@ -284,6 +284,6 @@ def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
         .annotate(spent=ExpressionWrapper(spent, output_field=FloatField()))
         .order_by()
         .values_list("task_id")
-        .annotate(m=Median("spent"), n=Count("pk"))
+        .annotate(m=Quantile("spent", share=0.5), n=Count("pk"))
     )
     return {task: (middle, number) for task, middle, number in rows}

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from annotation.actions.visits import LEAVING
 from annotation.models import Membership, PlatformEvent, Recruitment, Task, User, Visit
-from annotation.recruit.coming import entry_token
+from annotation.recruit.coming import LINK, entry_token
 from crowdqc.errors import Missing
 
 
@@ -40,6 +40,11 @@ def entry_path(recruitment: Recruitment) -> str:
     if recruitment.kind == Recruitment.Kind.PROLIFIC:
         return path + "?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in names)
     return path + "?" + urlencode({name: "" for name in names if name})
+
+
+def signed_path(recruitment: Recruitment, link: str) -> str:
+    """The address of one person's signed link."""
+    return f"{entry_path(recruitment)}?{urlencode({LINK: link})}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import Access, get_access
+from annotation.access import Access, get_access, task_of
 from annotation.actions import export_files as actions
 from annotation.exports.frames import OVERALL
 from annotation.exports.makers import TABLES
@@ -47,11 +47,7 @@ def _task(access: Access, raw: str) -> Task | None:
     """The task of this id, if it is one of the project's."""
     if not raw:
         return None
-    found = access.project.tasks.select_related("current", "project")
-    task = found.filter(pk=int(raw)).first() if raw.isdecimal() else None
-    if task is None:
-        raise Missing("There is no such task in this project.")
-    return task
+    return task_of(access, int(raw) if raw.isdecimal() else 0)
 
 
 @login_required

@@ -11,7 +11,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
@@ -19,9 +18,9 @@ from annotation.actions import payments, visits
 from annotation.actions import recruitment as actions
 from annotation.forms import add_errors
 from annotation.models import Recruitment, Role
-from annotation.recruit import coming
 from annotation.recruitment_forms import FORMS, LetInForm, LinksForm, RecruitmentForm
 from annotation.selectors import recruitment as reads
+from crowdqc.addresses import site_of
 from crowdqc.errors import DomainError, Invalid, Missing
 
 BOTH = ["GET", "HEAD", "POST"]
@@ -49,7 +48,7 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
     if task.current is None:
         messages.warning(request, "Publish the task first: people would find nothing here.")
         return redirect("recruitment_list", project_id, task_id)
-    start = {"name": task.current.title[:80], "entry": "bound", "audience": _site(request)}
+    start = {"name": task.current.title[:80], "entry": "bound", "audience": site_of(request)}
     form = FORMS[kind](request.POST or None, initial=start)
     if request.method == "POST" and form.is_valid():
         try:
@@ -60,10 +59,6 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
             messages.success(request, "It is added. Paste its address where people start.")
             return redirect("recruitment", project_id, task_id, made.pk)
     return _form(request, task, form, None)
-
-
-def _site(request: HttpRequest) -> str:
-    return f"{request.scheme}://{request.get_host()}"
 
 
 def _form(
@@ -95,7 +90,7 @@ def _page(
     hook = reverse("platform_hook", args=[row.pk])
     context = {
         "task": row.task, "version": row.task.current, "row": row, "may": access.is_requester,
-        "address": _site(request) + reads.entry_path(row), "hook": _site(request) + hook,
+        "address": site_of(request) + reads.entry_path(row), "hook": site_of(request) + hook,
         "prolific": row.kind == Recruitment.Kind.PROLIFIC, "has_api": payments.has_api(row),
         "signed": row.entry == Recruitment.Entry.SIGNED, "counts": reads.counts(row),
         "codes": [(label, row.codes.get(name, "")) for name, label in visits.OUTCOMES.items()],
@@ -146,8 +141,8 @@ def recruitment_links(
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["participant", "link"])
-    start = _site(request) + reads.entry_path(row)
-    writer.writerows((name, f"{start}?{urlencode({coming.LINK: link})}") for name, link in made)
+    site = site_of(request)
+    writer.writerows((name, site + reads.signed_path(row, link)) for name, link in made)
     response = HttpResponse(out.getvalue(), content_type="text/csv")
     response["Content-Disposition"] = 'attachment; filename="links.csv"'
     return response

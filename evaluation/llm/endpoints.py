@@ -79,7 +79,7 @@ def change_endpoint(*, by: User, endpoint: Endpoint, **changes: Any) -> Endpoint
     locked = _open(endpoint)
     before, address = _told(locked, changes), locked.base_url
     _take(locked, changes)
-    moved = _origin(address) != _origin(locked.base_url)
+    moved = addresses.origin(address) != addresses.origin(locked.base_url)
     if moved and (locked.key_sealed or locked.key_env):
         locked.key_sealed, locked.key_env, locked.key_set_at = None, "", None
     locked.save()
@@ -340,11 +340,6 @@ def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:
     endpoint.key_env = keys.clean_variable(key_env, endpoint.base_url)
     endpoint.key_sealed = keys.seal(secret) if secret else None
     endpoint.key_set_at = timezone.now() if secret or endpoint.key_env else None
-
-
-def _origin(address: str) -> str:
-    """Scheme, host and port of an address."""
-    return "/".join(address.lower().split("/")[:3])
 
 
 def _how(endpoint: Endpoint) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from statistics import median
 from typing import Any
 
-from django.db.models import Aggregate, Count, ExpressionWrapper, F, FloatField, Q, Sum
+from django.db.models import Count, ExpressionWrapper, F, FloatField, Q, Sum
 from django.db.models.functions import Extract
 from django.utils.safestring import SafeString
 
@@ -25,6 +25,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.selectors.log import LogSummary
+from annotation.selectors.progress import Quantile
 from annotation.task_types import get_type
 from evaluation import charts
 from evaluation.models import Run, RunFigure
@@ -36,14 +37,6 @@ from .worker_scores import Figure, share_of
 ZERO = Decimal("0.00")
 TIMES = Scale(0.0, 3.0, 200.0, (0.0, 1.0, 2.0, 3.0))
 Assignments = Sequence[Assignment]
-
-
-class Quantile(Aggregate):
-    """A quantile, as the database counts it."""
-
-    function = "percentile_cont"
-    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
 
 
 @dataclass(frozen=True)

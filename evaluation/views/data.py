@@ -36,7 +36,6 @@ def worker_data_erase(request: HttpRequest, project_id: int, membership_id: int)
     """What erasing a worker takes away, and doing it."""
     access = get_access(request, project_id)
     worker = get_worker(access, membership_id)
-    worker.project = access.project
     if request.method != "POST":
         return _preview(request, worker, own=False, access=access)
     try:
@@ -94,6 +93,5 @@ def worker_data(request: HttpRequest, project_id: int, membership_id: int) -> St
     """What the project keeps of a worker, to be handed to them."""
     access = get_access(request, project_id)
     worker = get_worker(access, membership_id)
-    worker.project = access.project
     pieces = person_data.of_worker(by=access.user, worker=worker)
     return _zip(pieces, f"kept-of-{worker.pseudonym}")

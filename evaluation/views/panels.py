@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import Access, get_access
+from annotation.access import Access, get_access, get_panel
 from annotation.actions import panels as actions
 from annotation.models import Panel, PanelMember, Role, Task
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
@@ -23,15 +23,6 @@ from evaluation.selectors import panels as reads
 from evaluation.selectors import runs as run_reads
 
 REFUSED = (Invalid, Conflict)
-
-
-def _panel(request: HttpRequest, project_id: int, panel_id: int, *roles: str) -> tuple[Access, Any]:
-    access = get_access(request, project_id, *roles)
-    found = Panel.objects.filter(project=access.project, pk=panel_id).first()
-    if found is None:
-        raise Missing("There is no such panel in this project.")
-    found.project = access.project
-    return access, found
 
 
 def _task(access: Access, raw: str) -> Task:
@@ -79,7 +70,7 @@ def panel_new(request: HttpRequest, project_id: int) -> HttpResponse:
 @require_safe
 def panel(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
     """Its members, its history, its tasks, runs on its answers, and what is watched."""
-    access, found = _panel(request, project_id, panel_id)
+    access, found = get_panel(request, project_id, panel_id)
     context = {
         "access": access, "project": access.project, "panel": found, **reads.page(found),
         "outsiders": reads.outsiders(found) if access.is_requester else [],
@@ -91,7 +82,7 @@ def panel(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def panel_rename(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     try:
         actions.rename(by=access.user, panel=found, name=request.POST.get("panel_name", ""))
     except REFUSED as error:
@@ -103,7 +94,7 @@ def panel_rename(request: HttpRequest, project_id: int, panel_id: int) -> HttpRe
 @require_POST
 def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
     """Let somebody onto the panel by hand."""
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     names = request.POST.getlist("worker")
     workers = [row for row in reads.outsiders(found) if row.pseudonym in names]
     try:
@@ -126,7 +117,7 @@ def panel_end(
     request: HttpRequest, project_id: int, panel_id: int, member_id: int
 ) -> HttpResponse:  # fmt: skip
     """End a membership with a reason; it stays in the history."""
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     member = PanelMember.objects.filter(panel=found, pk=member_id).first()
     if member is None:
         raise Missing("There is no such member of this panel.")
@@ -213,7 +204,7 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
 @require_POST
 def panel_evaluate(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
     """Score models on the members' answers alone, to one task or to two."""
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     also = request.POST.get("also", "")
     try:
         run = panels.evaluate(
@@ -241,7 +232,7 @@ def _number(raw: str, name: str, kind: type[int] | type[float]) -> Any:
 @require_POST
 def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
     """Say what is looked at after each run of a task."""
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     given = request.POST
     try:
         task = _task(access, given.get("task", ""))
@@ -265,7 +256,7 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
 @require_POST
 def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: int) -> HttpResponse:
     """What follows from a note: kept, ended with a reason, or the incentive is proposed."""
-    access, found = _panel(request, project_id, panel_id, Role.REQUESTER)
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     note = WatchNote.objects.filter(watch__panel=found, pk=note_id).first()
     if note is None:
         raise Missing("There is no such note on this panel.")

@@ -23,7 +23,6 @@ def worker_card(request: HttpRequest, project_id: int, membership_id: int) -> Ht
     """What is known of a worker's answers in this project, and what cannot be concluded."""
     access = get_access(request, project_id)
     worker = get_worker(access, membership_id)
-    worker.project = access.project
     shown = read(worker, page=request.GET.get("page"), work_page=request.GET.get("works"))
     context = {
         "worker": worker,
