@@ -19,12 +19,17 @@ ENV PATH="/opt/venv/bin:$PATH" PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
 WORKDIR /srv/app
 COPY . .
 # Settings of this one step only; the running container brings its own or refuses to start.
-RUN SECRET_KEY=build ALLOWED_HOSTS=localhost DATABASE_URL=postgresql://localhost/build \
-    BROKER_URL=redis://localhost python manage.py collectstatic --noinput --verbosity 0
+RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(48))')" \
+    ALLOWED_HOSTS=localhost DATABASE_URL=postgresql://localhost/build \
+    BROKER_URL=redis://localhost EMAIL_URL=consolemail:// \
+    python manage.py collectstatic --noinput --verbosity 0
+# A volume that is first used here gets this owner: the proxy runs as the same user.
+RUN install -d -o 10001 -g 10001 -m 0700 /srv/proxy
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "crowdqc/devstack/probe.py"]
 CMD ["gunicorn", "crowdqc.wsgi:application", "--bind", "0.0.0.0:8000", \
      "--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60", \
+     "--keep-alive", "75", "--forwarded-allow-ips", "", \
      "--worker-tmp-dir", "/dev/shm", "--no-control-socket"]

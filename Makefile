@@ -31,7 +31,7 @@ check: .venv/.dev
 	$(VPY) -m mypy
 	$(VPY) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 	$(VPY) manage.py makemigrations --check --dry-run
-	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x ./.venv/bin/docker-compose config --quiet
+	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x ./.venv/bin/docker-compose config --quiet
 	./.venv/bin/hadolint Dockerfile
 
 bench: .venv/.dev

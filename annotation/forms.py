@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
 from django.utils.html import format_html
 
+from annotation.accounts.stepup import ConfirmationNeeded
 from annotation.models import Role
+from crowdqc.currencies import USABLE
 from crowdqc.errors import DomainError
 
-CURRENCIES = [
-    (code, code) for code in ("EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "JPY", "AUD")
-]
+# The usual ones first.
+USUAL = ("EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "AUD")
+CURRENCIES = [(code, code) for code in dict.fromkeys((*USUAL, *USABLE))]
 
 
 def add_errors(form: forms.BaseForm, error: DomainError) -> None:
-    """Show a domain error beside the fields it names; the rest stands above the form."""
+    """Show a domain error beside the fields it names; the rest stands above the form.
+
+    A confirmation that is asked for is no error of the form: it leads to its own page.
+    """
+    if isinstance(error, ConfirmationNeeded):
+        raise error
     named = False
     for name, text in error.fields.items():
         if name in form.fields:
@@ -26,39 +32,6 @@ def add_errors(form: forms.BaseForm, error: DomainError) -> None:
             named = True
     if not named:
         form.add_error(None, error.message)
-
-
-class SignInForm(AuthenticationForm):
-    """Username or e-mail address, and password."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["username"].label = "Username or e-mail address"
-
-    def clean_username(self) -> str:
-        name: str = self.cleaned_data["username"]
-        return name.lower() if "@" in name else name
-
-
-class SignUpForm(forms.Form):
-    username = forms.CharField(
-        label="Username or e-mail address",
-        max_length=150,
-        help_text="An address lets you get a new password; a username is enough.",
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
-    )
-    display_name = forms.CharField(
-        label="Your name",
-        max_length=80,
-        help_text="Seen by the team of a project. As a worker you are seen under a pseudonym.",
-        widget=forms.TextInput(attrs={"autocomplete": "name"}),
-    )
-    password = forms.CharField(
-        label="Password",
-        strip=False,
-        help_text="At least 8 characters.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
 
 
 class ProjectForm(forms.Form):
@@ -70,7 +43,8 @@ class ProjectForm(forms.Form):
         required=False,
         initial=True,
         label="I also review answers and approve what is paid",
-        help_text="Nobody approves their own proposal; invite a second manager for that.",
+        help_text="Nobody approves their own proposal, or one of somebody they invited. You need a "
+        "second manager who was confirmed, or allow approval by one person in the settings.",
     )
 
 
@@ -86,8 +60,8 @@ class InvitationForm(forms.Form):
     emails = forms.CharField(
         required=False, label="Mail it to", max_length=60_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
-        help_text="Addresses, one a line, up to 200: each gets a link for one person. Empty: you "
-        "pass the link on yourself. An address is kept until its mail has left.",
+        help_text="One address per line, up to 200. Each gets a link for one person. "
+        "Requesters and managers join with the account that has this address, verified.",
     )  # fmt: skip
 
 
@@ -121,9 +95,14 @@ class ProjectSettingsForm(forms.Form):
     )
     single_approval = forms.BooleanField(
         required=False,
-        label="One person may both propose and approve a payout",
-        help_text="For a project with one manager. The audit log records each such approval.",
+        label="Allow approval by one person",
+        help_text="Payouts then need no independent second person. Each such approval is marked.",
     )
+    correction_limit = forms.DecimalField(
+        required=False, min_value=0, max_digits=8, decimal_places=2,
+        label="Corrections by one manager",
+        help_text="What is booked by hand within a day. Above it, a second manager must approve.",
+    )  # fmt: skip
 
 
 class ConsentForm(forms.Form):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import shared_task
 
+from annotation.accounts import actions as accounts
 from annotation.actions import (
     assignments,
     deliver,
@@ -16,6 +19,13 @@ from annotation.actions import (
     retention,
     states,
 )
+from annotation.formats import actions as uploads
+from annotation.formats import process
+from annotation.recruitment import actions as recruitment
+from crowdqc import limits
+from crowdqc.locks import alone
+
+HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
 
 @shared_task(ignore_result=True)
@@ -24,7 +34,7 @@ def release_expired() -> int:
     return assignments.release_expired()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def erase_due_logs() -> int:
     """Erase the interaction logs that were kept for as long as their workers agreed to."""
     return retention.erase_due_logs()
@@ -39,7 +49,8 @@ def forget_old_replies() -> int:
 @shared_task(ignore_result=True)
 def send_payments() -> int:
     """Send what was approved to the platforms that pay it, and look at what has no answer yet."""
-    return payment_sending.send_due()
+    with alone("send_payments") as mine:  # a slow platform holds one process, not all
+        return payment_sending.send_due() if mine else 0
 
 
 @shared_task(ignore_result=True)
@@ -51,7 +62,20 @@ def send_mail() -> int:
 @shared_task(ignore_result=True)
 def deliver_hooks() -> int:
     """Tell other systems what they are owed."""
-    return deliver.deliver_due()
+    with alone("deliver_hooks") as mine:
+        return deliver.deliver_due() if mine else 0
+
+
+@shared_task(ignore_result=True)
+def fetch_key_set(url: str) -> bool:
+    """Read the keys by which a platform signs its entries."""
+    return recruitment.fetch_key_set(url=url)
+
+
+@shared_task(ignore_result=True)
+def refresh_key_sets() -> int:
+    """Have keys that were read some time ago read again."""
+    return recruitment.refresh_key_sets()
 
 
 @shared_task(ignore_result=True)
@@ -72,19 +96,25 @@ def remind_overdue_replies() -> int:
     return rejections.remind_overdue()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def sweep() -> int:
     """Erase what was received, made or uploaded, and has done its work."""
-    return erasure.sweep()
+    return erasure.sweep() + accounts.sweep() + limits.sweep()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def write_export(file_id: int) -> str:
     """Write a file that somebody asked for; one that has moved on is left alone."""
     return export_files.write(file_id)
 
 
+@shared_task(ignore_result=True, **HOUR)
+def process_upload(file_id: int) -> str:
+    """Read, check or import an uploaded file; one that has moved on is left alone."""
+    return process.process(file_id)
+
+
 @shared_task(ignore_result=True)
 def look_after_files() -> int:
     """Queue files again whose worker died, and delete those whose days are over."""
-    return export_files.resume_abandoned() + export_files.expire()
+    return export_files.resume_abandoned() + export_files.expire() + uploads.resume_abandoned()

@@ -17,6 +17,7 @@ class Kind(NamedTuple):
 
 
 STAFF, WORKER, STARTER = "requesters and managers", "the worker", "who started it"
+MANAGERS = "the owner and managers"
 KINDS: dict[str, Kind] = {
     "invitation": Kind("who is invited", "An invitation was sent to their e-mail address."),
     "run.finished": Kind(STARTER, "A run ended well; mailed where it took over a minute."),
@@ -34,8 +35,25 @@ KINDS: dict[str, Kind] = {
     "task.complete": Kind(STAFF, "A task has all the answers that it asks for."),
     "budget.nearly": Kind(STAFF, "Nine tenths of a budget are approved for paying."),
     "budget.used": Kind(STAFF, "A budget is used up: nothing more fits into it."),
-    "payout.waits": Kind("managers but the proposer", "A proposal waits for a second person."),
+    "roles.waits": Kind(
+        "managers who may confirm it", "A new requester or manager awaits confirmation."
+    ),
+    "roles.changed": Kind(
+        MANAGERS, "Somebody was invited, got, was refused or lost a role as requester or manager."
+    ),
+    "project.rules": Kind(
+        MANAGERS, "The budget, the hourly floor, a payout rule or who approves was changed."
+    ),
+    "payout.waits": Kind("managers who may approve it", "A proposal awaits a second person."),
+    "payout.stopped": Kind(MANAGERS, "Proposals were sent back, as their proposer was removed."),
+    "correction.waits": Kind(
+        "managers who may approve it", "A correction of the books awaits a second person."
+    ),
+    "correction.decided": Kind("the proposer", "A correction was approved or declined."),
     "payout.decided": Kind("the proposer", "A proposal was approved or sent back."),
+    "project.second_factor": Kind(
+        "managers", "The owner changed whether payments need a second factor."
+    ),
     "payment.done": Kind(WORKER, "Money was paid."),
     "rejection": Kind(WORKER, "Work was rejected; says until when a reply is open."),
     "rejection.replied": Kind("managers", "A worker replied to a rejection; says when it is due."),

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from annotation.actions.visits import OUTCOMES
+from annotation.forms import CURRENCIES
 from annotation.models import Recruitment
 from annotation.recruit import coming
 
@@ -97,6 +98,10 @@ class ProlificForm(RecruitmentForm):
     api_url = forms.CharField(
         label="Address of the API", required=False, max_length=200, widget=_code(),
         help_text="Empty: Prolific’s own.",
+    )  # fmt: skip
+    study_currency = forms.ChoiceField(
+        label="Currency", required=False, choices=[("", "As Prolific says"), *CURRENCIES],
+        help_text="Of the study. It must be the project’s, or nothing is sent.",
     )  # fmt: skip
     fee_percent = forms.DecimalField(
         label="Fee", required=False, min_value=0, max_value=100, decimal_places=2, initial=0,

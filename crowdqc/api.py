@@ -11,20 +11,22 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.pagination import CursorPagination
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, exception_handler
 
 from crowdqc.endpoint import Endpoint
-from crowdqc.errors import DomainError, Invalid, Missing, TooMuch
+from crowdqc.errors import DomainError, Invalid, Missing, TooLarge, unstorable
 from crowdqc.middleware import PROBLEM, problem, told
+from crowdqc.numbers import whole
 
 
 def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
     """The API's refusals in one shape, those of the framework included; None: not a refusal."""
     if isinstance(exc, RequestDataTooBig):
-        exc = TooMuch("The body is too large. Send it in parts.", code="too-large")
-        exc.status = 413
+        exc = TooLarge("The body is too large. Send it in parts.")
+    exc = unstorable(exc) or exc
     if isinstance(exc, DomainError):
         response = Response(told(problem(exc), exc.status), status=exc.status, content_type=PROBLEM)
         if exc.code == "key-in-work":
@@ -162,7 +164,7 @@ class ById(CursorPagination):
         """The cursor; one that names no id is refused as one that cannot be read."""
         cursor = super().decode_cursor(request)
         place = cursor.position if cursor else None
-        if place is not None and not place.isdecimal():
+        if place is not None and whole(place) is None:
             raise NotFound(self.invalid_cursor_message)
         return cursor
 
@@ -199,3 +201,13 @@ class Unknown(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         hint = "" if request.path.endswith("/") else " Addresses of the API end with a slash."
         raise Missing(f"There is no {request.path} here.{hint}")
+
+
+class SignedIn(APIView):
+    """204 for who is signed in or holds a token; the proxy asks before it takes a large body."""
+
+    permission_classes: ClassVar[list[Any]] = [IsAuthenticated]
+    schema = None  # not part of the schema
+
+    def get(self, request: Request) -> Response:
+        return Response(status=204)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+import time
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 from kombu.transport import TRANSPORT_ALIASES, pgmq
 from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL, Identifier
 
 # How soon the job of a killed worker is delivered again.
 VISIBILITY_SECONDS = int(os.environ.get("CROWDQC_VISIBILITY_SECONDS", "20"))
@@ -107,7 +111,9 @@ def broker_settings(url: str) -> dict[str, Any]:
                 "visibility_timeout": VISIBILITY_SECONDS,
                 "unacked_restore_interval": 5,
                 "unacked_restore_throttle": 1,
-                "socket_connect_timeout": 5,
+                # What never answers is given up; it polls for a second at a time.
+                "socket_connect_timeout": 2,
+                "socket_timeout": 10,
                 "socket_keepalive": True,
             },
         }
@@ -157,3 +163,59 @@ def check_broker(timeout: float = 2.0) -> None:
         settings.BROKER_URL, socket_connect_timeout=timeout, socket_timeout=timeout
     ) as client:
         client.ping()
+
+
+def oldest_waiting() -> dict[str, float]:
+    """Seconds for which the oldest job of each queue has been waiting for a worker.
+
+    A queue where nothing waits is left out; a job that is being worked on does not wait.
+
+    Raises
+    ------
+    psycopg.Error, redis.RedisError, OSError
+        The broker does not answer.
+    """
+    from crowdqc.celery import app
+    from crowdqc.queues import ROLES, queue_name
+
+    names = {role: queue_name(role) for role in ROLES}
+    options = app.conf.broker_transport_options
+    if app.conf.broker_url == LOCAL_URL:
+        found = _oldest_in_database(options["conninfo"] or default_conninfo(), names)
+    else:
+        found = _oldest_in_redis(app.conf.broker_url, options, names)
+    return {role: age for role, age in found.items() if age is not None}
+
+
+def _oldest_in_database(conninfo: str, names: Mapping[str, str]) -> dict[str, float | None]:
+    # A message that is worked on is invisible until its renewal (vt) lies in the past.
+    sql = "SELECT extract(epoch FROM clock_timestamp() - min(vt)) FROM {} WHERE vt <= now()"
+    with psycopg.connect(conninfo, connect_timeout=2) as connection:
+        made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
+        found: dict[str, float | None] = {}
+        for role, name in names.items():
+            if name in made:
+                table = Identifier("pgmq", f"q_{name}")
+                row = connection.execute(SQL(sql).format(table)).fetchone()
+                found[role] = None if row is None or row[0] is None else float(row[0])
+    return found
+
+
+def _oldest_in_redis(
+    url: str, options: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, float | None]:
+    import redis
+
+    from crowdqc.queues import SENT_AT
+
+    prefix = options.get("global_keyprefix", "")
+    found: dict[str, float | None] = {}
+    with redis.Redis.from_url(url, socket_connect_timeout=2.0, socket_timeout=2.0) as client:
+        for role, name in names.items():
+            # The oldest stands last. One that was given out before says when it was sent first.
+            for raw in reversed(client.lrange(f"{prefix}{name}", -20, -1)):
+                headers = json.loads(raw).get("headers") or {}
+                if SENT_AT in headers and not headers.get("redelivered"):
+                    found[role] = max(0.0, time.time() - float(headers[SENT_AT]))
+                    break
+    return found

@@ -19,5 +19,6 @@ app.config_from_object("crowdqc.celery_config")
 app.autodiscover_tasks(["annotation", "evaluation"], related_name="jobs")
 app.set_default()
 
-# Connects the worker's signals: heartbeat, renewal of deliveries, end of pool processes.
+# Connects signals: the time of sending; heartbeat, renewal of deliveries, end of pool processes.
+from crowdqc import queues as queues  # noqa: E402, PLC0414
 from crowdqc import worker as worker  # noqa: E402, PLC0414

@@ -7,8 +7,10 @@ a half-filled configuration to other threads. A setting ``CELERY_X`` of Django s
 from __future__ import annotations
 
 from django.conf import settings
+from kombu import Exchange, Queue
 
 from crowdqc.broker import broker_settings
+from crowdqc.queues import ROLES, queue_name
 
 accept_content = ["json"]
 task_serializer = "json"
@@ -17,11 +19,20 @@ result_serializer = "json"
 task_ignore_result = True
 task_acks_late = True
 task_reject_on_worker_lost = True
-task_publish_retry_policy = {"max_retries": 3, "interval_start": 0.1}
+# Whoever sends a message does not wait long for it (crowdqc.queue); periodic jobs take up the rest.
+task_publish_retry_policy = {"max_retries": 1, "interval_start": 0.1}
+broker_connection_timeout = 2
 worker_prefetch_multiplier = 1
 # Its message goes to another worker then, so the job must not go on here as well.
 worker_cancel_long_running_tasks_on_connection_loss = True
 worker_max_tasks_per_child = 200
+# No job works for ever: it is asked to end (SoftTimeLimitExceeded), and then made to. These hold
+# for short jobs; those that may take long say so where they are defined.
+task_soft_time_limit = 300
+task_time_limit = 360
+# A worker without -Q serves all queues; crowdqc.workers gives each one of its own.
+task_queues = [Queue(name, Exchange(name), name) for name in map(queue_name, ROLES)]
+task_routes = ("crowdqc.queues.route",)
 worker_enable_remote_control = False
 worker_send_task_events = False
 worker_timer = "crowdqc.worker:Timer"

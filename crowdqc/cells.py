@@ -1,12 +1,17 @@
-"""Cells of CSV files that a spreadsheet must not take for a formula, and back again."""
+"""CSV that a spreadsheet may open: the only writer of it, so that no cell becomes a formula."""
 
 from __future__ import annotations
 
+import csv
+import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_PROTECTED = re.compile(r"'+[=+\-@\t\r]")
+# Full-width signs begin a formula in some spreadsheets, and a tab or a line end hides one.
+_SIGNS = r"[=+\-@\t\r\n＝＋－＠]"
+_FORMULA = re.compile(rf"'*{_SIGNS}")
+_PROTECTED = re.compile(rf"'+{_SIGNS}")
 
 
 def protected(value: Any) -> Any:
@@ -19,3 +24,25 @@ def protected(value: Any) -> Any:
 def unprotected(text: str) -> str:
     """The text as it was before ``protected``; spreadsheets show it so, too."""
     return text[1:] if _PROTECTED.match(text) else text
+
+
+class _Echo:
+    """What a CSV writer writes into, handing each line back instead of keeping it."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def csv_lines(rows: Iterable[Iterable[Any]], *, ends: str = "\r\n") -> Iterator[str]:
+    """Each row as a line of CSV: texts protected, true and false in words, lists as JSON."""
+    writer = csv.writer(_Echo(), lineterminator=ends)
+    for row in rows:
+        yield writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return protected(value)

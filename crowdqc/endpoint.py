@@ -49,6 +49,8 @@ class Endpoint(APIView):
     reads: ClassVar[str] = "read"
     writes: ClassVar[str] = "write"
     needs_key: ClassVar[bool] = False
+    # What people typed is never refused for half a character: the actions behind it mend that.
+    mends_texts: ClassVar[bool] = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -134,7 +136,8 @@ class Endpoint(APIView):
             response["X-RateLimit-Limit"] = str(rate.limit)
             response["X-RateLimit-Remaining"] = str(rate.left)
             response["X-RateLimit-Reset"] = str(rate.reset)
-        response.headers.setdefault("Cache-Control", "private, no-cache")
+        if getattr(request, "auth", None):  # a program may keep it, and ask whether it still holds
+            response.headers.setdefault("Cache-Control", "private, no-cache")
         if isinstance(response, Response) and response.status_code == 200:
             if request.method in ("GET", "HEAD"):
                 response.add_post_render_callback(partial(_conditional, request))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+
+from django.db import DataError
+
+logger = logging.getLogger(__name__)
 
 
 class DomainError(Exception):
     """A request that the rules of the domain refuse; carries a sentence for the person.
 
-    ``fields`` maps a field's name to what is wrong with it, ``rows`` lists the bad rows of a file.
+    ``fields`` maps a field's name to what is wrong with it, ``rows`` lists the bad rows of a file,
+    ``link`` is the label and the address of the page where the person can put it right.
     """
 
     status = 400
@@ -21,11 +27,13 @@ class DomainError(Exception):
         fields: Mapping[str, str] | None = None,
         rows: Sequence[object] = (),
         code: str | None = None,
+        link: tuple[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.fields = dict(fields or {})
         self.rows = list(rows)
+        self.link = link
         if code:
             self.code = code
 
@@ -58,8 +66,33 @@ class Conflict(DomainError):
     code = "conflict"
 
 
+# What PostgreSQL says of values that come from outside: out of range, no such text, no such time.
+UNSTORABLE = {None, "22003", "22P02", "22P05", "22021", "22001", "22007", "22008"}
+
+
+def unstorable(error: Exception) -> Invalid | None:
+    """The refusal of a value that the database cannot hold; None for every other fault.
+
+    A net below the checks of each field: what slips through them is written down and refused.
+    """
+    state = getattr(error.__cause__, "sqlstate", None)
+    if not isinstance(error, UnicodeEncodeError) and not (
+        isinstance(error, DataError) and state in UNSTORABLE
+    ):
+        return None
+    logger.warning("a value from outside reached the database", exc_info=error)
+    return Invalid("A number or a character in this request cannot be stored.", code="unstorable")
+
+
 class TooMuch(DomainError):
     """Over a limit of size or rate; try later or send less."""
 
     status = 429
     code = "too-much"
+
+
+class TooLarge(DomainError):
+    """A body over the limit of its address."""
+
+    status = 413
+    code = "too-large"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,7 +13,8 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from crowdqc import heartbeat
-from crowdqc.broker import check_broker
+from crowdqc.broker import check_broker, oldest_waiting
+from crowdqc.queues import ROLES
 
 logger = logging.getLogger(__name__)
 # Three missed beats and a bit.
@@ -37,18 +39,35 @@ def _broker() -> str | None:
 
 
 def _worker() -> str | None:
-    age = heartbeat.age(heartbeat.WORKER)
-    if age is None:
-        return "no worker has reported yet"
-    if age > HEARTBEAT_LIMIT_SECONDS:
-        return f"the last heartbeat is {age:.0f} seconds old"
-    return None
+    """Every queue needs a worker that lives."""
+    problems = []
+    for role in ROLES:
+        age = heartbeat.age(heartbeat.worker_name(role))
+        if age is None:
+            problems.append(f"no worker of the queue {role} has reported yet")
+        elif age > HEARTBEAT_LIMIT_SECONDS:
+            problems.append(f"the last heartbeat of the queue {role} is {age:.0f} seconds old")
+    return "; ".join(problems) or None
+
+
+def _queues() -> str | None:
+    """No job may wait for longer than the installation allows: its queue is stuck or too slow."""
+    limit = settings.CROWDQC_QUEUE_AGE
+    return (
+        "; ".join(
+            f"the oldest job of the queue {role} has waited {age:.0f} seconds"
+            for role, age in oldest_waiting().items()
+            if age > limit
+        )
+        or None
+    )
 
 
 PARTS: dict[str, Callable[[], str | None]] = {
     "database": _database,
     "broker": _broker,
     "worker": _worker,
+    "queues": _queues,
 }
 
 

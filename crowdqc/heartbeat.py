@@ -8,12 +8,17 @@ from django.db.models.functions import Now
 WORKER = "worker"
 
 
-def beat(name: str) -> None:
-    """Record a sign of life now; one statement, safe from several processes at once."""
+def worker_name(role: str) -> str:
+    """The sign of life of a worker that serves this queue."""
+    return WORKER if role == "default" else f"{WORKER}-{role}"
+
+
+def beat(*names: str) -> None:
+    """Record signs of life now; one statement, safe from several processes at once."""
     from annotation.models import Heartbeat
 
     Heartbeat.objects.bulk_create(
-        [Heartbeat(name=name, at=Now())],
+        [Heartbeat(name=name, at=Now()) for name in names],
         update_conflicts=True,
         unique_fields=["name"],
         update_fields=["at"],

@@ -1,63 +1,308 @@
-"""How often somebody may try a name and password: a name's tries count over pages and API."""
+"""How often somebody may try something, counted in one table for all web processes.
+
+A limit is a number of tries within a window of time, which begins with the first try. Counting and
+deciding are one statement (``INSERT … ON CONFLICT DO UPDATE … RETURNING``), whose row lock makes
+tries at the same moment wait for one another, so that fifty of them at once pass as many as fifty
+in a row. A try over the limit writes nothing.
+
+Whoever signed in on a device before is not locked out by the tries of others: the device holds a
+signed cookie, and tries with it are counted apart (OWASP, "Slow Down Online Guessing Attacks with
+Device Cookies"). Tries from devices without one share the counter of the name.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
+import math
+import secrets
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from django.core.cache import caches
-from django.http import HttpRequest
-from rest_framework.throttling import SimpleRateThrottle
+from django.conf import settings
+from django.core import signing
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from rest_framework.throttling import BaseThrottle
 
 from crowdqc.errors import TooMuch
 
-
-class Counted(SimpleRateThrottle):
-    """Counted for all web processes together."""
-
-    cache = caches["shared"]
+MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
-class PerAddress(Counted):
-    """Attempts to sign in from one address."""
+@dataclass(frozen=True)
+class Limit:
+    """At most ``most`` tries within ``seconds``, for each thing it is counted for."""
 
-    rate = "30/min"
-    scope = "token-address"
-
-    def get_cache_key(self, request: Any, view: Any) -> str:
-        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
-
-
-class PagesPerAddress(PerAddress):
-    """The same over the pages, where a whole room may sign in by hand beside its scripts."""
-
-    scope = "page-address"
+    name: str
+    most: int
+    seconds: int
 
 
-class PerName(Counted):
-    """Attempts to sign in under one name, from wherever."""
+# Signing in: from one network, and under one name (a password is right once in a while, so right
+# ones are given back by ``forgive``).
+SIGN_INS = Limit("sign-in-network", 30, MINUTE)
+API_SIGN_INS = Limit("token-network", 30, MINUTE)
+TRIES = (Limit("name", 10, MINUTE), Limit("name-hour", 100, HOUR))
+# Codes of a second factor, for one person.
+CODES = (Limit("code", 5, 5 * MINUTE), Limit("code-day", 60, DAY))
+# A code of a second factor opens once, whichever process it comes to.
+USED_CODES = Limit("code-used", 1, 5 * MINUTE)
+PASSKEYS = Limit("passkey-network", 30, MINUTE)
+SIGN_UPS = (Limit("sign-up-network", 30, 10 * MINUTE), Limit("sign-up-day", 300, DAY))
+RESETS = Limit("reset-network", 20, HOUR)
+# Mail that somebody who is not signed in has sent to one address.
+MAILS = Limit("mail-address", 5, HOUR)
+# People who come from elsewhere: a whole laboratory may come from one network at once. New ones by
+# a link that nobody signed are counted for the link as well, and those turned away are written
+# down so often and no more.
+ENTRIES = Limit("entry-network", 120, MINUTE)
+NEW_VISITORS = Limit("entry-new", 600, HOUR)
+REFUSALS = Limit("entry-refused", 20, HOUR)
+# What somebody without an account of their own leaves in the audit log.
+VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
+# Changes of one's own account: name, address, password.
+CHANGES = Limit("change-person", 20, HOUR)
 
-    rate = "10/min"
-    scope = "token-name"
+_COUNT = """
+INSERT INTO crowdqc_limit AS kept (key, tries, ends)
+VALUES (%(key)s, 1, clock_timestamp() + make_interval(secs => %(seconds)s))
+ON CONFLICT (key) DO UPDATE SET
+    tries = CASE WHEN kept.ends <= clock_timestamp() THEN 1 ELSE kept.tries + 1 END,
+    ends = CASE WHEN kept.ends <= clock_timestamp() THEN EXCLUDED.ends ELSE kept.ends END
+WHERE kept.ends <= clock_timestamp() OR kept.tries < %(most)s
+RETURNING tries
+"""
+_BACK = "UPDATE crowdqc_limit SET tries = tries - 1 WHERE key = %s AND tries > 0"
+_LEFT = "SELECT extract(epoch FROM ends - clock_timestamp()) FROM crowdqc_limit WHERE key = %s"
+_TRIES = "SELECT tries FROM crowdqc_limit WHERE key = %s AND ends > clock_timestamp()"
+_SWEEP = "DELETE FROM crowdqc_limit WHERE ends <= clock_timestamp()"
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
-        self.name = name  # as a page's form has it; None: to be read from the API's body
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:
-        name: Any = self.name
-        if name is None:
-            name = request.data.get("username") if isinstance(request.data, dict) else None
-        if not isinstance(name, str):
-            return None
-        # Hashed: any text may be sent, and a cache's key takes few characters.
-        digest = hashlib.sha256(name.strip().casefold().encode("utf-8", "surrogatepass"))
-        return self.cache_format % {"scope": self.scope, "ident": digest.hexdigest()[:32]}
+def _key(limit: Limit, about: str) -> str:
+    digest = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{limit.name}:{digest[:40]}"
+
+
+def take(limit: Limit, about: object) -> bool:
+    """Count a try; whether it is within the limit."""
+    values: dict[str, str | int] = {
+        "key": _key(limit, str(about)),
+        "seconds": limit.seconds,
+        "most": limit.most,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, values)
+        return cursor.fetchone() is not None
+
+
+def give_back(limit: Limit, about: object) -> None:
+    """Uncount a try that turned out to be a right one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BACK, [_key(limit, str(about))])
+
+
+def tries_left(limit: Limit, about: object) -> int:
+    """How many more tries are within the limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TRIES, [_key(limit, str(about))])
+        row = cursor.fetchone()
+    return max(0, limit.most - row[0]) if row else limit.most
+
+
+def seconds_left(limit: Limit, about: object) -> int:
+    """Seconds until the window ends; 0 where none is open."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LEFT, [_key(limit, str(about))])
+        row = cursor.fetchone()
+    return max(0, math.ceil(row[0])) if row else 0
+
+
+def hold(limit: Limit, about: object, what: str) -> None:
+    """Count a try; raise TooMuch with ``what`` and the time to wait where it is one too many."""
+    if not take(limit, about):
+        raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
+
+
+def _again(seconds: int) -> str:
+    if seconds <= MINUTE:
+        return "Wait a minute, then try again."
+    minutes = math.ceil(seconds / MINUTE)
+    if minutes < 120:
+        return f"Try again in {minutes} minutes."
+    return f"Try again in {math.ceil(minutes / 60)} hours."
+
+
+def sweep() -> int:
+    """Delete counters whose window has ended; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SWEEP)
+        return cursor.rowcount
+
+
+# -- what is counted -------------------------------------------------------------------------------
+
+
+def same_name(name: str) -> str:
+    """A name as it is compared: all spellings of one name count as one."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+NOWHERE = "0.0.0.0"  # noqa: S104  (a unix socket, or nonsense: all of them count as one)
+
+
+def client_address(request: Any) -> str:
+    """Where a request came from, as ``crowdqc.forwarded`` has set it."""
+    try:
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
+    except ValueError:
+        return NOWHERE
+
+
+def network(request: Any) -> str:
+    """The address as it is counted: whoever has one IPv6 address has the /64 it lies in."""
+    address = ipaddress.ip_address(client_address(request))
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
+
+
+# -- devices ---------------------------------------------------------------------------------------
+
+DEVICE_DAYS = 365
+DEVICE_SALT = "crowdqc.device"
+MAILED = "mail."  # how the number of a device begins that only a mailbox vouches for
+MOST_NAMES = 12  # of people who share a device, each with a few names
+
+
+def device_cookie() -> str:
+    """The cookie's name; the prefix has browsers take it from this host over TLS only."""
+    return "__Host-device" if settings.SESSION_COOKIE_SECURE else "device"
+
+
+def _names_of_device(request: Any) -> dict[str, str]:
+    """Digest of a name -> this device's secret number for it; {} where no cookie is valid."""
+    text = request.COOKIES.get(device_cookie(), "")
+    try:
+        found: Any = signing.loads(text, salt=DEVICE_SALT, max_age=DEVICE_DAYS * DAY)
+    except signing.BadSignature:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(same_name(name).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def counted_as(request: Any, name: str, *, signed_in: bool = False) -> str:
+    """What tries under a name count for: this device, if it is known for the name, or the name.
+
+    With ``signed_in`` a device counts only where somebody signed in on it with all that it takes.
+    """
+    nonce = "" if request is None else _names_of_device(request).get(_digest(name), "")
+    if signed_in and nonce.startswith(MAILED):
+        nonce = ""
+    return f"device {nonce} {same_name(name)}" if nonce else f"name {same_name(name)}"
+
+
+def remember_device(
+    request: HttpRequest, response: HttpResponse, names: Iterable[str], *, mailed: bool = False
+) -> None:
+    """Know this device again for these names, after somebody signed in on it under them.
+
+    ``mailed``: they opened a link from their mailbox, and showed no second factor.
+    """
+    known, fresh = _names_of_device(request), MAILED * mailed + secrets.token_urlsafe(12)
+    mine = {_digest(name): fresh for name in names if name}
+    others = {name: nonce for name, nonce in known.items() if name not in mine}
+    kept = dict(list(({**others, **mine}).items())[-MOST_NAMES:])
+    response.set_cookie(
+        device_cookie(), signing.dumps(kept, salt=DEVICE_SALT), max_age=DEVICE_DAYS * DAY,
+        httponly=True, samesite="Lax", secure=settings.SESSION_COOKIE_SECURE,
+    )  # fmt: skip
+
+
+# -- signing in ------------------------------------------------------------------------------------
+
+NETWORK = "Too many tries from this address."
+NAME = "Too many tries under this name."
 
 
 def hold_back(request: HttpRequest, *, name: str) -> None:
-    """Raise TooMuch where this address or this name was tried too often in the last minute."""
-    if not PagesPerAddress().allow_request(request, None):
-        raise TooMuch("Too many tries from this address. Wait a minute, then try again.")
-    if not PerName(name).allow_request(request, None):
-        raise TooMuch("Too many tries under this name. Wait a minute, then try again.")
+    """Raise TooMuch where this network tried too often, or this name on devices like this one."""
+    hold(SIGN_INS, network(request), NETWORK)
+    hold_name(request, name)
+
+
+def hold_name(request: Any, name: str) -> None:
+    """The same for the name alone, as for somebody who is signed in already."""
+    about = counted_as(request, name)
+    for limit in TRIES:
+        hold(limit, about, NAME)
+
+
+def forgive(request: Any, *, name: str) -> None:
+    """Uncount a try under the name, whose password was right."""
+    about = counted_as(request, name)
+    for limit in TRIES:
+        give_back(limit, about)
+
+
+def hold_code(request: Any, user: Any) -> str:
+    """Count a try of a second factor's code; gives what it counts for.
+
+    Raises TooMuch where it is one too many, whichever page or program it comes by.
+    """
+    about = f"{user.pk} {counted_as(request, user.username, signed_in=True)}"
+    for limit in CODES:
+        hold(limit, about, "Too many tries.")
+    return about
+
+
+def first_use(about: str, user: Any, code: str) -> bool:
+    """Uncount a try whose code was right; False where the code was used before, in any process."""
+    if not take(USED_CODES, f"{user.pk} {code}"):
+        return False
+    for limit in CODES:
+        give_back(limit, about)
+    return True
+
+
+class PerAddress(BaseThrottle):
+    """Tries to get a token of the API from one network."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def allow_request(self, request: Any, view: Any) -> bool:
+        self._left = 0 if take(API_SIGN_INS, network(request)) else seconds_left(
+            API_SIGN_INS, network(request))  # fmt: skip
+        return not self._left
+
+    def wait(self) -> float | None:
+        return self._left or None
+
+
+class PerName(BaseThrottle):
+    """Tries to get a token under one name, counted together with those over the pages."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def allow_request(self, request: Any, view: Any) -> bool:
+        name: Any = request.data.get("username") if isinstance(request.data, dict) else None
+        if not isinstance(name, str):
+            return True
+        about = counted_as(request, name)
+        for limit in TRIES:
+            if not take(limit, about):
+                self._left = seconds_left(limit, about) or 1
+                return False
+        return True
+
+    def wait(self) -> float | None:
+        return self._left or None

@@ -198,3 +198,50 @@ def ago(value: datetime | None, *, now: datetime | None = None) -> str:
     number = int(seconds // unit)
     text = f"{number}{NBSP}{name}{'s' if name == 'day' and number != 1 else ''}"
     return f"in {text}" if ahead else f"{text} ago"
+
+
+# What comes from outside ----------------------------------------------------------------------
+
+LARGEST = 2**63 - 1  # of a row's id, and of every whole number that the database keeps
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_EXACT = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
+
+
+def whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
+    """A whole number from outside, of 19 digits at most; None where it is none from low to high.
+
+    The one road from a request's text to an ``int``: its length is bounded before it is read, and
+    other scripts' digits are none.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, str | int):
+        return None
+    if isinstance(raw, str):
+        text = raw.strip()
+        if not _WHOLE.fullmatch(text):
+            return None
+        raw = int(text)
+    return raw if low <= raw <= high else None
+
+
+def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | None:
+    """An amount or a measure from outside, without an exponent; a comma may be its point."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float | Decimal):
+        return None
+    text = str(raw).strip()
+    if not _EXACT.fullmatch(text):
+        return None
+    value = Decimal(text.replace(",", "."))
+    return value if low <= value <= high else None
+
+
+def real(raw: object, low: float = -1e15, high: float = 1e15) -> float | None:
+    """A measure from outside as a float, an exponent allowed; never infinite and never nan."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return None
+    if isinstance(raw, str) and len(raw) > 40:
+        return None
+    try:
+        value = float(raw.replace(",", ".") if isinstance(raw, str) else raw)
+    except (ValueError, OverflowError):
+        return None
+    return value if low <= value <= high else None

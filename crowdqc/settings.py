@@ -9,6 +9,8 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from crowdqc import production
+
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = env.str("CROWDQC_ENV", default="development")
@@ -62,8 +64,12 @@ ALLOWED_HOSTS = (
     else env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]", "testserver"])
 )
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+# Earlier keys, newest first: what was signed and sealed with them is still read.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 DATABASE_URL = _database_url()
+if PRODUCTION:
+    production.refuse(globals())
 BROKER_URL = _required("BROKER_URL") if PRODUCTION else os.environ.get("BROKER_URL", "")
 
 INSTALLED_APPS = [
@@ -76,13 +82,21 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "annotation",
     "evaluation",
 ]
 MIDDLEWARE = [
+    "crowdqc.web_request.NoOutboundCalls",
+    "crowdqc.forwarded.Forwarded",
+    "crowdqc.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "crowdqc.middleware.ContentSecurityPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -90,7 +104,11 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "annotation.accounts.middleware.SessionLimits",
+    "crowdqc.bodies.BodyLimit",
     "crowdqc.middleware.DomainErrors",
+    "annotation.accounts.stepup_middleware.StepUp",
 ]
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
@@ -135,7 +153,7 @@ if env.bool("CROWDQC_POOL", default=False):
     }
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # What all web processes must agree on: how often somebody tried to sign in.
+    # What all web processes must agree on, and may lose. Limits have a table of their own.
     "shared": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "crowdqc_cache",
     },
@@ -143,6 +161,7 @@ CACHES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"
+AUTHENTICATION_BACKENDS = ["annotation.accounts.backends.AccountBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -172,7 +191,12 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = not PRODUCTION
 
+# -- the front door -------------------------------------------------------------------------------
+# Addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+CROWDQC_TRUSTED_PROXIES = env.list("CROWDQC_TRUSTED_PROXIES", default=[])
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
+if SESSION_COOKIE_SECURE:  # such a name is refused by browsers where another host sets it
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=PRODUCTION)
@@ -180,13 +204,14 @@ SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=PRODUCTION)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31536000 if PRODUCTION else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
-if env.bool("BEHIND_TLS_PROXY", default=False):
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# crowdqc.bodies bounds whole requests; this bounds what of one is held in memory besides files.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
+# Without mail nobody can sign up or be invited, so production is told; consolemail:// is an answer.
+EMAIL_URL = _required("EMAIL_URL") if PRODUCTION else ""
 EMAIL_CONFIG = env.email("EMAIL_URL", default="consolemail://")
 globals().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdqc@localhost")
@@ -206,6 +231,81 @@ def _base_url() -> str:
 
 CROWDQC_BASE_URL = _base_url()
 
+# -- Accounts (annotation/accounts) ----------------------------------------------------------------
+# Who may create an account: "open"; "closed", only whoever has an invitation; "sso", these and
+# whoever the provider below lets in. With domains, only addresses of these may.
+CROWDQC_SIGNUP = env.str("CROWDQC_SIGNUP", default="open")
+if CROWDQC_SIGNUP not in {"open", "closed", "sso"}:
+    raise ImproperlyConfigured("CROWDQC_SIGNUP must be 'open', 'closed' or 'sso'.")
+CROWDQC_SIGNUP_DOMAINS = [d.lower() for d in env.list("CROWDQC_SIGNUP_DOMAINS", default=[])]
+# Days after which a session ends: unused, and in any case.
+CROWDQC_SESSION_IDLE_DAYS = env.int("CROWDQC_SESSION_IDLE_DAYS", default=14)
+CROWDQC_SESSION_DAYS = env.int("CROWDQC_SESSION_DAYS", default=30)
+SESSION_COOKIE_AGE = CROWDQC_SESSION_DAYS * 86_400
+ACCOUNT_ADAPTER = "annotation.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "annotation.accounts.forms.SignInForm",
+    "signup": "annotation.accounts.forms.SignUpForm",
+    "add_email": "annotation.accounts.forms.EmailForm",
+    "change_password": "annotation.accounts.forms.ChangePasswordForm",
+    "set_password": "annotation.accounts.forms.SetPasswordForm",
+    "reset_password": "annotation.accounts.forms.ResetPasswordForm",
+    "reset_password_from_key": "annotation.accounts.forms.NewPasswordForm",
+    "confirm_email_verification_code": "annotation.accounts.forms.EmailCodeForm",
+}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+# By a code that is typed where one signed up, and not by a link: whoever is sent a link could be
+# led to prove their address for somebody else's account.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = 30 * 60
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 3
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_USER_DISPLAY = str
+# Those of the library forget under load; crowdqc.limits counts.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
+ALLAUTH_TRUSTED_PROXY_COUNT = 0  # crowdqc.forwarded has set REMOTE_ADDR
+MFA_ADAPTER = "annotation.accounts.adapter.FactorAdapter"
+MFA_FORMS = {
+    "authenticate": "annotation.accounts.forms.CodeForm",
+    "reauthenticate": "annotation.accounts.forms.ReauthenticateCodeForm",
+    "activate_totp": "annotation.accounts.forms.AddAppForm",
+    "add_webauthn": "annotation.accounts.forms.AddPasskeyForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = MFA_TRUST_ENABLED = MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TRUST_COOKIE_AGE = 30 * 86_400
+MFA_TRUST_COOKIE_NAME = "__Host-trusted" if SESSION_COOKIE_SECURE else "trusted"
+MFA_TOTP_ISSUER = "crowdqc"
+MFA_TOTP_TOLERANCE = 1
+# Single sign-on with one provider of OpenID Connect, where its address is set.
+OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="")
+OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
+SOCIALACCOUNT_ADAPTER = "annotation.accounts.sso.SsoAdapter"
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = False
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": OIDC_NAME,
+                "client_id": env.str("OIDC_CLIENT_ID", default=""),
+                "secret": env.str("OIDC_CLIENT_SECRET", default=""),
+                "settings": {"server_url": OIDC_SERVER_URL.rstrip("/")},
+            }
+        ]
+        if OIDC_SERVER_URL
+        else [],
+    }
+}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "annotation.api.auth.TokenAuthentication",
@@ -216,11 +316,10 @@ REST_FRAMEWORK = {
         "annotation.api.auth.InScope",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["crowdqc.parsers.JSONBody"],
     "DEFAULT_SCHEMA_CLASS": "crowdqc.api.Schema",
     "EXCEPTION_HANDLER": "crowdqc.api.refused",
-    # Proxies before the web process whose X-Forwarded-For is believed when requests are counted.
-    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
+    "NUM_PROXIES": 0,  # crowdqc.forwarded has set REMOTE_ADDR
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",
@@ -239,6 +338,9 @@ SPECTACULAR_SETTINGS = {
         "LedgerKind": "annotation.models.LedgerEntry.Kind",
         "RecruitmentKind": "annotation.models.Recruitment.Kind",
         "RejectionOutcome": "annotation.models.Rejection.Outcome",
+        "StaffRole": ["requester", "manager"],
+        "CorrectionState": "annotation.models.Correction.State",
+        "RoleGrantState": "annotation.models.RoleGrant.State",
     },
 }
 
@@ -260,7 +362,37 @@ CROWDQC_PAYMENT_CHECK = env.float("CROWDQC_PAYMENT_CHECK", default=60.0)
 CROWDQC_PAYMENT_SETTLE = env.float("CROWDQC_PAYMENT_SETTLE", default=7200.0)
 CROWDQC_PAYMENT_GIVE_UP = env.float("CROWDQC_PAYMENT_GIVE_UP", default=86400.0)
 
+# Calls to other systems: the seconds that one may take in all (payments: above; models: each
+# endpoint says), and how long a job may wait in its queue before /readyz says that it is stuck.
+CROWDQC_KEYS_TIMEOUT = env.float("CROWDQC_KEYS_TIMEOUT", default=5.0)
+CROWDQC_WEBHOOK_TIMEOUT = env.float("CROWDQC_WEBHOOK_TIMEOUT", default=15.0)
+CROWDQC_PROBE_TIMEOUT = env.float("CROWDQC_PROBE_TIMEOUT", default=120.0)  # all its questions
+CROWDQC_QUEUE_AGE = env.float("CROWDQC_QUEUE_AGE", default=600.0)
+# Seconds after which a run is stopped: one that computes, and one that asks language models.
+CROWDQC_RUN_LIMIT = env.int("CROWDQC_RUN_LIMIT", default=6 * 3600)
+CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
+# Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
+CROWDQC_JOB_QUEUES = {
+    "annotation.jobs.send_payments": "platforms",
+    "annotation.jobs.deliver_hooks": "platforms",
+    "annotation.jobs.fetch_key_set": "platforms",
+    "evaluation.jobs.probe_model": "platforms",
+    "evaluation.jobs.list_models": "platforms",
+}
+# Files that are imported: the most bytes, rows and columns of one.
+CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
+CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
+CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+# Step-up and the security log.
+# Whoever approves or sends money needs a second factor; a project's owner may say otherwise.
+CROWDQC_REQUIRE_SECOND_FACTOR = env.bool("CROWDQC_REQUIRE_SECOND_FACTOR", default=PRODUCTION)
+# Seconds for which a sign-in or confirmation is good enough to move money.
+ACCOUNT_REAUTHENTICATION_TIMEOUT = env.int("CROWDQC_CONFIRM_AFTER", default=900)
+# Days for which the security log is kept.
+CROWDQC_SECURITY_LOG_DAYS = env.int("CROWDQC_SECURITY_LOG_DAYS", default=180)
+
 CELERY_BEAT_SCHEDULE = {
+    "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},
     "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
     # Hourly: the schedule counts from the start, and a stack may not run for a whole day.

@@ -2,11 +2,14 @@
 
 from django.urls import include, path
 
+from crowdqc.api import SignedIn
 from crowdqc.health import healthz, readyz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("signed-in", SignedIn.as_view(), name="signed_in"),
+    path("", include("annotation.accounts.urls")),
     path("", include("annotation.views.urls_people")),
     path("", include("annotation.views.urls_worker")),
     path("", include("annotation.views.urls_entry")),
@@ -19,6 +22,8 @@ urlpatterns = [
         path("projects/<int:project_id>/", include(f"annotation.views.urls_{part}"))
         for part in ("recruit", "hooks", "audit", "files")
     ),
+    path("projects/<int:project_id>/", include("annotation.accounts.roles.urls")),
+    path("projects/<int:project_id>/", include("annotation.payouts.urls")),
     path("projects/<int:project_id>/", include("evaluation.views.urls")),
     path("api/", include("annotation.api.urls")),
     path("api/", include("evaluation.api_urls")),

@@ -17,7 +17,7 @@ from celery.utils import timer2
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
-from crowdqc import heartbeat
+from crowdqc import heartbeat, queues
 from crowdqc.broker import VISIBILITY_SECONDS
 
 logger = logging.getLogger(__name__)
@@ -58,6 +58,12 @@ def renew_deliveries(consumer: Any) -> int:
     return len(tags)
 
 
+def names_of(consumer: Any) -> list[str]:
+    """The signs of life that this worker gives: one for each of our queues that it serves."""
+    found = (queues.role_of(queue.name) for queue in consumer.task_consumer.queues)
+    return [heartbeat.worker_name(role) for role in found if role is not None]
+
+
 def _keep_alive(consumer: Any) -> None:
     while not _stop.wait(BEAT_SECONDS):
         try:
@@ -66,7 +72,7 @@ def _keep_alive(consumer: Any) -> None:
             logger.warning("deliveries were not renewed: %s", error)
         try:
             close_old_connections()
-            heartbeat.beat(heartbeat.WORKER)
+            heartbeat.beat(*names_of(consumer))
         except DatabaseError as error:
             logger.warning("no heartbeat: %s", error)
 
@@ -74,7 +80,7 @@ def _keep_alive(consumer: Any) -> None:
 @worker_ready.connect
 def _begin(sender: Any, **_: Any) -> None:
     _stop.clear()
-    heartbeat.beat(heartbeat.WORKER)
+    heartbeat.beat(*names_of(sender))
     threading.Thread(target=_keep_alive, args=(sender,), name="keep-alive", daemon=True).start()
 
 
@@ -84,8 +90,8 @@ def _end(**_: Any) -> None:
 
 
 @worker_process_init.connect
-def _end_with_parent(**_: Any) -> None:
-    """A pool process whose worker was killed ends at once; its job is delivered again."""
+def end_with_parent(**_: Any) -> None:
+    """A process whose parent was killed ends at once; its job is delivered again."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from annotation.access import Access, get_access, get_task_by_id
 from annotation.actions import payout_bonus, payouts
-from annotation.actions.payout_rules import require_decider
+from annotation.actions.payout_rules import approvers, require_decider
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
 from annotation.selectors import payouts as reads
 from crowdqc.api import Body, Listing, Newest, read
@@ -116,20 +116,39 @@ class PayoutRowOut(serializers.ModelSerializer[PayoutBatch]):
 class PayoutOut(PayoutRowOut):
     total = serializers.SerializerMethodField(help_text="What approving its lines would pay")
     currency = serializers.CharField(source="project.currency")
-    may_approve = serializers.SerializerMethodField(help_text="Empty, or why you may not")
+    may_approve = serializers.SerializerMethodField(help_text="Whether you may approve it")
+    reason_cannot_approve = serializers.SerializerMethodField(
+        help_text="Why you may not; empty where you may"
+    )
+    approvers = serializers.SerializerMethodField(
+        help_text="How many people may approve it, apart from work of their own; 0: nobody yet"
+    )
     lines = serializers.SerializerMethodField()
 
     class Meta(PayoutRowOut.Meta):
         fields = (  # type: ignore[assignment]
-            *PayoutRowOut.Meta.fields, "currency", "total", "may_approve", "lines",
+            *PayoutRowOut.Meta.fields, "currency", "total", "may_approve",
+            "reason_cannot_approve", "approvers", "lines",
         )  # fmt: skip
 
     @extend_schema_field(serializers.DecimalField(**MONEY))
     def get_total(self, batch: PayoutBatch) -> str:
         return str(payouts.total(batch))
 
-    def get_may_approve(self, batch: PayoutBatch) -> str:
-        return payouts.may_decide(batch, self.context["user"])
+    def get_may_approve(self, batch: PayoutBatch) -> bool:
+        return not self._reason(batch)
+
+    def get_reason_cannot_approve(self, batch: PayoutBatch) -> str:
+        return self._reason(batch)
+
+    def _reason(self, batch: PayoutBatch) -> str:
+        """Asked once for both fields."""
+        if not hasattr(self, "_asked"):
+            self._asked = payouts.reason_cannot_decide(batch, self.context["user"])
+        return self._asked
+
+    def get_approvers(self, batch: PayoutBatch) -> int:
+        return len(approvers(batch.project, batch.proposed_by))
 
     @extend_schema_field(LineOut(many=True))
     def get_lines(self, batch: PayoutBatch) -> Any:

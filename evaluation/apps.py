@@ -5,3 +5,7 @@ from django.apps import AppConfig
 
 class EvaluationConfig(AppConfig):
     name = "evaluation"
+
+    def ready(self) -> None:
+        """Register system checks and sealed fields."""
+        from evaluation import demo_check  # noqa: F401

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from annotation.actions import checklist_items, tasks
@@ -11,6 +9,7 @@ from annotation.actions.candidates import add_candidates
 from annotation.actions.imports import import_rows
 from annotation.demo import checklist
 from annotation.models import Candidate, Project, Task, User
+from crowdqc.cells import csv_lines
 from evaluation.text_scores import import_human
 
 if TYPE_CHECKING:
@@ -67,9 +66,8 @@ def _check(by: User, project: Project, data: checklist.Checking) -> Task:
     tasks.publish(by=by, task=task)
     import_rows(by=by, task=task, kind="checks", rows=data.checks(), name=checklist.FILE)
     task = Task.objects.select_related("project", "current").get(pk=task.pk)
-    table = io.StringIO()
-    writer = csv.DictWriter(table, ("key", "dimension", "score"))
-    writer.writeheader()
-    writer.writerows(data.scores())
-    import_human(by=by, task=task, content=table.getvalue().encode(), file="scores.csv", name=WHOSE)
+    columns = ("key", "dimension", "score")
+    table = [[row[name] for name in columns] for row in data.scores()]
+    content = "".join(csv_lines([columns, *table])).encode()
+    import_human(by=by, task=task, content=content, file="scores.csv", name=WHOSE)
     return task

@@ -1,14 +1,15 @@
-"""Erasing what a person wrote, wherever it went: calls, vectors, stages, figures, then answers.
+"""Erasing what a person wrote, wherever it went: calls, vectors, stages, notes, then answers.
 
-This side is cleared first, since only the answers say which words to look for; a second look at
-the end takes what a run wrote meanwhile. Every step is a transaction of a bounded size and does
-nothing when it is done again, so that a killed job is simply taken up anew.
+Rows are found by what they refer to, never by searching texts: a call by the answer, item or
+checklist it was about, an attribute by its answer or author. This side is cleared first, since
+afterwards nothing says which texts there were; a second look at the end takes what a run wrote
+meanwhile. Every step is a transaction of a bounded size and does nothing when it is done again,
+so that a killed job is simply taken up anew.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,23 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from annotation.actions import erasure as collected
-from annotation.actions.erasure import AT_ONCE, GONE, erasing, without
-from annotation.models import Candidate, Item, Membership, Project, TaskVersion, User
+from annotation.actions.erasure import AT_ONCE, erasing
+from annotation.models import (
+    Candidate,
+    Item,
+    Membership,
+    Project,
+    TaskVersion,
+    TextValue,
+    User,
+)
+from annotation.privacy.places import GONE
 from annotation.selectors import erasure as reads
+from crowdqc.queue import enqueue
 from evaluation import checks
+from evaluation.checklists import stages
 from evaluation.embeddings import text_hash
+from evaluation.llm.ask import SUBJECT
 from evaluation.models import (
     AuditVerdict,
     CallUse,
@@ -31,39 +44,41 @@ from evaluation.models import (
     LLMAttempt,
     LLMCall,
     Run,
-    RunFigure,
     RunState,
     SetComparison,
     Snapshot,
 )
 from evaluation.runs import ACTIVE
 
-CHUNK = 200  # calls and figures a transaction
+CHUNK = 200  # calls a transaction
 # Runs of these read judgments, ratings and ticks, which stay, and no text.
 CHOICES_ONLY = ("pairwise", "pairwise_checks", "ratings", checks.SLUG)
 SPOILED = {
     "worker": "It read texts of a worker that were erased on request.",
     "due": "It read texts that were erased after the days that the project keeps them.",
 }
-SUBJECT = re.compile(r"(answer|item|pair|text|checklist):(\d+)")
+# Strings of a model's answer that are choices, and stay as scores do; all others are its words.
+CHOICES = {"yes", "no", "A", "B", "C", "N", "tie"}
 
 
 @dataclass
 class Scope:
-    """What is erased: assignments of a project, whose they are (one worker's), and the words."""
+    """What is erased: assignments of a project, whose they are (one worker's), and the texts."""
 
     project: int
     assignments: list[int]
     why: str
     author: Membership | None = None
     alone: set[str] = field(default_factory=set)  # that nobody else wrote
-    findable: set[str] = field(default_factory=set)  # and long enough to be looked for
+    attributes: set[tuple[str, str]] = field(default_factory=set)  # (pseudonym, text)
     answers: set[int] = field(default_factory=set)
     texts: set[int] = field(default_factory=set)  # candidates made of them
 
     def read(self) -> Scope:
-        """Look up the words; afterwards they are known here alone."""
-        self.alone, self.findable = reads.own_words(self.project, self.assignments, self.author)
+        """Look up the texts; afterwards they are known here alone."""
+        self.alone = reads.own_words(self.assignments, self.author)
+        written = TextValue.objects.filter(answer__assignment__in=self.assignments)
+        self.attributes = set(written.values_list("answer__worker__pseudonym", "text"))
         self.answers = reads.answers_with_words(self.assignments)
         made = models.Q(source_answer__assignment__in=self.assignments)
         if self.author is not None:
@@ -82,7 +97,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
 
     with transaction.atomic():
         worker = collected.ask(by=by, worker=worker, although_undecided=although_undecided)
-        transaction.on_commit(lambda: erase_worker.delay(worker.pk), robust=True)
+        enqueue(erase_worker, worker.pk)
     return worker
 
 
@@ -126,7 +141,7 @@ def _erase(scope: Scope) -> int:
     last = LLMCall.objects.aggregate(m=models.Max("pk"))["m"] or 0
     spoil(scope, blank_calls(scope))
     clear_checklists(scope)
-    clear_figures(scope)
+    clear_notes(scope)
     drop_vectors(scope)
     done = sum(
         collected.erase_words(assignments=part, by=None, why=scope.why)
@@ -134,7 +149,6 @@ def _erase(scope: Scope) -> int:
     )
     # Nothing can be read from now on; what a run wrote since the first look goes as well.
     spoil(scope, blank_calls(scope, since=last))
-    clear_figures(scope)
     drop_vectors(scope)
     return done
 
@@ -159,67 +173,57 @@ def spoil(scope: Scope, calls: Collection[int]) -> int:
 
 
 def blank_calls(scope: Scope, since: int = 0) -> list[int]:
-    """Empty what was said to models and came back where the words stand in it; hash and cost stay.
+    """Empty what was said to models about these texts and came back; hash, choices and cost stay.
 
-    Found by what a call was about, and by the words themselves. Returns the calls' ids.
+    A call that was about somebody else's same words too stays theirs. Returns the calls' ids.
     """
-    own = LLMCall.objects.filter(project=scope.project, pk__gt=since)
-    found = set(own.filter(pk__in=_about(scope)).values_list("pk", flat=True))
-    if scope.findable:
-        rows = own.exclude(messages=[]).only("messages", "text", "value")
-        for row in rows.iterator(chunk_size=CHUNK):
-            if _holds(scope.findable, [row.messages, row.text, row.value]):
-                found.add(row.pk)
-    for part in _parts(sorted(found), CHUNK):
-        _blank(list(part), scope)
-    return sorted(found)
+    found = _about(scope, since)
+    for part in _parts(found, CHUNK):
+        _blank(part)
+    return found
 
 
-def _about(scope: Scope) -> list[int]:
-    """Calls that name one of the answers, of the texts made of them or of their checklists."""
+def _about(scope: Scope, since: int) -> list[int]:
+    """Calls about nothing but these answers, texts made of them and their checklists."""
     items = Item.objects.filter(models.Q(first__in=scope.texts) | models.Q(second__in=scope.texts))
     shown = set(items.values_list("pk", flat=True))
     known = {
         "answer": scope.answers, "text": scope.texts, "item": shown, "pair": shown,
         "checklist": _checklists(scope),
     }  # fmt: skip
-    uses = CallUse.objects.filter(run__project=scope.project).values_list("call_id", "subject")
-    return [
-        call
-        for call, subject in uses.iterator(chunk_size=5000)
-        if (match := SUBJECT.match(subject)) and int(match[2]) in known[match[1]]
-    ]
+    uses = CallUse.objects.filter(run__project=scope.project, call__pk__gt=since)
+    own: set[int] = set()
+    others: set[int] = set()
+    for call, subject in uses.values_list("call_id", "subject").iterator(chunk_size=5000):
+        match = SUBJECT.match(subject)
+        mine = match is not None and int(match[2]) in known[match[1]]
+        (own if mine else others).add(call)
+    return sorted(own - others)
 
 
 @transaction.atomic
-def _blank(calls: list[int], scope: Scope) -> None:
+def _blank(calls: Sequence[int]) -> None:
     for row in LLMCall.objects.filter(pk__in=calls).only("value", "reason"):
         LLMCall.objects.filter(pk=row.pk).update(
-            messages=[], text="", value=_unquoted(row.value, scope.findable),
-            reason=without(row.reason, scope.findable),
-        )  # fmt: skip
+            messages=[], text="", value=_choices(row.value), reason=row.reason and GONE
+        )
     with erasing():
-        LLMAttempt.objects.filter(call__in=calls).exclude(text="").update(text="")
+        tries = LLMAttempt.objects.filter(call__in=calls)
+        tries.exclude(text="", reason="").update(text="", reason="")
 
 
-def _unquoted(value: Any, words: Collection[str]) -> Any:
-    """A model's answer without strings that quote these words, whole or in part."""
+def _choices(value: Any) -> Any:
+    """A model's answer without its words; numbers and choices stay."""
     if isinstance(value, str):
-        part = len(value) >= reads.FEWEST and any(value in word for word in words)
-        return GONE if part or any(word in value for word in words) else value
+        return value if value in CHOICES else GONE
     if isinstance(value, dict):
-        return {name: _unquoted(one, words) for name, one in value.items()}
+        return {name: _choices(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_unquoted(one, words) for one in value]
+        return [_choices(one) for one in value]
     return value
 
 
-def _holds(words: Collection[str], value: Any) -> bool:
-    told = "\n".join(reads.strings(value))
-    return any(word in told for word in words)
-
-
-# -- checklists, figures, vectors ---------------------------------------------------------------
+# -- checklists, notes, vectors -----------------------------------------------------------------
 
 
 def _checklists(scope: Scope) -> set[int]:
@@ -236,38 +240,54 @@ def _checklists(scope: Scope) -> set[int]:
 
 def clear_checklists(scope: Scope) -> None:
     """Take the attributes out of stages, frozen versions, their tasks and comparisons of sets."""
-    name = scope.author.pseudonym if scope.author is not None else ""
-    project = scope.project
+    project, kind = scope.project, ChecklistStage.Kind.ATTRIBUTES
     for checklist in _checklists(scope):
         with transaction.atomic():
-            for row in ChecklistStage.objects.filter(checklist=checklist):
-                _save(row, "data", _anonymous(row.data, scope, name))
+            for row in ChecklistStage.objects.filter(checklist=checklist, kind=kind):
+                _save(row, "data", _without_attributes(row.data, scope))
     versions = ChecklistVersion.objects.filter(checklist__project=project)
     tasks = TaskVersion.objects.filter(task__project=project, task__type="checklist")
     with transaction.atomic(), erasing():
         for version in versions:
-            _save(version, "questions", _anonymous(version.questions, scope, name))
+            _save(version, "questions", _without_origins(version.questions, scope))
         for shown in tasks:
-            _save(shown, "settings", _anonymous(shown.settings, scope, name))
-        for compared in SetComparison.objects.filter(item__task__project=project):
-            _save(compared, "sets", _anonymous(compared.sets, scope, name))
-            _save(compared, "answers", without(compared.answers, scope.findable))
+            asked = _without_origins(shown.settings.get("questions", []), scope)
+            _save(shown, "settings", {**shown.settings, "questions": asked})
+        items = Item.objects.filter(answers__in=scope.answers)
+        for compared in SetComparison.objects.filter(item__in=items.values("pk")):
+            _save(compared, "sets", [_without_texts(one, scope) for one in compared.sets])
 
 
-def _anonymous(value: Any, scope: Scope, name: str) -> Any:
-    """Entries of these answers or of this author, and whole texts of theirs, without words."""
-    if isinstance(value, str):
-        return GONE if value.strip() in scope.alone else without(value, scope.findable)
-    if isinstance(value, list):
-        return [_anonymous(one, scope, name) for one in value]
-    if isinstance(value, dict):
-        origin = value.get("from")
-        own = isinstance(origin, int) and origin in scope.answers
-        own |= bool(name) and value.get("author") == name and value.get("kind") == "person"
-        if own and "text" in value:
-            return {**value, "text": GONE}
-        return {key: _anonymous(one, scope, name) for key, one in value.items()}
-    return value
+def _without_attributes(entries: Sequence[Any], scope: Scope) -> list[Any]:
+    """Attributes as a stage or a question holds them: {"text", "from"?, "author", "kind"}."""
+    return [{**one, "text": GONE} if _is_own(one, scope) else one for one in entries]
+
+
+def _is_own(entry: Mapping[str, Any], scope: Scope) -> bool:
+    if entry.get("from") in scope.answers:
+        return True
+    author = entry.get("author")
+    if entry.get("kind") != stages.PERSON:
+        return False
+    if scope.author is not None:
+        return author == scope.author.pseudonym
+    return (author, entry.get("text")) in scope.attributes
+
+
+def _without_origins(questions: Sequence[Any], scope: Scope) -> list[Any]:
+    """Questions without the attributes that they were made from, where these are erased."""
+    return [
+        {**one, "attributes": _without_attributes(one["attributes"], scope)}
+        if one.get("attributes")
+        else one
+        for one in questions
+    ]
+
+
+def _without_texts(compared: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """A compared set, which holds attributes as bare texts, without those nobody else wrote."""
+    texts = [GONE if text.strip() in scope.alone else text for text in compared["attributes"]]
+    return {**compared, "attributes": texts}
 
 
 def _save(row: models.Model, column: str, fresh: Any) -> None:
@@ -275,18 +295,14 @@ def _save(row: models.Model, column: str, fresh: Any) -> None:
         type(row)._default_manager.filter(pk=row.pk).update(**{column: fresh})
 
 
-def clear_figures(scope: Scope) -> None:
-    """Take quotes out of figures of runs and out of what graders and judges noted."""
-    if not scope.findable:
-        return
-    project, words = scope.project, scope.findable
-    for rows, columns in (
-        (RunFigure.objects.filter(run__project=project), ("data",)),
-        (Run.objects.filter(project=project).exclude(error=""), ("error",)),
-        (Grade.objects.filter(grading__task__project=project).exclude(note=""), ("note",)),
-        (AuditVerdict.objects.filter(audit__task__project=project).exclude(note=""), ("note",)),
+@transaction.atomic
+def clear_notes(scope: Scope) -> None:
+    """Take out what graders and judges noted about these answers; their marks stay."""
+    for rows in (
+        Grade.objects.filter(answer__in=scope.answers),
+        AuditVerdict.objects.filter(answer__in=scope.answers),
     ):
-        collected.take_out(rows, columns, words)
+        rows.exclude(note="").update(note=GONE)
 
 
 def drop_vectors(scope: Scope) -> int:

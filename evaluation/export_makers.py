@@ -9,6 +9,7 @@ from annotation.exports.files import check_format
 from annotation.exports.makers import Made, refuse_options
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import whole
 from evaluation import bundle, exports
 from evaluation.models import Run, RunState
 
@@ -20,9 +21,10 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
     if number is None and task is None:
         raise Invalid("Say of which run.", fields={"params.run": "The number of a run."})
     if number is not None:
-        if isinstance(number, bool) or not str(number).isdecimal():
+        number = whole(number)
+        if number is None:
             raise Invalid("This is no number of a run.", fields={"params.run": "A whole number."})
-        runs = runs.filter(number=int(number))
+        runs = runs.filter(number=number)
     if task is not None:
         runs = runs.filter(task=task)
     done = runs.filter(state=RunState.DONE).order_by("-number").first()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import shared_task
 
+from annotation.models import User
 from evaluation import adaptive, erasure, runs, schedules
+from evaluation.llm import probing
+
+HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
 
+# Its limits come with its message: they depend on what the run does (``runs.enqueue``).
 @shared_task(ignore_result=True)
 def run_job(run_id: int) -> str:
     """Work on a queued run; one that has moved on is left alone."""
     return runs.execute(run_id)
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def start_due_runs() -> int:
     """Start the runs that are due by schedule or by new answers."""
     return len(schedules.start_due())
@@ -25,25 +32,37 @@ def resume_abandoned() -> int:
     return runs.resume_abandoned()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def adapt_all() -> int:
     """Plan the votes of tasks anew whose collection is adaptive."""
     return adaptive.adapt_all()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def erase_worker(worker_id: int) -> str:
     """Erase a worker whose erasure was decided."""
     return erasure.carry_out(worker_id)
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def erase_waiting() -> int:
     """Take up erasures that waited for a run or whose job died."""
     return sum(erasure.carry_out(pk) == "done" for pk in erasure.waiting())
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, **HOUR)
 def erase_due_texts() -> int:
     """Erase the answers' texts that were kept for as long as their projects say."""
     return erasure.erase_due()
+
+
+@shared_task(ignore_result=True)
+def probe_model(model_id: int, by_id: int) -> str:
+    """Find out what a model can do, as somebody asked for."""
+    return probing.probe_requested(by=User.objects.get(pk=by_id), model_id=model_id)
+
+
+@shared_task(ignore_result=True)
+def list_models(endpoint_id: int) -> str:
+    """Ask an endpoint which models it has."""
+    return probing.list_models(endpoint_id=endpoint_id)

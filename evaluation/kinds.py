@@ -150,3 +150,8 @@ def asking_of(method: str) -> Asking | None:
     """The way of asking of this slug; None for a method that fits answers."""
     kind = KINDS.get(method)
     return kind.asking.get(method) if kind is not None else None
+
+
+def asks_models(method: str, params: Mapping[str, Any]) -> bool:
+    """Whether a run of this method with these options talks to a language model's endpoint."""
+    return asking_of(method) is not None or str(params.get("encoder", "")).startswith("endpoint:")

@@ -7,12 +7,12 @@ apart only where their intervals do not overlap, and that is said.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, real, whole
 from evaluation.models import Run, Selection, WorkerScore
 
 Rule = Selection.Rule
@@ -264,21 +264,18 @@ def _aside(made: Choice) -> list[str]:
 def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> Wanted:
     """A rule as a form sends it. Raises Invalid naming the field that is no number."""
 
-    def number(name: str, kind: type[int] | type[float]) -> Any:
-        raw = str(data.get(name) or "").strip().replace(",", ".")
-        try:
-            value = kind(raw) if raw else None
-        except ValueError:
-            raise Invalid(f"{raw!r} is no number.", fields={name: "A number."}) from None
-        if isinstance(value, float) and not abs(value) < 1e6:
-            raise Invalid(f"{raw!r} is out of range.", fields={name: "A number, as 0.6."})
+    def number(name: str, read: Callable[[str, int, int], Any]) -> Any:
+        raw = str(data.get(name) or "").strip()
+        value = read(raw, -(10**6), 10**6)
+        if raw and value is None:
+            raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number, as 0.6."})
         return value
 
-    ticked = list(hand)
-    if not all(one.isdecimal() and len(one) < 12 for one in ticked):
+    ticked = [whole(one) for one in hand]
+    if None in ticked:
         raise Invalid("Choose workers of the run.", fields={"worker": "Of this run."})
     return Wanted(
-        rule=str(data.get("rule") or Rule.TOP), k=number("k", int),
-        threshold=number("threshold", float), dimension=str(data.get("dimension") or ""),
-        part=number("part", int) or 1, workers=tuple(int(one) for one in ticked),
+        rule=str(data.get("rule") or Rule.TOP), k=number("k", whole),
+        threshold=number("threshold", real), dimension=str(data.get("dimension") or ""),
+        part=number("part", whole) or 1, workers=tuple(pk for pk in ticked if pk is not None),
     )  # fmt: skip

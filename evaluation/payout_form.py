@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from annotation.actions.payout_rules import MIN_LESS, why_not_base
 from annotation.actions.payouts import MIN_REASON, REASONS, Line
 from annotation.models import PayoutLine, PayoutRule, Task
 from annotation.selectors.payouts import bonus_given
 from crowdqc.errors import Invalid
-from crowdqc.numbers import money
+from crowdqc.numbers import LARGEST, exact, money
 from evaluation.panel_watch import incentives_for
 from evaluation.payout_bonus import Frame, Given, Payee, apply_rule
 from evaluation.selectors.evidence import Evidence, TaskEvidence
@@ -231,11 +231,10 @@ def amount(text: str, default: Decimal) -> Decimal:
     text = text.strip().replace(",", ".")
     if not text:
         return default
-    try:
-        value = Decimal(text)
-    except InvalidOperation as error:
-        raise Invalid("An amount, as 1.80") from error
-    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
+    value = exact(text, low=-LARGEST)
+    if value is None:
+        raise Invalid("An amount, as 1.80")
+    if not 0 <= value <= MOST or value != value.quantize(CENT):
         raise Invalid("0 or more, two decimals")
     return value.quantize(CENT)
 

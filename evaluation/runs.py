@@ -7,6 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -15,7 +17,9 @@ from annotation.actions.audit import record
 from annotation.models import Project, Task, User
 from annotation.selectors import erasure
 from annotation.task_types import get_type
+from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.queues import DEFAULT, MODELS, queue_name
 from evaluation import kinds, panel_watch
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
@@ -28,6 +32,10 @@ logger = logging.getLogger(__name__)
 DEFAULT_SEED = 20417
 ABANDONED_SECONDS = 60
 MAX_ATTEMPTS = 3
+TOO_LONG = (
+    "The run took longer than a run may, and was stopped. Start it again to go on: answers of "
+    "models and vectors that came are kept."
+)
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 
 
@@ -95,10 +103,21 @@ def start(
 
 
 def enqueue(run_id: int) -> None:
-    """Hand the run to a worker once it is committed; a queue that is down only delays it."""
+    """Hand the run to a worker once it is committed; a queue that is down only delays it.
+
+    Runs that ask models wait in a queue of their own, and may take longer.
+    """
     from evaluation.jobs import run_job
 
-    transaction.on_commit(lambda: run_job.delay(run_id), robust=True)
+    found = Run.objects.filter(pk=run_id).values_list("method", "params").first()
+    if found is None:
+        return
+    asks = kinds.asks_models(*found)
+    limit = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
+    queue.enqueue(
+        run_job, run_id, queue=queue_name(MODELS if asks else DEFAULT),
+        soft_time_limit=limit, time_limit=limit + 120,
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -173,8 +192,9 @@ def execute(run_id: int) -> str:
         done = kind.compute(run, steps)
         result = getattr(done, "result", None)  # a run that only asked has none
         if result is None or result.converged:
-            kind.write(run, done, steps.finish())
-            _follow(run)
+            with transaction.atomic():  # killed in between, nothing is done and all is done again
+                kind.write(run, done, steps.finish())
+                _follow_on(run)
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)
         where = ITERATING if ITERATING in steps.steps else ""
@@ -187,12 +207,23 @@ def execute(run_id: int) -> str:
         state, error = RunState.FAILED, _sentence(str(problem))
     except DomainError as problem:
         state, error = RunState.FAILED, problem.message
+    except SoftTimeLimitExceeded:
+        state, error = RunState.FAILED, TOO_LONG
     except Exception as problem:
         # Said on the page in one line; the traceback is the log's.
         _end(run, RunState.FAILED, steps.fail(), f"{type(problem).__name__}: {problem}"[:2000])
         raise
     _end(run, state, steps.fail(where), error)
     return state
+
+
+def _follow_on(run: Run) -> None:
+    """The same in a part of the transaction that may fail: the results stand without it."""
+    try:
+        with transaction.atomic():
+            _follow(run)
+    except Exception:
+        logger.exception("run %s is done; what follows it could not be queued", run.pk)
 
 
 def _follow(run: Run) -> None:

@@ -13,7 +13,7 @@ from django.db import models
 
 from annotation.models import System
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, whole
 from evaluation import embeddings, freezing, snapshots, text_runs, vectors
 from evaluation.asked import Asking
 from evaluation.freezing import freeze
@@ -50,10 +50,10 @@ def clean_params(method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, A
     """Parameters as a run stores them: which grading, which judge's run, and the method's own."""
     own = {name: raw[name] for name in raw if name not in ("grading", "judge", "encoder")}
     found = freezing.clean_params(method, own)
-    try:
-        found["grading"], found["judge"] = int(raw.get("grading") or 0), int(raw.get("judge") or 0)
-    except (TypeError, ValueError) as error:
-        raise Invalid("grading and judge are ids.", fields={"grading": "A number."}) from error
+    for name in ("grading", "judge"):
+        found[name] = whole(raw.get(name) or 0)
+        if found[name] is None:
+            raise Invalid("grading and judge are ids.", fields={name: "A number."})
     if not found["grading"]:
         raise Invalid("Which grading?", fields={"grading": "Choose a grading."})
     found["encoder"] = text_runs.clean_encoder(str(raw.get("encoder") or text_runs.DEFAULT_ENCODER))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from typing import TypeGuard
 
 from evaluation.selectors.evidence import Evidence
 
@@ -25,6 +26,10 @@ class Worked:
 
     seconds: float
     how: str
+
+    def __post_init__(self) -> None:
+        if self._exact <= 0:
+            raise ValueError("There is no rate without time.")
 
     def rate(self, pay: Decimal) -> Decimal:
         """The pay by the hour."""
@@ -46,14 +51,20 @@ class Worked:
 def worked(evidence: Evidence, usual: float | None) -> Worked | None:
     """How long this assignment was worked at; ``usual`` is the task's middle time, if known.
 
-    None for imported work, and for what took no time that could be measured.
+    None for imported work, and for what took no time that could be measured: there is no rate
+    without time.
     """
     wall, log = evidence.seconds, evidence.log
-    if not wall or wall <= 0:
+    if not _measured(wall):
         return None
-    if log.events and not log.snapshots and log.seconds_worked > 0:
+    if log.events and not log.snapshots and _measured(log.seconds_worked):
         return Worked(min(wall, log.seconds_worked), LOGGED)
     cap, how = CAP * usual if usual else 0.0, CAPPED
-    if not cap:
+    if not _measured(cap):
         cap, how = evidence.assignment.version.lease_minutes * 60.0, LEASED
     return Worked(cap, how) if wall > cap else Worked(wall, OPENED)
+
+
+def _measured(seconds: float | None) -> TypeGuard[float]:
+    """Whether this is a millisecond at least; less is the noise of the clock."""
+    return seconds is not None and round(seconds, 3) > 0

@@ -15,6 +15,8 @@ GET: dict[str, str] = {
     "api_projects": SIGNED_IN, "api_project": "CNOOO", "api_consent_texts": STAFF,
     "api_staff": STAFF, "api_workers": STAFF, "api_person": CALL, "api_invitations": STAFF,
     "api_invitation": CALL, "api_invitations_mail": CALL, "api_audit": STAFF,
+    "api_role_grants": STAFF, "api_role_confirm": CALL, "api_role_decline": CALL,
+    "api_corrections": STAFF, "api_correction_approve": CALL, "api_correction_decline": CALL,
     "api_accounts": STAFF, "api_ledger": STAFF, "api_rejections": STAFF,
     "api_rejection_decide": CALL, "api_payments": STAFF, "api_payments_sent": CALL,
     "api_payment_again": CALL, "api_payment_resolve": CALL, "api_files": STAFF, "api_file": STAFF,
@@ -50,7 +52,7 @@ GET: dict[str, str] = {
 REQUESTER, EITHER, MANAGER = "CNFXF", "CNFXX", "CNFFX"
 MINE = "CNXNN"
 POST: dict[str, str] = {
-    "api_projects": "CXXXX", "api_consent_texts": REQUESTER, "api_invitations": REQUESTER,
+    "api_projects": "CXXXX", "api_consent_texts": REQUESTER, "api_invitations": EITHER,
     "api_hooks": REQUESTER, "api_hook_step": REQUESTER, "api_deliver_again": REQUESTER,
     "api_panels": REQUESTER, "api_panel_members": REQUESTER, "api_panel_member_end": REQUESTER,
     "api_files": EITHER, "api_notices_read": "CXXXX", "api_rejection_decide": MANAGER,
@@ -60,7 +62,9 @@ POST: dict[str, str] = {
     "api_judgments": REQUESTER, "api_topics": REQUESTER, "api_responses": REQUESTER,
     "api_judge": REQUESTER, "api_samples": REQUESTER, "api_attributes": REQUESTER,
     "api_checks": REQUESTER, "api_round": REQUESTER, "api_statements": MANAGER,
-    "api_statement_book": MANAGER, "api_ledger": MANAGER, "api_invitations_mail": REQUESTER,
+    "api_statement_book": MANAGER, "api_ledger": MANAGER, "api_invitations_mail": EITHER,
+    "api_role_confirm": MANAGER, "api_role_decline": EITHER, "api_correction_approve": MANAGER,
+    "api_correction_decline": MANAGER,
     "api_ways": REQUESTER, "api_way_links": REQUESTER, "api_way_let_in": REQUESTER,
     "api_claim": "CNXFF", "api_submit": MINE, "api_extend": MINE,
     "api_return": MINE, "api_streams": MINE, "api_events": MINE, "api_question": MINE,
@@ -75,8 +79,8 @@ POST: dict[str, str] = {
 
 # The other verbs: (verb, address) -> row.
 CHANGE: dict[tuple[str, str], str] = {
-    ("patch", "api_project"): REQUESTER, ("delete", "api_person"): REQUESTER,
-    ("delete", "api_invitation"): REQUESTER, ("patch", "api_task"): REQUESTER,
+    ("patch", "api_project"): REQUESTER, ("delete", "api_person"): EITHER,
+    ("delete", "api_invitation"): EITHER, ("patch", "api_task"): REQUESTER,
     ("patch", "api_answer"): EITHER, ("put", "api_task_panels"): REQUESTER,
     ("patch", "api_panel"): REQUESTER, ("patch", "api_hook"): REQUESTER,
     ("delete", "api_hook"): REQUESTER, ("delete", "api_file"): EITHER,

@@ -21,9 +21,19 @@ from annotation.actions import (
     tasks,
     tokens,
 )
-from annotation.actions.imports import keep_file
 from annotation.actions.people import invitation_token, invite
-from annotation.models import Item, Notice, Payment, Project, Rejection, Role
+from annotation.formats import process
+from annotation.formats.actions import keep_file
+from annotation.models import (
+    Correction,
+    Item,
+    Notice,
+    Payment,
+    Project,
+    Rejection,
+    Role,
+    RoleGrant,
+)
 from annotation.recruit.coming import entry_token
 from evaluation import runs
 from evaluation.checklists import actions as list_actions
@@ -107,6 +117,20 @@ def told_values(world: factories.World) -> dict[str, Any]:
         "stop": notices.stop_token(world.worker.user)}  # fmt: skip
 
 
+def second_person_values(world: factories.World) -> dict[str, Any]:
+    """A role that awaits confirmation, and a correction that awaits a second manager."""
+    grant = RoleGrant.objects.create(
+        project=world.project, user=factories.make_user(), role=Role.MANAGER,
+        given_by=world.requester, state=RoleGrant.State.WAITING,
+    )  # fmt: skip
+    correction = Correction.objects.create(
+        project=world.project, task=world.task, debit=f"work:{world.task.pk}", credit="paid:hand",
+        amount=900, currency=world.project.currency, memo="A transfer was forgotten.", key="one",
+        proposed_by=factories.make_member(world.project).user,
+    )  # fmt: skip
+    return {"grant_id": grant.pk, "correction_id": correction.pk}
+
+
 def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     """Values for every placeholder, of a project with one of each thing; a client a role."""
     world = factories.make_world(n=5)
@@ -130,6 +154,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         by=world.requester, task=task, kind="items", name="a.csv",
         content=b"item_id,question\nx-1,Why?\n",
     )  # fmt: skip
+    process.process(upload_row.pk)
     invitation = invite(by=world.requester, project=project, role=Role.WORKER)
     study = pair_corpus.make_judged(
         workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3, project=project)
@@ -147,7 +172,8 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     panel = panels.create(by=world.requester, project=project, name="Keepers")
     [joined] = panels.admit(by=world.requester, panel=panel, workers=[world.worker])
     values = {
-        "name": "storks", "panel_id": panel.pk, "member_id": joined.pk, "note_id": 0,
+        "waiting": "nothing", "note_id": 0,
+        "name": "storks", "panel_id": panel.pk, "member_id": joined.pk,
         "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
         "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
         "membership_id": world.worker.pk, "file_id": upload_row.pk, "kind": "items",
@@ -161,9 +187,10 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
         "rated_id": rated.pk, "audit_id": audit.pk, "written_id": written.pk,
         "checked_id": checked.pk,
-        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb64": "x",
+        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb36": "x", "key": "y",
+        "session_id": 0, "provider_id": "sso",
         "what": "answers", "form": "csv",
-        **told_values(world),
+        **told_values(world), **second_person_values(world),
         "export_id": export_files.request_export(
             by=world.requester, project=project, task=task, what="all", form="csv"
         ).pk,

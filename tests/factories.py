@@ -7,6 +7,7 @@ may call a helper as often as it likes.
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 
+from annotation.accounts.stepup import SIGNED_IN_AT
 from annotation.actions import (
     answer_imports,
     answers,
@@ -74,6 +76,7 @@ def session_of(user: User) -> str:
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = django_settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session[SIGNED_IN_AT] = time.time()
     session.save()
     return session.session_key or ""
 

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 from django.db import connection
 
 from crowdqc import heartbeat
+from crowdqc.queues import queue_name
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,6 +34,7 @@ test_database_url.__test__ = False  # type: ignore[attr-defined]
 def empty_queue() -> None:
     """Drop every job that an earlier test left in this test process's queue."""
     from crowdqc.celery import app
+    from crowdqc.queues import ROLES, queue_name
 
     with app.connection_for_write() as broker:
         channel = broker.default_channel
@@ -42,8 +44,10 @@ def empty_queue() -> None:
                 # The client puts the prefix before most names, but not into patterns.
                 for key in client.keys(f"{prefix}*"):
                     client.delete(key.decode().removeprefix(prefix))
-        elif channel._has_queue(app.conf.task_default_queue):
-            channel.queue_purge(app.conf.task_default_queue)
+            return
+        for name in map(queue_name, ROLES):
+            if channel._has_queue(name):
+                channel.queue_purge(name)
 
 
 def until(condition: Callable[[], object], seconds: float, what: str) -> None:
@@ -56,10 +60,11 @@ def until(condition: Callable[[], object], seconds: float, what: str) -> None:
 
 
 class Worker:
-    """A real Celery worker on the test's database and broker."""
+    """A real Celery worker on the test's database and broker, for one queue or for all."""
 
-    def __init__(self, log: Path, visibility: int = 20) -> None:
-        self.log = log
+    def __init__(self, log: Path, visibility: int = 20, role: str = "", processes: int = 1) -> None:
+        self.log, self.role = log, role
+        self._words = ["-c", str(processes), *(["-Q", queue_name(role)] if role else [])]
         self._env = os.environ | {
             "DATABASE_URL": test_database_url(),
             "CROWDQC_VISIBILITY_SECONDS": str(visibility),
@@ -71,7 +76,7 @@ class Worker:
         """Start it and wait until it takes jobs."""
         self.launch()
         try:
-            until(self._is_ready, 30, "the worker to be ready")
+            until(self._is_ready, 90, "the worker to be ready")
         except AssertionError as error:
             self.kill()
             raise AssertionError(f"{error}\n{self.log.read_text()[-3000:]}") from error
@@ -80,7 +85,7 @@ class Worker:
     def launch(self) -> Worker:
         """Start it; it takes jobs when it is ready."""
         command = [
-            *(sys.executable, "-m", "celery", "-A", "crowdqc", "-q", "worker", "-c", "1"),
+            *(sys.executable, "-m", "celery", "-A", "crowdqc", "-q", "worker", *self._words),
             *("--without-gossip", "--without-mingle", "--without-heartbeat", "-I", "tests.jobs"),
         ]
         self._started = time.monotonic()
@@ -94,7 +99,7 @@ class Worker:
         assert self.process is not None
         if self.process.poll() is not None:
             raise AssertionError(f"the worker ended with status {self.process.returncode}")
-        age = heartbeat.age(heartbeat.WORKER)
+        age = heartbeat.age(heartbeat.worker_name(self.role or "default"))
         return age is not None and age < time.monotonic() - self._started
 
     def kill(self) -> None:

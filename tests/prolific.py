@@ -59,8 +59,11 @@ class Platform:
     the faults of the next requests whose path holds a word, in order ("" is none).
     """
 
-    def __init__(self, *, reward: int = 180, delay: float = 0.0, seed: int = 1) -> None:
+    def __init__(
+        self, *, reward: int = 180, currency: str = "EUR", delay: float = 0.0, seed: int = 1
+    ) -> None:
         self.reward, self.delay, self.silence = reward, delay, 1.0
+        self.currency = currency  # "": the study does not say
         self.submissions: dict[str, Submission] = {}
         self.bulks: dict[str, tuple[str, int]] = {}
         self.pays: Counter[str] = Counter()
@@ -96,7 +99,8 @@ class Platform:
         if method == "GET" and (found := re.fullmatch(r"submissions/([^/]+)/", path)):
             return self._submission(found[1])
         if re.fullmatch(r"studies/[^/]+/", path):
-            return 200, {"id": STUDY, "reward": self.reward}
+            told = {"presentment_currency_code": self.currency} if self.currency else {}
+            return 200, {"id": STUDY, "reward": self.reward, **told}
         if found := re.fullmatch(r"submissions/([^/]+)/transition/", path):
             return self._move(found[1], body)
         if path == "submissions/bonus-payments/":

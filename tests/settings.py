@@ -15,6 +15,8 @@ if "CROWDQC_TEST_HOME" not in os.environ:  # workers and subprocesses inherit it
     if os.geteuid() == 0:
         home.chmod(0o711)  # ours: the database's account has to walk through it
     os.environ["CROWDQC_TEST_HOME"] = os.environ["CROWDQC_HOME"] = str(home)
+    # What a real worker beside a test sends is found there.
+    os.environ["EMAIL_URL"] = f"filemail:///{home}/mail"
     if not os.environ.get("DATABASE_URL"):
         from crowdqc.devstack import database_url
 

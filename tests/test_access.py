@@ -13,6 +13,7 @@ from django.test import Client
 
 from tests import access_api
 from tests.everything import ROUTES, address, everything
+from tests.security.headers import lacks
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -29,12 +30,36 @@ SIGNED_IN = "LOOOO"
 PUBLIC = "OOOOO"
 OWN = "LNONN"  # a worker's own
 
+# allauth's names, beside ours for the same addresses. People of these tests have no password, so
+# they are never asked to confirm who they are, and no second factor.
+ENTERING = "LOOOO"
+ACCOUNTS = {
+    "account_signup": PUBLIC, "account_login": PUBLIC, "account_logout": POST_ONLY,
+    "account_inactive": PUBLIC, "account_start_over": "LLLLL", "mfa_authenticate": ENTERING,
+    "mfa_login_webauthn": ENTERING, "account_email_verification_sent": ENTERING,
+    "account_change_password": SIGNED_IN, "account_set_password": SIGNED_IN,
+    "account_reset_password": PUBLIC, "account_reset_password_done": PUBLIC,
+    "account_reset_password_from_key": PUBLIC, "account_reset_password_from_key_done": PUBLIC,
+    "account_name": POST_ONLY, "account_email": SIGNED_IN, "usersessions_list": SIGNED_IN,
+    "account_sessions_end": POST_ONLY, "account_session_end": POST_ONLY,
+    "account_reauthenticate": "LFFFF", "mfa_reauthenticate": "LFFFF",
+    "mfa_reauthenticate_webauthn": "LFFFF", "mfa_index": SIGNED_IN,
+    "mfa_activate_totp": SIGNED_IN, "mfa_deactivate_totp": "LNNNN",
+    "mfa_view_recovery_codes": "LNNNN", "mfa_generate_recovery_codes": SIGNED_IN,
+    "mfa_list_webauthn": SIGNED_IN, "mfa_add_webauthn": SIGNED_IN,
+    "mfa_remove_webauthn": "LNNNN", "mfa_edit_webauthn": "LNNNN",
+    "socialaccount_connections": SIGNED_IN, "socialaccount_signup": "LLLLL",
+    "socialaccount_login_cancelled": PUBLIC, "socialaccount_login_error": "CCCCC",
+    "openid_connect_login": "NNNNN", "openid_connect_callback": "NNNNN",
+}  # fmt: skip
+
 GET: dict[str, str] = {
     **access_api.GET,
-    "healthz": PUBLIC, "readyz": "UUUUU", "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
-    "logout": POST_ONLY, "password_change": SIGNED_IN, "password_change_done": SIGNED_IN,
-    "password_reset": PUBLIC, "password_reset_done": PUBLIC, "password_reset_confirm": PUBLIC,
-    "password_reset_complete": PUBLIC, "account": SIGNED_IN, "account_token_revoke": POST_ONLY,
+    "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
+    "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
+    "logout": POST_ONLY, "password_change": SIGNED_IN, "password_reset": PUBLIC,
+    "account": SIGNED_IN, "account_token_revoke": POST_ONLY,
+    **ACCOUNTS,
     "join": PUBLIC, "project_list": SIGNED_IN,
     "project_new": SIGNED_IN, "work_home": SIGNED_IN, "work_consent": "LNOFF",
     "work_withdraw": POST_ONLY, "work_claim": POST_ONLY, "work_assignment": OWN, "work_item": OWN,
@@ -96,7 +121,8 @@ GET: dict[str, str] = {
     "grading_settle": POST_ONLY, "grading_end": POST_ONLY,
     "models": STAFF, "models_prompts": STAFF, "models_calls": STAFF, "models_call": STAFF,
     "models_endpoint_new": REQUESTER, "models_endpoint": REQUESTER, "models_model_new": REQUESTER,
-    "models_model": REQUESTER, "models_endpoint_archive": POST_ONLY, "models_names": POST_ONLY,
+    "models_model": REQUESTER, "models_endpoint_archive": POST_ONLY, "models_names": REQUESTER,
+    "models_model_found": STAFF,
     "models_model_probe": POST_ONLY, "models_model_archive": POST_ONLY, "task_models": STAFF,
     "task_models_live": STAFF, "task_ask": STAFF, "task_ask_preview": POST_ONLY,
     "rescaling": STAFF, "rescaling_scores": REQUESTER, "rescaling_run": STAFF,
@@ -110,12 +136,17 @@ GET: dict[str, str] = {
     "files_list": STAFF, "files_now": STAFF, "files_download": NOTHING_YET,
     "files_manifest": NOTHING_YET, "files_remove": POST_ONLY, "run_export": NOTHING_YET,
     "run_bundle": POST_ONLY,
+    "role_confirm": POST_ONLY, "role_decline": POST_ONLY, "correction_approve": POST_ONLY,
+    "correction_decline": POST_ONLY,
     "audit_log": STAFF, "audit_log_export": STAFF, "project_settings_kept": POST_ONLY,
     "worker_data_erase": STAFF, "worker_data": POST_ONLY, "own_data": SIGNED_IN,
     "own_data_erase": "LNOFF", "account_log": SIGNED_IN, "account_close": POST_ONLY,
     "notice_list": SIGNED_IN, "notice": OWN, "notice_read_all": POST_ONLY,
     "notice_mail": POST_ONLY, "notice_stop": PUBLIC, "hook_list": STAFF, "hook_new": REQUESTER,
     "hook": STAFF, "hook_step": POST_ONLY, "hook_remove": POST_ONLY, "hook_redeliver": POST_ONLY,
+    "stepup_resume": SIGNED_IN,
+    "project_settings_security": STAFF, "installation_security": "LNNNN",
+    "project_settings_factor": POST_ONLY,
 }  # fmt: skip
 
 # The same for POST with an empty body; X: let in, and refused for what it says (4xx but not
@@ -130,8 +161,11 @@ POST: dict[str, str] = {
     "hook_remove": WRITE_REQUESTER, "hook_redeliver": WRITE_REQUESTER,
     "notice_read_all": "LXXXX", "notice_mail": "LXXXX", "notice_stop": "XXXXX",
     "account": "LXXXX", "account_token_revoke": "LNXNN",
-    "people_remove": WRITE_REQUESTER, "invitation_new": WRITE_REQUESTER,
-    "invitation_revoke": WRITE_REQUESTER,
+    "account_name": "LXXXX", "account_email": "LXXXX", "account_sessions_end": "LXXXX",
+    "account_session_end": "LNNNN",
+    "people_remove": WRITE_STAFF, "invitation_new": WRITE_STAFF,
+    "invitation_revoke": WRITE_STAFF, "role_confirm": WRITE_MANAGER, "role_decline": WRITE_STAFF,
+    "correction_approve": WRITE_MANAGER, "correction_decline": WRITE_MANAGER,
     "project_settings": WRITE_REQUESTER, "project_settings_consent": WRITE_REQUESTER,
     "task_new": WRITE_REQUESTER, "task_move": WRITE_REQUESTER, "task_domain": WRITE_REQUESTER,
     "task_build": WRITE_REQUESTER,
@@ -183,7 +217,7 @@ POST: dict[str, str] = {
     "work_claim": "LNXFF", "work_withdraw": "LNXFF", "work_return": "LNXNN",
     "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
-    "checklist_scores": WRITE_REQUESTER,
+    "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
 }  # fmt: skip
 
 
@@ -221,6 +255,7 @@ def test_each_role_opens_what_it_may_and_nothing_else(
         for role, wanted in zip(ROLES, row * (5 if len(row) == 1 else 1), strict=True):
             response = clients[role].get(address(name, values))
             seen = met(response)
+            wrong += [f"GET {name} as {role}: {text}" for text in lacks(response)]
             # A page that only takes POST may turn people away before it looks at the verb.
             if seen != wanted and not (wanted == "M" and seen in "LNFC"):
                 wrong.append(f"GET {name} as {role}: {seen} ({response.status_code}), not {wanted}")
@@ -245,7 +280,8 @@ def test_each_role_writes_where_it_may_and_nowhere_else(
 
 def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
     """Addresses that are not about a project or an assignment are named here instead."""
-    elsewhere = {"account_close", "logout", "api_token", "api_draft", "api_join", "api_person",
-                 "api_invitation"}  # fmt: skip
+    elsewhere = {"account_close", "logout", "account_logout", "api_token", "api_draft",
+                 "api_join", "api_person", "api_invitation",
+                 "socialaccount_login_error"}  # fmt: skip
     taken = {name for name, row in GET.items() if set(row) <= set("MC")} - elsewhere
     assert taken <= set(POST)

@@ -15,6 +15,7 @@ from django.core.cache import caches
 from annotation.models import LedgerEntry, PayoutBatch, Project, Role
 from evaluation import runs
 from tests import factories as make
+from tests.security.factors import code_of, set_up_app
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 EXAMPLES = Path(__file__).resolve().parent.parent / "docs" / "examples"
@@ -29,7 +30,16 @@ def test_the_examples_collect_run_read_and_pay(
     )
     caches["shared"].clear()
     url, owner = live_server.url, make.make_user(password=make.PASSWORD)
-    client = api.Client.sign_in(url, owner.username, make.PASSWORD)
+    least = api.Client.sign_in(url, owner.username, make.PASSWORD)
+    with pytest.raises(api.Refused, match="missing-scope"):
+        least.begin_project("Tides")
+    with pytest.raises(api.Refused, match="second-factor-needed"):
+        api.Client.sign_in(url, owner.username, make.PASSWORD, scopes=["read", "pay"])
+    secret = set_up_app(owner)
+    client = api.Client.sign_in(
+        url, owner.username, make.PASSWORD, code=code_of(secret),
+        scopes=["read", "write", "run", "pay"],
+    )  # fmt: skip
 
     collect.main(url, client.token)
     said = capsys.readouterr().out

@@ -123,7 +123,7 @@ class Stack:
         )  # fmt: skip
 
     def kill(self, part: str) -> int:
-        """SIGKILL every process of a part ("gunicorn" or "celery"); how many there were."""
+        """SIGKILL all processes of a part ("gunicorn", "crowdqc.workers"); how many there were."""
         killed = 0
         for child in psutil.Process(self.process.pid).children(recursive=True):
             try:
@@ -255,7 +255,7 @@ def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(stack: Stack)
             PATIENCE, "people to submit",
         )  # fmt: skip
         kills["web"] += stack.kill("gunicorn")
-        kills["worker"] += stack.kill("celery")
+        kills["worker"] += stack.kill("crowdqc.workers")
         paying = stack.run(MONEY, str(world["task"]), world["requester"], world["manager"])
         money.append(paying)
     money[-1].kill()  # the payer dies too, wherever it is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -23,20 +23,21 @@ from annotation.models import (
     Role,
     System,
     Task,
+    TextValue,
     User,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
-from annotation.task_types import Values
 from crowdqc.errors import Conflict, NotAllowed
 
-from .answers import write_values
 from .assignments import lock_items
 from .audit import record
+from .bulk import copy_into, new_ids, parts
 from .plans import fresh_plans
 
 BATCH = 2000
-Rows = Sequence[Mapping[str, Any]]
+Rows = Collection[Mapping[str, Any]]  # gone through more than once, so no iterator
+MOST = 30_000  # answers of one assignment: places are small numbers
 
 
 def lock_version(task: Task) -> TaskVersion:
@@ -51,10 +52,6 @@ def lock_version(task: Task) -> TaskVersion:
     return task.current
 
 
-def _text(row: Mapping[str, Any]) -> Values:
-    return Values(texts=[("answer", 0, row["answer"])])
-
-
 @transaction.atomic
 def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """Add checked rows (item_id, system, prompt_strategy, answer, replicate); returns how many.
@@ -62,28 +59,40 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
     Rows that are there already with the same key are skipped: importing twice adds nothing.
     """
     version, now = lock_version(task), timezone.now()
-    systems = systems_by_name(task.project, rows)
-    items = {i.key: i for i in task.items.in_version(version.number)}
+    systems = {key: one.pk for key, one in systems_by_name(task.project, rows).items()}
+    items = dict(task.items.in_version(version.number).values_list("key", "pk"))
     there = set(
         Answer.objects.filter(system__in=systems.values(), item__task=task).values_list(
             "system_id", "item_id", "replicate"
-        )
+        ).iterator()
+    )  # fmt: skip
+
+    def new() -> Iterator[tuple[tuple[int, int, int], str]]:
+        for row in rows:
+            system = systems[row["system"], row.get("prompt_strategy", "")]
+            key = (system, items[row["item_id"]], int(row.get("replicate") or 0))
+            if key not in there:
+                yield key, row["answer"]
+
+    total = 0
+    for part in parts(new()):
+        ids = new_ids(Answer, len(part))
+        copy_into(
+            Answer, ("id", "system_id", "item_id", "replicate"),
+            ((pk, *key) for pk, (key, _) in zip(ids, part, strict=True)),
+            version_id=version.pk, answered_at=now,
+        )  # fmt: skip
+        _write_texts(ids, (text for _, text in part))
+        total += len(part)
+    fresh_plans(total)
+    record(by=by, project=task.project, action="systems.import", on=task, file=name, new=total)
+    return total
+
+
+def _write_texts(ids: Sequence[int], texts: Iterable[str]) -> None:
+    copy_into(
+        TextValue, ("answer_id", "text"), zip(ids, texts, strict=True), field="answer", index=0
     )
-    new: list[tuple[Answer, Values]] = []
-    for row in rows:
-        system = systems[(row["system"], row.get("prompt_strategy", ""))]
-        item, replicate = items[row["item_id"]], int(row.get("replicate") or 0)
-        if (system.pk, item.pk, replicate) in there:
-            continue
-        answer = Answer(
-            version=version, item=item, system=system, replicate=replicate, answered_at=now
-        )
-        new.append((answer, _text(row)))
-    Answer.objects.bulk_create([answer for answer, _ in new], batch_size=BATCH)
-    write_values(new)
-    fresh_plans(len(new))
-    record(by=by, project=task.project, action="systems.import", on=task, file=name, new=len(new))
-    return len(new)
 
 
 def systems_by_name(
@@ -103,26 +112,41 @@ def systems_by_name(
 def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """Add checked rows (item_id, worker_id, answer, submitted_at); returns how many are new.
 
-    Each worker's new rows become one submitted assignment without pay. They count, and the
-    redundancy grows where they are more than it asked for.
+    Each worker's new rows become one submitted assignment without pay (30,000 at most).
+    They count, and the redundancy grows where they are more than it asked for.
     """
     version, now = lock_version(task), timezone.now()
-    items = {i.key: i for i in task.items.in_version(version.number)}
-    workers = workers_by_id(task.project, {row["worker_id"] for row in rows})
+    items = dict(task.items.in_version(version.number).values_list("key", "pk"))
+    names, asked = Counter[str](), Counter[str]()
+    for row in rows:
+        names[row["worker_id"]] += 1
+        asked[row["item_id"]] += 1
+    workers = {key: one.pk for key, one in workers_by_id(task.project, set(names)).items()}
     there = set(
         Answer.objects.filter(worker__in=workers.values(), item__task=task).values_list(
             "worker_id", "item_id"
-        )
-    )
-    by_worker: dict[int, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        worker = workers[row["worker_id"]]
-        if (worker.pk, items[row["item_id"]].pk) not in there:
-            by_worker.setdefault(worker.pk, []).append(row)
-    total = sum(len(theirs) for theirs in by_worker.values())
+        ).iterator()
+    )  # fmt: skip
+    of_item = Counter({items[key]: count for key, count in asked.items()})
+    of_worker = Counter({workers[key]: count for key, count in names.items()})
+    for row in rows if there else ():
+        worker, item = workers[row["worker_id"]], items[row["item_id"]]
+        if (worker, item) in there:
+            of_item[item] -= 1
+            of_worker[worker] -= 1
+    of_item, of_worker = +of_item, +of_worker
+    total = of_item.total()
     if total:
-        take_slots(Counter(items[r["item_id"]].pk for rs in by_worker.values() for r in rs))
-        _write(version, by_worker, items, now)
+        take_slots(of_item)
+        bundles = _bundles(version, of_worker, now)
+        new = (
+            (worker, item, row)
+            for row in rows
+            for worker, item in [(workers[row["worker_id"]], items[row["item_id"]])]
+            if (worker, item) not in there
+        )
+        _write(version, bundles, new, now)
+        fresh_plans(total)
     record(by=by, project=task.project, action="answers.import", on=task, file=name, new=total)
     return total
 
@@ -139,59 +163,54 @@ def take_slots(wanted: Mapping[int, int]) -> None:
         )
 
 
+def _bundles(
+    version: TaskVersion, of_worker: Mapping[int, int], now: dt.datetime
+) -> dict[int, list[int]]:
+    """The submitted assignments of each worker: one, or more where it would hold too many."""
+    wanted = [
+        worker for worker, count in of_worker.items() for _ in range(0, count, MOST)
+    ]  # fmt: skip
+    ids = new_ids(Assignment, len(wanted))
+    copy_into(
+        Assignment, ("id", "worker_id"), zip(ids, wanted, strict=True), task_id=version.task_id,
+        version_id=version.pk, source="import", state=AssignmentState.SUBMITTED, pay=0,
+        leased_at=now, expires_at=now, submitted_at=now, settled_at=now,
+    )  # fmt: skip
+    found: dict[int, list[int]] = {}
+    for pk, worker in zip(ids, wanted, strict=True):
+        found.setdefault(worker, []).append(pk)
+    return found
+
+
 def _write(
     version: TaskVersion,
-    by_worker: Mapping[int, Rows],
-    items: Mapping[str, Item],
+    bundles: Mapping[int, Sequence[int]],
+    new: Iterable[tuple[int, int, Mapping[str, Any]]],
     now: dt.datetime,
 ) -> None:
-    """One submitted assignment a worker, its entries, answers and texts."""
-    assignments = Assignment.objects.bulk_create(
-        [
-            Assignment(
-                task_id=version.task_id,
-                version=version,
-                worker_id=worker,
-                source="import",
-                state=AssignmentState.SUBMITTED,
-                pay=0,
-                leased_at=now,
-                expires_at=now,
-                submitted_at=now,
-                settled_at=now,
-            )
-            for worker in by_worker
-        ],
-        batch_size=BATCH,
-    )
-    placed = [
-        (assignment, number, row)
-        for assignment in assignments
-        for number, row in enumerate(by_worker[assignment.worker_id])
-    ]
-    AssignmentItem.objects.bulk_create(
-        [
-            AssignmentItem(assignment=assignment, item=items[row["item_id"]], position=number)
-            for assignment, number, row in placed
-        ],
-        batch_size=BATCH,
-    )
-    answers = Answer.objects.bulk_create(
-        [
-            Answer(
-                version=version,
-                item=items[row["item_id"]],
-                assignment=assignment,
-                worker_id=assignment.worker_id,
-                order_shown=number,
-                answered_at=row.get("submitted_at") or now,
-            )
-            for assignment, number, row in placed
-        ],
-        batch_size=BATCH,
-    )
-    write_values(zip(answers, (_text(row) for _, _, row in placed), strict=True))
-    fresh_plans(len(placed))
+    """Entries, answers and texts of (worker, item, row), some thousands at a time."""
+    place = Counter[int]()
+    for part in parts(new):
+        placed = []
+        for worker, item, row in part:
+            bundle, position = divmod(place[worker], MOST)
+            place[worker] += 1
+            placed.append((bundles[worker][bundle], worker, item, position, row))
+        ids = new_ids(Answer, len(placed))
+        copy_into(
+            AssignmentItem, ("assignment_id", "item_id", "position"),
+            ((bundle, item, position) for bundle, _, item, position, _ in placed),
+        )  # fmt: skip
+        copy_into(
+            Answer,
+            ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at"),
+            (
+                (pk, bundle, worker, item, position, row.get("submitted_at") or now)
+                for pk, (bundle, worker, item, position, row) in zip(ids, placed, strict=True)
+            ),
+            version_id=version.pk,
+        )
+        _write_texts(ids, (row["answer"] for *_, row in placed))
 
 
 def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, Membership]:

@@ -29,6 +29,7 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from . import visits
 from .assignments import DONE, MAX_SEQ, lock_items, lock_own
 from .audit import record
+from .bulk import copy_into
 from .hooks import emit
 
 # Of the entries and their questions, what a submit reads.
@@ -87,20 +88,23 @@ def _regain(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[in
 
 def write_values(pairs: Iterable[tuple[Answer, Values]]) -> None:
     """Store the values of new answers."""
+    write_values_of((answer.pk, values) for answer, values in pairs)
+
+
+def write_values_of(pairs: Iterable[tuple[int, Values]]) -> None:
+    """The same for answers by their ids."""
     texts, choices, spans = [], [], []
-    for answer, values in pairs:
-        texts += [TextValue(answer=answer, field=f, index=i, text=t) for f, i, t in values.texts]
-        choices += [
-            ChoiceValue(answer=answer, field=f, code=c, ordinal=o) for f, c, o in values.choices
-        ]
-        spans += [
-            SpanValue(answer=answer, field=f, index=i, target=t, start=a, end=b)
-            for f, i, t, a, b in values.spans
-        ]
+    for pk, values in pairs:
+        texts += [(pk, *text) for text in values.texts]
+        choices += [(pk, *choice) for choice in values.choices]
+        spans += [(pk, *span) for span in values.spans]
     # An empty list costs no query.
-    TextValue.objects.bulk_create(texts, batch_size=1000)
-    ChoiceValue.objects.bulk_create(choices, batch_size=1000)
-    SpanValue.objects.bulk_create(spans, batch_size=1000)
+    if texts:
+        copy_into(TextValue, ("answer_id", "field", "index", "text"), texts)
+    if choices:
+        copy_into(ChoiceValue, ("answer_id", "field", "code", "ordinal"), choices)
+    if spans:
+        copy_into(SpanValue, ("answer_id", "field", "index", "target", "start", "end"), spans)
 
 
 def submit(

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from annotation.models import LedgerEntry, Membership, Payment, Project, Recruitment, Task, User
+from annotation.models import (
+    Correction,
+    LedgerEntry,
+    Membership,
+    Payment,
+    Project,
+    Recruitment,
+    Task,
+    User,
+)
+from annotation.payouts.actions.propose import propose_above_limit
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 from .audit import record
@@ -80,46 +91,81 @@ def book_correction(
     amount: Decimal,
     memo: str,
     key: UUID,
-) -> LedgerEntry:
+) -> LedgerEntry | Correction:
     """Move an amount between two accounts of the project; nothing that stands is ever edited.
 
     It moves numbers in the books and pays nobody: what leaves is planned by approvals alone.
+    Above what one person may book in a day it becomes a proposal for a second one.
     Raises NotAllowed without a manager's role or for one's own account, Invalid naming the
     account, Conflict where the key stands for another correction.
     """
+    wanted = _checked(by, task, (debit, credit), amount, memo)
+    name = f"correction:{key}"
+    if not LedgerEntry.objects.filter(key=name).exists():
+        proposal = propose_above_limit(
+            by=by, task=task, key=name, debit=debit, credit=credit,
+            amount=wanted["amount"], memo=wanted["memo"],
+        )  # fmt: skip
+        if proposal is not None:
+            same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
+            _same(proposal, {**same, "proposed_by_id": by.pk})
+            return proposal
+    return write_correction(
+        by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo, key=name
+    )
+
+
+def write_correction(
+    *, by: User, task: Task, debit: str, credit: str, amount: Decimal, memo: str, key: str
+) -> LedgerEntry:
+    """Write the entry, once a key: for what one person may book, or a second one approved."""
+    wanted = _checked(by, task, (debit, credit), amount, memo)
+    worker = wanted.pop("worker")
+    entry, new = LedgerEntry.objects.get_or_create(
+        key=key,
+        defaults={
+            **wanted, "kind": LedgerEntry.Kind.CORRECTION, "project_id": task.project_id,
+            "worker": worker,
+        },
+    )  # fmt: skip
+    if not new:
+        _same(entry, wanted)
+        return entry
+    record(
+        by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
+        credit=credit, amount=str(amount), currency=entry.currency,
+    )  # fmt: skip
+    return entry
+
+
+def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
+    """Raise Conflict where this key was used for something else."""
+    if any(getattr(row, name) != value for name, value in wanted.items()):
+        raise Conflict("This form was sent before, with other amounts. Reload it.", code="key-used")
+
+
+def _checked(
+    by: User, task: Task, accounts: tuple[str, str], amount: Decimal, memo: str
+) -> dict[str, Any]:
+    """What the entry will say, or why this person may not book it."""
     require_decider(task.project, by)
     amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
     if not amount:
         raise Invalid("Nothing is moved.", fields={"amount": "More than 0."})
     if len(memo) < MIN_MEMO:
         raise Invalid("A correction says why.", fields={"memo": f"At least {MIN_MEMO} characters."})
-    owners = [
-        _owner(task.project, code, name) for code, name in ((debit, "debit"), (credit, "credit"))
-    ]
+    debit, credit = accounts
+    owners = [_owner(task.project, debit, "debit"), _owner(task.project, credit, "credit")]
     if debit == credit:
         raise Invalid("Both are the same account.", fields={"credit": "Choose another account."})
     workers = [one for one in owners if one is not None]
     if any(one.user_id == by.pk for one in workers):
         raise NotAllowed("It is about an account of yours; somebody else must book it.")
-    wanted = {
+    return {
         "task_id": task.pk, "debit": debit, "credit": credit, "amount": amount,
         "currency": task.project.currency, "memo": memo, "by_id": by.pk,
+        "worker": workers[0] if len(workers) == 1 else None,
     }  # fmt: skip
-    entry, new = LedgerEntry.objects.get_or_create(
-        key=f"correction:{key}",
-        defaults={
-            **wanted, "kind": LedgerEntry.Kind.CORRECTION, "project_id": task.project_id,
-            "worker": workers[0] if len(workers) == 1 else None,
-        },
-    )  # fmt: skip
-    if not new and any(getattr(entry, name) != value for name, value in wanted.items()):
-        raise Conflict("This form was sent before, with other amounts. Reload it.", code="key-used")
-    if new:
-        record(
-            by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
-            credit=credit, amount=str(amount), currency=entry.currency,
-        )  # fmt: skip
-    return entry
 
 
 def _owner(project: Project, code: str, field: str) -> Membership | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from .answer_imports import systems_by_name, workers_named
 from .audit import record
 
 BATCH = 2000
+MAX_LISTED = 1_000  # bad rows that a refusal names
 HUMAN, MODEL = "human", "llm"  # origins of texts that people and systems of this project wrote
 TOPICS = ("item", "group")
 WRITTEN = "written"  # responses of a writing task: topic, query and style are those of the item
@@ -87,14 +89,14 @@ def refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
     if found.unmapped:
         names = ", ".join(one.name for one in found.unmapped)
         raise Invalid(
-            f"No column is read as {names}. The file has {', '.join(found.sheet.columns)}.",
+            f"No column is read as {names}. The file has {', '.join(found.sheet.columns[:20])}.",
             fields={one.name: "Choose its column." for one in found.unmapped},
         )
     if found.checked.problems and not leave_out_bad:
         raise Invalid(
             f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
             "Nothing was imported.",
-            rows=[problem.as_dict() for problem in found.checked.problems],
+            rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
         )
 
 

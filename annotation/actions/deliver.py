@@ -14,6 +14,7 @@ import hmac
 import random
 import time
 
+from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -27,7 +28,6 @@ from .hooks import PURPOSE
 from .notices import notify, people_of
 
 MAX_TRIES = 10
-TRY_SECONDS = 15.0
 LEASE = dt.timedelta(seconds=60)
 FIRST_WAIT, LONGEST_WAIT = 10.0, 86400.0
 SECONDS = 40.0  # of one turn of the job
@@ -99,7 +99,7 @@ def _deliver(row: HookDelivery) -> bool:
             "user-agent": "crowdqc", "webhook-id": event_id, "webhook-timestamp": timestamp,
             "webhook-signature": signature(secret, event_id, timestamp, body),
         }  # fmt: skip
-        told = post(row.hook.url, body, headers, seconds=TRY_SECONDS)
+        told = post(row.hook.url, body, headers, seconds=settings.CROWDQC_WEBHOOK_TIMEOUT)
     return _note(row, told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from annotation.models.tasks import TaskState
 from annotation.task_types import get_type
 from annotation.task_types.base import whole_number
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import LARGEST, exact
 
 from .audit import record
 
@@ -68,11 +69,10 @@ def as_stored(text: str) -> str:
 
 def clean_money(raw: Any, name: str) -> Decimal:
     """An amount of 0 to 10,000 in whole cents; a comma may stand for the point."""
-    try:
-        amount = Decimal(str(raw).strip().replace(",", "."))
-    except InvalidOperation as error:
-        raise Invalid(f"{name} is not an amount.", fields={name: "An amount, as 1.80."}) from error
-    if not amount.is_finite() or amount < 0 or amount > 10_000:
+    amount = exact(raw, low=-LARGEST)
+    if amount is None:
+        raise Invalid(f"{name} is not an amount.", fields={name: "An amount, as 1.80."})
+    if not 0 <= amount <= 10_000:
         raise Invalid(f"{name} is out of range.", fields={name: "0 to 10,000."})
     if amount != amount.quantize(Decimal("0.01")):
         raise Invalid(f"{name} is finer than a cent.", fields={name: "Two decimals at most."})

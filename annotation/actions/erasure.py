@@ -8,14 +8,17 @@ the audit log and every amount. ``evaluation.erasure`` calls this after it has c
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from annotation.accounts import actions as account_actions
+from annotation.accounts import security_log
+from annotation.accounts.stepup import needs_stepup
+from annotation.formats.actions import drop_stale
 from annotation.models import (
     Answer,
     ApiToken,
@@ -24,25 +27,21 @@ from annotation.models import (
     Candidate,
     ChoiceValue,
     ExportFile,
-    HookDelivery,
-    ImportFile,
     Item,
     KeptReply,
     Membership,
     Notice,
     PanelMember,
-    Payment,
-    PaymentAttempt,
     PlatformEvent,
     Rejection,
     Role,
     SpanValue,
-    Statement,
     TextValue,
     User,
-    Visit,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.privacy.actions import forget_names, free_name
+from annotation.privacy.places import GONE
 from annotation.selectors import erasure as reads
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, NotAllowed
@@ -53,7 +52,6 @@ from .assignments import take_back
 from .audit import record
 
 AT_ONCE = 50  # assignments a transaction
-GONE = "[erased]"
 WHY = {
     "worker": "Erased on the worker’s request.",
     "due": "Erased after the days that the project keeps texts.",
@@ -200,12 +198,14 @@ def finish(*, worker: int) -> Membership:
         if member.erased_at:
             return member
         blank_texts(Candidate.objects.filter(author=member))
-        _forget_names(member, reads.names_of(member))
+        with erasing():
+            forget_names(worker=member)
         if member.user is not None:
             _forget_messages(member.user, member)
         # Files that were made or taken in of this project may hold what has just gone.
         ExportFile.objects.filter(project=member.project).delete()
-        member.external_id = f"erased-{member.pk}"
+        rows = Membership.objects.filter(project=member.project)
+        member.external_id = free_name(rows, "external_id", member.pk)
         member.user, member.erased_at = None, timezone.now()
         member.save(update_fields=["external_id", "user", "erased_at"])
         record(by=None, project=member.project, action="worker.erase", on=member)
@@ -218,54 +218,7 @@ def _forget_messages(user: User, member: Membership) -> None:
     KeptReply.objects.filter(user=user).delete()
 
 
-def _forget_names(member: Membership, names: Collection[str]) -> None:
-    """Take what platforms call the person out of visits, webhooks, statements and requests."""
-    for visit in Visit.objects.filter(worker=member):
-        Visit.objects.filter(pk=visit.pk).update(
-            participant=f"erased-{visit.pk}", session=f"erased-{visit.pk}" if visit.session else "",
-            bound="", return_to="",
-        )  # fmt: skip
-    if not names:
-        return
-    project = member.project
-    take_out(PlatformEvent.objects.filter(recruitment__task__project=project), ("payload", "note"),
-             names)  # fmt: skip
-    take_out(Statement.objects.filter(task__project=project), ("rows",), names)
-    take_out(HookDelivery.objects.filter(hook__project=project), ("payload", "error"), names)
-    own = Payment.objects.filter(worker=member)
-    take_out(own, ("error",), names)
-    with erasing():
-        tries = PaymentAttempt.objects.filter(payment__worker=member)
-        take_out(tries, ("request", "error"), names)
-    for file in ImportFile.objects.filter(project=project):
-        if any(name.encode() in bytes(file.content) for name in names):
-            ImportFile.objects.filter(pk=file.pk).update(content=b"")
-    take_out(ImportFile.objects.filter(project=project), ("report",), names)
-
-
-def take_out(rows: models.QuerySet[Any], columns: Sequence[str], words: Collection[str]) -> int:
-    """Replace every occurrence of these words in these columns; returns how many rows changed."""
-    changed = 0
-    for row in rows.only("pk", *columns).iterator(chunk_size=500):
-        fresh = {name: without(getattr(row, name), words) for name in columns}
-        if any(fresh[name] != getattr(row, name) for name in columns):
-            changed += type(row)._default_manager.filter(pk=row.pk).update(**fresh)
-    return changed
-
-
-def without(value: Any, words: Collection[str]) -> Any:
-    """A JSON value whose strings hold none of these words."""
-    if isinstance(value, str):
-        for word in sorted((one for one in words if one in value), key=len, reverse=True):
-            value = value.replace(word, GONE)
-        return value
-    if isinstance(value, dict):
-        return {without(name, words): without(one, words) for name, one in value.items()}
-    if isinstance(value, list):
-        return [without(one, words) for one in value]
-    return value
-
-
+@needs_stepup("close the account")
 @transaction.atomic
 def forget_account(*, by: User) -> None:
     """Take every name off one's own account and close it, when no project is left.
@@ -277,13 +230,16 @@ def forget_account(*, by: User) -> None:
     left = reads.keeps_account(user)
     if left:
         raise Conflict(left)
-    user.username = f"erased-{user.pk}"
+    user.username = free_name(User.objects.all(), "username", user.pk)
     user.email = user.display_name = user.first_name = user.last_name = ""
     user.is_active = user.wants_mail = False
     user.set_unusable_password()
     user.save()
     for model in (ApiToken, KeptReply, Notice):
         model._default_manager.filter(user=user).delete()
+    account_actions.forget(by=user)
+    with erasing():
+        security_log.forget(user)
     record(by=user, project=None, action="account.erase", on=user)
 
 
@@ -299,6 +255,4 @@ def sweep(now: dt.datetime | None = None) -> int:
         payload={}
     ).update(payload={})  # fmt: skip
     gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
-    stale = ImportFile.objects.filter(uploaded_at__lt=before, imported_at__isnull=True)
-    gone += stale.exclude(content=b"").update(content=b"")
-    return gone
+    return gone + drop_stale(before=before) + security_log.sweep(now)

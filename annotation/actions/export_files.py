@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from annotation.exports.makers import Made, maker_of
 from annotation.models import ExportFile, ExportPart, Project, Task, User
+from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Missing
 from crowdqc.numbers import plural
 
@@ -82,7 +84,7 @@ def enqueue(file_id: int) -> None:
     """Hand the file to a worker once it is committed; a queue that is down only delays it."""
     from annotation.jobs import write_export
 
-    transaction.on_commit(lambda: write_export.delay(file_id), robust=True)
+    queue.enqueue(write_export, file_id)
 
 
 @transaction.atomic
@@ -127,6 +129,8 @@ def write(file_id: int) -> str:
         return "not mine"
     except DomainError as problem:
         _ended(file, problem.message)
+    except SoftTimeLimitExceeded:
+        _ended(file, "Writing the file took longer than an hour, and was stopped.")
     except Exception as problem:
         # Said on the page in one line; the traceback is the log's.
         _ended(file, f"{type(problem).__name__}: {problem}"[:2000])

@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotation.models import Hook, HookDelivery, Project, User
 from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.queue import enqueue
 from crowdqc.sealed import seal
 
 from .audit import record
@@ -69,7 +70,7 @@ def deliver_soon() -> None:
     """Have deliveries sent once this is committed; a queue that is down only delays them."""
     from annotation.jobs import deliver_hooks
 
-    transaction.on_commit(deliver_hooks.delay, robust=True)
+    enqueue(deliver_hooks)
 
 
 @transaction.atomic

@@ -1,8 +1,11 @@
 """Invitations by mail: each address gets a link for one person.
 
-An address is kept until its mail left or was given up (a few hours), then only enough of it to
-know the row by, until somebody joined or the link closed. Who has an account is told like of any
-notice, so that somebody who wants no mail gets none.
+An address of a worker is kept until its mail left or was given up (a few hours), then only enough
+of it to know the row by, until somebody joined or the link closed. Workers who have an account and
+have proven that the address is theirs find the link among their notices.
+
+A link to any other role is for the address it was written for, which is kept until the link ends.
+It leaves by mail only: a notice says that there is one, without it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from allauth.account.models import EmailAddress
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -63,15 +67,16 @@ def invite_by_mail(
     )
     if mailed.count() + len(addresses) > MOST_A_DAY:
         raise TooMuch(f"{MOST_A_DAY} invitations a day leave by mail. Send the others tomorrow.")
-    there = User.objects.annotate(address=Lower("email")).filter(address__in=addresses)
-    known = {user.email.lower(): user for user in there}
+    verified = _verified(addresses)
     made = []
     for address in addresses:
-        one = invite(by=by, project=project, role=role, days=days, note=note)
+        bound = "" if role == Role.WORKER else address
+        one = invite(by=by, project=project, role=role, days=days, note=note, bound_to=bound)
         one.sent_to = masked(address)
-        if address in known:
-            _tell(one, known[address])
-        else:
+        person = verified.get(address)
+        if person is not None:
+            _tell(one, person)
+        if person is None or bound:
             one.email, one.mail_at = address, timezone.now()
         one.save(update_fields=["sent_to", "email", "mail_at"])
         made.append(one)
@@ -79,11 +84,23 @@ def invite_by_mail(
     return made
 
 
+def _verified(addresses: list[str]) -> dict[str, User]:
+    """Who has proven to read the mail of which of these addresses."""
+    rows = EmailAddress.objects.annotate(address=Lower("email")).filter(
+        address__in=addresses, verified=True
+    )
+    return {row.address: row.user for row in rows.select_related("user")}
+
+
 def _tell(invitation: Invitation, person: User) -> None:
-    """Somebody with an account finds it among their notices, and by mail if they want mail."""
+    """A worker finds the link among their notices; of another role they are told that it came."""
     project, role = invitation.project, Role(invitation.role).label
+    text, url, mail = f"You are invited to “{project.name}” as {role}.", "", False
+    if invitation.role == Role.WORKER:
+        url, mail = reverse("join", args=[invitation_token(invitation)]), True
+    else:
+        text += f" The link is in the mail that was sent to {invitation.sent_to}."
     notify(
         to=[person], kind="invitation", key=f"invitation:{invitation.pk}", project=project,
-        text=f"You are invited to “{project.name}” as {role}.",
-        url=reverse("join", args=[invitation_token(invitation)]),
+        text=text, url=url, mail=mail,
     )  # fmt: skip

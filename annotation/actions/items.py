@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.imports.base import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
+from .bulk import copy_into, new_ids, parts
 from .drafts import as_stored, draft_of, lock_draft
+from .plans import fresh_plans
 
 DEFAULT_GROUP = "main"
 STEP = 10  # positions are spaced, so that a row can be put between two others
@@ -289,34 +292,43 @@ def place(*, by: User, task: Task, row: Item | ItemGroup, index: int) -> None:
     )
 
 
-def _groups_for(
-    task: Task, draft: TaskVersion, rows: Sequence[Mapping[str, str]]
-) -> list[ItemGroup]:
-    """The text of each row, found by topic or passage, else made."""
-    groups = {g.key: g for g in task.groups.in_version(draft.number)}
-    by_passage = {g.passage.strip(): g for g in groups.values()}
-    taken = set(task.groups.values_list("key", flat=True))
-    position = task.groups.aggregate(m=Max("position"))["m"] or 0
-    new: list[ItemGroup] = []
-    found: list[ItemGroup] = []
-    for row in rows:
+class _Groups:
+    """The text of each row of a file, found by topic or passage, else made."""
+
+    def __init__(self, task: Task, draft: TaskVersion) -> None:
+        self.task, self.draft = task, draft
+        rows = task.groups.in_version(draft.number).values_list("pk", "key", "passage")
+        self.by_topic: dict[str, int] = {}
+        self.by_passage: dict[bytes, int] = {}
+        for pk, key, passage in rows.iterator():
+            self.by_topic[key] = self.by_passage[text_print(passage.strip())] = pk
+        self.taken = set(task.groups.values_list("key", flat=True))
+        self.position = task.groups.aggregate(m=Max("position"))["m"] or 0
+
+    def of(self, rows: Sequence[Mapping[str, str]]) -> list[int]:
+        """The groups of these rows; those that are new are stored."""
+        new: list[tuple[int, str, str, str, int]] = []
+        ids = iter(new_ids(ItemGroup, len(rows)))
+        found = [self._of(row, ids, new) for row in rows]
+        copy_into(
+            ItemGroup, ("id", "key", "title", "passage", "position"), new, task_id=self.task.pk,
+            since=self.draft.number,
+        )  # fmt: skip
+        return found
+
+    def _of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
         topic = row.get("topic", "").strip()
         passage = as_stored(row.get("context", "")).strip()
-        group = groups.get(topic) if topic else by_passage.get(passage)
+        group = self.by_topic.get(topic) if topic else self.by_passage.get(text_print(passage))
         if group is None:
-            key, number = topic, len(taken) + 1
-            while not key or (not topic and key in taken):
+            key, number = topic, len(self.taken) + 1
+            while not key or (not topic and key in self.taken):
                 key, number = f"text-{number}", number + 1
-            group = ItemGroup(
-                task=task, key=key, title=topic, passage=passage, since=draft.number,
-                position=position + STEP * (len(new) + 1),
-            )  # fmt: skip
-            taken.add(key)
-            new.append(group)
-            groups[key] = by_passage[passage] = group
-        found.append(group)
-    ItemGroup.objects.bulk_create(new, batch_size=2000)
-    return found
+            group, self.position = next(ids), self.position + STEP
+            new.append((group, key, topic, passage, self.position))
+            self.taken.add(key)
+            self.by_topic[key] = self.by_passage[text_print(passage)] = group
+        return group
 
 
 @transaction.atomic
@@ -328,23 +340,24 @@ def import_items(*, by: User, task: Task, rows: Iterable[Mapping[str, str]], nam
     """
     shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
     existing = set(task.items.in_version(shown.number).values_list("key", flat=True))
-    fresh = [row for row in rows if row["item_id"] not in existing]
-    if not fresh:
-        return 0
-    draft = lock_draft(task, by=by)
-    groups = _groups_for(task, draft, fresh)
-    position = _next_position(task)
-    new = [
-        Item(
-            task=task,
-            group=group,
-            key=row["item_id"],
-            position=position + STEP * number,
-            question=clean_question(row["question"]),
-            since=draft.number,
-        )
-        for number, (row, group) in enumerate(zip(fresh, groups, strict=True))
-    ]
-    Item.objects.bulk_create(new, batch_size=2000)
-    record(by=by, project=task.project, action="items.import", on=task, file=name, new=len(new))
-    return len(new)
+    fresh = parts(row for row in rows if row["item_id"] not in existing)
+    total = 0
+    for part in fresh:
+        if not total:
+            draft = lock_draft(task, by=by)
+            groups, position = _Groups(task, draft), _next_position(task)
+        copy_into(
+            Item, ("group_id", "key", "question", "position"),
+            (
+                (group, row["item_id"], clean_question(row["question"]), position + STEP * number)
+                for number, (group, row) in enumerate(
+                    zip(groups.of(part), part, strict=True), total
+                )
+            ),
+            task_id=task.pk, since=draft.number,
+        )  # fmt: skip
+        total += len(part)
+    if total:
+        fresh_plans(total)
+        record(by=by, project=task.project, action="items.import", on=task, file=name, new=total)
+    return total

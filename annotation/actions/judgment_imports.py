@@ -32,7 +32,8 @@ from annotation.task_types import Values
 from crowdqc.errors import Conflict
 
 from .answer_imports import BATCH, lock_version, take_slots
-from .answers import write_values
+from .answers import write_values_of
+from .bulk import copy_into, new_ids
 from .drafts import edit_draft, lock_draft
 from .items import STEP
 from .plans import fresh_plans
@@ -217,17 +218,24 @@ def add_votes(
     Assignment.objects.bulk_create(bundles.values(), batch_size=BATCH)
     for first in range(0, len(new), BATCH):
         part = new[first : first + BATCH]
-        AssignmentItem.objects.bulk_create(
-            AssignmentItem(
-                assignment=bundles[vote.author, vote.bundle], item_id=vote.item,
-                position=vote.position, flipped=vote.flipped, holds=not vote.uncounted,
-            )
-            for vote in part
+        copy_into(
+            AssignmentItem, ("assignment_id", "item_id", "position", "flipped", "holds"),
+            (
+                (bundles[vote.author, vote.bundle].pk, vote.item, vote.position, vote.flipped,
+                 not vote.uncounted)
+                for vote in part
+            ),
         )  # fmt: skip
-        answers = Answer.objects.bulk_create(
-            _answer(vote, version.pk, bundles[vote.author, vote.bundle]) for vote in part
-        )
-        write_values(zip(answers, map(_values, part), strict=True))
+        ids = new_ids(Answer, len(part))
+        copy_into(
+            Answer, ("id", *ANSWER),
+            (
+                (pk, *_answer(vote, bundles[vote.author, vote.bundle]))
+                for pk, vote in zip(ids, part, strict=True)
+            ),
+            version_id=version.pk,
+        )  # fmt: skip
+        write_values_of(zip(ids, map(_values, part), strict=True))
         advance(first + len(part))
     fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
@@ -247,26 +255,37 @@ def add_model_votes(
     new = [vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there]
     for first in range(0, len(new), BATCH):
         part = new[first : first + BATCH]
-        answers = Answer.objects.bulk_create(
-            Answer(
-                version=version, item_id=vote.item, system_id=vote.author,
-                replicate=vote.replicate, flipped=vote.flipped, counts=not vote.uncounted,
-                uncounted_reason=vote.uncounted, answered_at=vote.at or now,
-            )
-            for vote in part
+        ids = new_ids(Answer, len(part))
+        copy_into(
+            Answer,
+            ("id", "item_id", "system_id", "replicate", "flipped", "counts", "uncounted_reason",
+             "answered_at"),
+            (
+                (pk, vote.item, vote.author, vote.replicate, vote.flipped, not vote.uncounted,
+                 vote.uncounted, vote.at or now)
+                for pk, vote in zip(ids, part, strict=True)
+            ),
+            version_id=version.pk,
         )  # fmt: skip
-        write_values(zip(answers, map(_values, part), strict=True))
+        write_values_of(zip(ids, map(_values, part), strict=True))
         advance(first + len(part))
     fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
 
 
-def _answer(vote: Vote, version: int, bundle: Assignment) -> Answer:
+ANSWER = (
+    "item_id", "assignment_id", "worker_id", "order_shown", "flipped", "counts",
+    "uncounted_reason", "answered_at",
+)  # fmt: skip
+
+
+def _answer(vote: Vote, bundle: Assignment) -> tuple[Any, ...]:
+    """The values of the fields ``ANSWER``."""
     at = vote.at or bundle.submitted_at or bundle.leased_at
-    return Answer(
-        version_id=version, item_id=vote.item, assignment=bundle, worker_id=vote.author,
-        order_shown=vote.position if vote.met is None else vote.met, flipped=vote.flipped,
-        counts=not vote.uncounted, uncounted_reason=vote.uncounted, answered_at=at,
+    shown = vote.position if vote.met is None else vote.met
+    return (
+        vote.item, bundle.pk, vote.author, shown, vote.flipped, not vote.uncounted,
+        vote.uncounted, at,
     )  # fmt: skip
 
 

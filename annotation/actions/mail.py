@@ -1,4 +1,4 @@
-"""Mail that leaves: notices, several of a person as one, and the links of invitations.
+"""Mail that leaves: about accounts, notices (several of a person as one), and invitations.
 
 At least once: what is owed is taken (a try counted, the next one set), then sent, then noted as
 sent. A crash between the last two sends it again when the next try is due, under the same
@@ -18,11 +18,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
+from django.db.models.functions import Coalesce
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts import outbox
 from annotation.models import Invitation, Notice, Role
 
 from .notices import stop_token
@@ -42,7 +44,12 @@ def send_due() -> int:
     """Send what is due, for some time at most; returns how many mails left."""
     began, sent = time.monotonic(), 0
     connection = get_connection()
-    for claim, send in ((_claim_notices, _send_notices), (_claim_invitation, _send_invitation)):
+    turns = (
+        (outbox.claim, outbox.send),
+        (_claim_notices, _send_notices),
+        (_claim_invitation, _send_invitation),
+    )
+    for claim, send in turns:
         while time.monotonic() - began < SECONDS:
             taken: Any = claim()
             if taken is None:
@@ -143,24 +150,40 @@ def _send_invitation(invitation: Invitation, connection: Any) -> bool:
 
 
 def forget_addresses() -> int:
-    """Clear what is left of addresses where the invitation ended; returns of how many."""
-    over = Q(expires_at__lte=timezone.now()) | Q(revoked_at__isnull=False) | Q(uses=F("max_uses"))
-    kept = Invitation.objects.filter(over).exclude(email="", sent_to="")
-    return kept.update(email="", sent_to="", mail_at=None)
+    """Clear what is left of addresses where the invitation ended; returns of how many.
+
+    Without its address a link to a role is for nobody, so that it counts as revoked from then on.
+    """
+    now = timezone.now()
+    over = Q(expires_at__lte=now) | Q(revoked_at__isnull=False) | Q(uses=F("max_uses"))
+    kept = Invitation.objects.filter(over).exclude(email="", sent_to="", bound_to="")
+    bound = Case(
+        When(bound_to="", then=F("revoked_at")), default=Coalesce(F("revoked_at"), Value(now))
+    )
+    return kept.update(email="", sent_to="", bound_to="", mail_at=None, revoked_at=bound)
 
 
 # -- one message -----------------------------------------------------------------------------------
 
 
 def _message(name: str, context: dict[str, Any], to: str, about: str) -> EmailMessage:
-    host = urlsplit(settings.CROWDQC_BASE_URL).hostname
     subject = render_to_string(f"mail/{name}_subject.txt", context)
+    return _written(subject, render_to_string(f"mail/{name}.txt", context), to, about)
+
+
+def _written(subject: str, body: str, to: str, about: str) -> EmailMessage:
+    host = urlsplit(settings.CROWDQC_BASE_URL).hostname
     return EmailMessage(
         subject=" ".join(subject.split())[:150],
-        body=render_to_string(f"mail/{name}.txt", context),
+        body=body,
         to=[to],
         headers={"Message-ID": f"<{about}@{host}>", "Auto-Submitted": "auto-generated"},
     )
+
+
+def send_one(connection: Any, *, to: str, subject: str, body: str, about: str) -> bool | None:
+    """Send a mail that is written already; None where its address is refused for good."""
+    return _sent(_written(subject, body, to, about), connection)
 
 
 def _sent(message: EmailMessage, connection: Any) -> bool | None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotation.models import Membership, Notice, Project, Role, User
 from annotation.notice_kinds import KINDS
 from crowdqc.errors import Missing
+from crowdqc.queue import enqueue
 
 from .audit import record
 
@@ -54,7 +55,7 @@ def send_mail_soon() -> None:
     """Have mail sent once this is committed; a queue that is down only delays it."""
     from annotation.jobs import send_mail
 
-    transaction.on_commit(send_mail.delay, robust=True)
+    enqueue(send_mail)
 
 
 def people_of(project: Project, *roles: str) -> list[User]:

@@ -9,13 +9,14 @@ what does not add up then waits for a person. Nothing here holds a transaction o
 from __future__ import annotations
 
 import datetime as dt
+import random
 import time
 from contextlib import ExitStack
 from typing import Any, Self, cast
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Payment, PaymentAttempt, Recruitment, Rejection
@@ -31,6 +32,7 @@ from .payout_rules import MIN_REASON, PROLIFIC_CATEGORIES
 PURPOSE = "platform tokens"
 MAX_TRIES = 14  # with pauses up to a quarter of an hour: about two hours
 MAX_RESENDS = 3
+SLOW = 5.0  # seconds for one payment; a platform that needs more gets one payment a turn
 CONCLUDED = "looked: nothing was paid"
 
 
@@ -41,28 +43,41 @@ class Lost(Exception):
 def send_due(*, seconds: float = 40.0) -> int:
     """Send what is due until nothing is or the time is over; gives how many steps that were.
 
-    As many of these may run as there are workers: each takes what nobody else holds.
+    As many of these may run as there are workers: each takes what nobody else holds. Projects
+    take turns, in an order that is drawn anew, and one whose platform fails or is slow is left
+    alone for the rest of the time: others do not wait behind it.
     """
     until, steps = time.monotonic() + seconds, 0
+    projects = _due().order_by().values_list("recruitment__task__project_id", flat=True)
+    waiting = list(projects.distinct())
+    random.shuffle(waiting)
     with Desk() as desk:
-        while time.monotonic() < until:
-            taken = _take()
-            if taken is None:
-                break
-            _step(desk, *taken)
-            steps += 1
+        while waiting:
+            for project in list(waiting):
+                if time.monotonic() > until:
+                    return steps
+                taken = _take(project)
+                if taken is None or not _step(desk, *taken):
+                    waiting.remove(project)
+                steps += taken is not None
     return steps
 
 
+def _due() -> QuerySet[Payment]:
+    return Payment.objects.filter(
+        Q(held_until=None) | Q(held_until__lte=timezone.now()), state__in=OPEN
+    ).exclude(recruitment=None)
+
+
 @transaction.atomic
-def _take() -> tuple[Payment, str] | None:
-    """One payment that is due, leased, with the state it was found in."""
+def _take(project: int) -> tuple[Payment, str] | None:
+    """One payment of the project that is due, leased, with the state it was found in."""
     now = timezone.now()
     payment = (
-        Payment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        _due()
+        .select_for_update(skip_locked=True, of=("self",), no_key=True)
         .select_related("recruitment", "line", "assignment__visit")
-        .filter(Q(held_until=None) | Q(held_until__lte=now), state__in=OPEN)
-        .exclude(recruitment=None)
+        .filter(recruitment__task__project=project)
         .order_by("pk")
         .first()
     )
@@ -82,7 +97,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._stack, self._open = ExitStack(), dict[int, Prolific]()
-        self._rewards: dict[str, int | None] = {}
+        self._studies: dict[tuple[int, str], prolific.Study] = {}
         self._payment: Payment | None = None
         self._attempt: PaymentAttempt | None = None
         self._until = 0.0
@@ -112,12 +127,16 @@ class Desk:
             self._open[recruitment.pk] = self._stack.enter_context(client)
         return self._open[recruitment.pk]
 
-    def reward(self, payment: Payment) -> int | None:
-        """What an approval pays there, asked once a job."""
-        study = payment.assignment.visit.study
-        if study not in self._rewards:
-            self._rewards[study] = self.client(payment).reward(study)
-        return self._rewards[study]
+    def study(self, payment: Payment) -> prolific.Study:
+        """What the payment's study says of its pay, asked once a job."""
+        way = cast(Recruitment, payment.recruitment)
+        key = way.pk, payment.assignment.visit.study
+        if key not in self._studies:
+            self._studies[key] = told = self.client(payment).study(key[1])
+            if told.currency and told.currency != way.study_currency:
+                way.study_currency = told.currency
+                Recruitment.objects.filter(pk=way.pk).update(study_currency=told.currency)
+        return self._studies[key]
 
     def _note(self, request: str, status: int | None, error: str) -> None:
         """Every request is a row: one that changes something stands there before it leaves."""
@@ -136,9 +155,13 @@ class Desk:
         self._attempt = None if ended else made
 
 
-def _step(desk: Desk, payment: Payment, found: str) -> None:
-    """Go on with one payment; every way it may end is a state that says so."""
+def _step(desk: Desk, payment: Payment, found: str) -> bool:
+    """Go on with one payment; every way it may end is a state that says so.
+
+    False where its platform gives no answer, or one that took long.
+    """
     desk.begin(payment)
+    began = time.monotonic()
     try:
         if payment.what == What.BONUS:
             _bonus(desk, payment, found)
@@ -148,12 +171,15 @@ def _step(desk: Desk, payment: Payment, found: str) -> None:
             _approve(desk, payment, first=found == State.PLANNED)
     except NotSent as error:
         _later(payment, str(error), wait=error.wait)
+        return False
     except NoAnswer as error:
         _later(payment, str(error))
+        return False
     except (Refused, DomainError) as error:
         _refused(payment, str(error), sent=found == State.SENDING)
     except Lost:
         pass
+    return time.monotonic() - began < SLOW
 
 
 def _refused(payment: Payment, why: str, *, sent: bool) -> None:
@@ -196,12 +222,27 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
         pass
 
 
+def _same_currency(desk: Desk, payment: Payment) -> None:
+    """Raise Refused unless the study pays in the currency of the payment: 100 is not 100 else."""
+    told = desk.study(payment).currency or cast(Recruitment, payment.recruitment).study_currency
+    if not told:
+        raise Refused(
+            "The currency of the study is not known. Enter it at the recruitment, then try again. "
+            "Nothing was sent."
+        )
+    if told != payment.currency:
+        raise Refused(
+            f"The study pays in {told}, and this is in {payment.currency}. Nothing was sent."
+        )
+
+
 # Approving and rejecting: the platform takes a repeat for the same ----------------------------
 
 
 def _approve(desk: Desk, payment: Payment, *, first: bool) -> None:
     client, session = desk.client(payment), payment.assignment.visit.session
-    reward = desk.reward(payment)
+    _same_currency(desk, payment)
+    reward = desk.study(payment).reward
     if reward is not None and reward != pence(payment.amount):
         raise Refused(
             f"An approval there pays {reward / 100:.2f}, not {payment.amount}. Nothing was sent."
@@ -249,6 +290,7 @@ def _bonus(desk: Desk, payment: Payment, found: str) -> None:
     if found == State.SENDING:
         _reconcile(desk, payment)
         return
+    _same_currency(desk, payment)
     client, visit = desk.client(payment), payment.assignment.visit
     seen = _paid(client.submission(visit.session), payment)
     before = payment.seen_before
@@ -278,7 +320,10 @@ def _paid(told: dict[str, Any], payment: Payment) -> int:
     if who not in (None, visit.participant) or study not in (None, visit.study):
         raise Refused("The submission belongs to somebody else there. Nothing was paid.")
     bonuses = told.get("bonus_payments") or []
-    return sum(round(float(one)) == pence(payment.amount) for one in bonuses)
+    try:
+        return sum(round(float(one)) == pence(payment.amount) for one in bonuses)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused("The platform’s list of bonuses cannot be read.") from None
 
 
 def _reconcile(desk: Desk, payment: Payment) -> None:
@@ -330,4 +375,5 @@ def _conclude(payment: Payment, waited: float) -> None:
 def _unclear(payment: Payment, why: str) -> None:
     _put(payment, state=State.UNCLEAR, error=why[:300], held_until=None)
     project = payment.assignment.task.project
-    record(by=None, project=project, action="payment.unclear", on=payment, why=why)
+    # Not why: the platform's words may name the person, and this log is kept for good.
+    record(by=None, project=project, action="payment.unclear", on=payment)

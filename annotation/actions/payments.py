@@ -24,6 +24,7 @@ from annotation.models import (
 )
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.queue import enqueue
 
 from . import books
 from .audit import record
@@ -109,7 +110,7 @@ def send_soon() -> None:
     """Begin to send after this transaction's commit; the schedule does it otherwise."""
     from annotation.jobs import send_payments
 
-    transaction.on_commit(send_payments.delay, robust=True)
+    enqueue(send_payments)
 
 
 @transaction.atomic

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Decimal
+from typing import Any, NoReturn
 
 from django.db import transaction
 
+from annotation.accounts.roles.actions import tell_managers
+from annotation.accounts.security_log import Kind, log_event
+from annotation.accounts.stepup import needs_stepup
 from annotation.models import PayoutRule, Task, User
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
+from crowdqc.numbers import LARGEST, exact
 
 from .audit import record
 from .payout_rules import clean_amount, require_proposer
@@ -35,6 +39,7 @@ def bases_of(task: Task) -> tuple[str, ...]:
     return BY_SHAPE.get(get_type(task.type).shape, ())
 
 
+@needs_stepup("change the payout rule")
 @transaction.atomic
 def set_rule(
     *,
@@ -74,9 +79,14 @@ def set_rule(
             "bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by, **caps,
         },
     )  # fmt: skip
-    record(
+    entry = record(
         by=by, project=task.project, action="payout.rule", on=rule, bonus_by=str(bonus_by),
         steps=kept, top_up=top_up, **{name: str(value) for name, value in caps.items()},
+    )  # fmt: skip
+    log_event(Kind.RULES, user=by, project=task.project, what="bonus rule")
+    tell_managers(
+        task.project, kind="project.rules", key=f"project.rules:{entry.pk}",
+        text=f"The payout rule of a task in {task.project.name} changed.",
     )  # fmt: skip
     return rule
 
@@ -101,11 +111,8 @@ def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict
 
 def _at(bonus_by: str, raw: Any, number: int) -> int | float:
     field = f"at_{number}"
-    try:
-        value = Decimal(str(raw).strip().replace(",", "."))
-    except InvalidOperation:
-        _wrong(field, "A number.")
-    if not value.is_finite():
+    value = exact(raw, low=-LARGEST)
+    if value is None:
         _wrong(field, "A number.")
     if bonus_by == By.RANK:
         if value != value.to_integral_value() or not 1 <= value <= MAX_RANK:
@@ -119,15 +126,18 @@ def _at(bonus_by: str, raw: Any, number: int) -> int | float:
 
 def _bonus(raw: Any, number: int) -> Decimal:
     field = f"bonus_{number}"
+    read = exact(raw, low=-LARGEST)
+    if read is None:
+        _wrong(field, "An amount, as 0.50.")
     try:
-        value = clean_amount(Decimal(str(raw).strip().replace(",", ".")), field)
-    except (InvalidOperation, Invalid):
+        value = clean_amount(read, field)
+    except Invalid:
         _wrong(field, "An amount, as 0.50.")
     if not value:
         _wrong(field, "More than 0.")
     return value
 
 
-def _wrong(field: str, says: str) -> Any:
+def _wrong(field: str, says: str) -> NoReturn:
     number = field.rpartition("_")[2]
     raise Invalid(f"Step {number}: {says}", fields={field: says})

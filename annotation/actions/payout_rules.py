@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.db.models import QuerySet
+
+from annotation.accounts.roles.selectors import Chain, chain_of, managers_of
+from annotation.accounts.stepup import require_strength
 from annotation.models import (
     Assignment,
     Membership,
@@ -70,30 +74,88 @@ def why_not_decide_in(project: Project, by: User) -> str:
     return "" if manages.exists() else "Only a manager of this project may decide this."
 
 
-def may_decide(batch: PayoutBatch, by: User) -> str:
-    """Why this person may not approve the batch; empty when they may. The one place for it."""
-    if batch.proposed_by_id == by.pk and not batch.project.single_approval:
-        return "You proposed it; somebody else must approve it."
+def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
+    """Why this person may not approve the batch; "" when they may. The one place for it."""
+    project = batch.project
+    if batch.state == PayoutBatch.State.PROPOSED and not may_propose(project, batch.proposed_by):
+        return GONE
+    why_not = why_not_second(project, batch.proposed_by, by, chain_of(project))
+    if why_not:
+        return why_not
     if batch.lines.filter(assignment__worker__user=by).exists():
-        return "It is about work of yours; somebody else must approve it."
-    return why_not_decide_in(batch.project, by)
+        return OWN_WORK
+    return why_not_decide_in(project, by)
+
+
+GONE = "Whoever proposed it was removed from the project. Propose it anew."
+OWN_WORK = "It is about work of yours; somebody else must approve it."
+
+
+def why_not_second(project: Project, proposer: User, by: User, chain: Chain) -> str:
+    """Why this person is no second one beside the proposer; "" when they are.
+
+    Nobody approves what they proposed, or what somebody proposed whom they let in or who let
+    them in, unless the owner allows approval by one person.
+    """
+    if project.single_approval:
+        return ""
+    if proposer.pk == by.pk:
+        return "You proposed it; somebody else must approve it."
+    if chain.tied(proposer.pk, by.pk):
+        return (
+            f"{proposer} and you came in by each other’s invitations, or by those of one person, "
+            "and no independent manager has confirmed that you are two. Somebody independent "
+            "must approve it."
+        )
+    return ""
+
+
+def needs_note(project: Project, proposer: User, by: User) -> bool:
+    """Whether this approval has no independent second person, which stands with it for good."""
+    return proposer.pk == by.pk or chain_of(project).tied(proposer.pk, by.pk)
+
+
+def approvers(project: Project, proposer: User) -> list[User]:
+    """Who may approve what this person proposes, apart from work of their own."""
+    chain = chain_of(project)
+    people = {one.pk: one for one in managers_of(project)}
+    if project.single_approval:
+        people[project.owner_id] = project.owner
+    return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
+
+
+NOBODY = (
+    "Nobody can approve this yet: every manager was let in by the proposer, or by the same "
+    "person. The administrator of this installation can confirm a manager, or the owner can "
+    "allow approval by one person in the settings."
+)
+
+
+def may_propose(project: Project, person: User) -> bool:
+    """Whether the person is requester or manager of the project now, and can sign in."""
+    return person.is_active and proposers(project).filter(user=person).exists()
+
+
+def proposers(project: Project) -> QuerySet[Membership, int]:
+    """The ids of everybody who may propose in the project."""
+    rows = Membership.objects.filter(
+        project=project, role__in=(Role.REQUESTER, Role.MANAGER), removed_at__isnull=True,
+        user__is_active=True,
+    )  # fmt: skip
+    return rows.values_list("user_id", flat=True)
 
 
 def require_decider(project: Project, by: User) -> None:
-    """Raise NotAllowed unless the person may decide about money in the project."""
+    """Raise NotAllowed unless the person may decide about money in the project, and proved it."""
     why_not = why_not_decide_in(project, by)
     if why_not:
         raise NotAllowed(why_not)
+    require_strength(project, by, "decide about payments")
 
 
 def require_proposer(project: Project, by: User) -> None:
     """Raise NotAllowed unless the person is requester or manager of the project."""
-    if not Membership.objects.filter(
-        project=project,
-        user=by,
-        role__in=(Role.REQUESTER, Role.MANAGER),
-        removed_at__isnull=True,
-    ).exists():
+    if not may_propose(project, by):
         raise NotAllowed("This needs the role of requester or manager in this project.")
 
 

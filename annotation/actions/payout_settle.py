@@ -10,6 +10,7 @@ from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts.roles.selectors import managers_of
 from annotation.models import (
     Assignment,
     LedgerEntry,
@@ -17,7 +18,6 @@ from annotation.models import (
     PayoutLine,
     Project,
     Rejection,
-    Role,
     Task,
     User,
 )
@@ -26,7 +26,8 @@ from crowdqc.numbers import money, plural
 
 from . import books, payments
 from .hooks import emit
-from .notices import notify, people_of
+from .notices import notify
+from .payout_rules import approvers
 from .states import tell_budget
 
 ZERO = Decimal("0.00")
@@ -145,12 +146,16 @@ def _write_rejections(
 
 
 def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
-    """Managers other than the proposer, and programs."""
+    """Whoever may approve it (where nobody may, all who could see to that), and programs."""
     project = batch.project
-    people = [one for one in people_of(project, Role.MANAGER) if one.pk != batch.proposed_by_id]
-    told = f"Proposal {batch.number} in {project.name} waits for a second person"
+    people = approvers(project, batch.proposed_by)
+    told = f"Proposal {batch.number} in {project.name} awaits a second person"
+    if not people:
+        people = [project.owner, *managers_of(project)]
+        told = f"Nobody can approve proposal {batch.number} in {project.name} yet"
     notify(
-        to=people, kind="payout.waits", key=f"payout.proposed:{batch.pk}", project=project,
+        to=[one for one in people if one.pk != batch.proposed_by_id],
+        kind="payout.waits", key=f"payout.proposed:{batch.pk}", project=project,
         text=f"{told}: {money(amount, project.currency)}.", url=_url(batch),
     )  # fmt: skip
     emit(

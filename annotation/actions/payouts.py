@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
 
+from annotation.accounts.stepup import needs_stepup, require_strength
 from annotation.models import (
     Assignment,
     LedgerEntry,
@@ -36,7 +37,8 @@ from .payout_rules import (
     check_proposable,
     clean_reason,
     clean_text,
-    may_decide,
+    needs_note,
+    reason_cannot_decide,
     require_proposer,
 )
 from .payout_settle import (
@@ -55,8 +57,8 @@ __all__ = [
     "Line",
     "approve_payout",
     "decide_reply",
-    "may_decide",
     "propose_payout",
+    "reason_cannot_decide",
     "reject_held_line",
     "reply_to_rejection",
     "send_back",
@@ -176,9 +178,10 @@ def approve_payout(
     amount, state or budget say no.
     """
     batch = _lock_batch(batch)
-    why_not = may_decide(batch, by)
+    why_not = reason_cannot_decide(batch, by)
     if why_not:
         raise NotAllowed(why_not, code="may-not-approve")
+    require_strength(batch.project, by, "approve payments")
     if batch.state == PayoutBatch.State.APPROVED:
         return _approved_before(batch, by, expected_total)
     if batch.state != PayoutBatch.State.PROPOSED:
@@ -195,7 +198,7 @@ def approve_payout(
     settle(batch, paid, rejected, held, by)
     batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
     batch.decided_at = timezone.now()
-    batch.single_approval = batch.proposed_by_id == by.pk
+    batch.single_approval = needs_note(batch.project, batch.proposed_by, by)
     batch.save(update_fields=["state", "decided_by", "decided_at", "single_approval"])
     record(
         by=by,
@@ -222,6 +225,7 @@ def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutB
     return batch
 
 
+@needs_stepup("reject work")
 @transaction.atomic
 def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: str) -> PayoutLine:
     """Turn a held line of an open proposal into a rejection.
@@ -250,7 +254,7 @@ def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: st
 
 def _may_touch(batch: PayoutBatch, by: User) -> None:
     """Raise NotAllowed unless the person proposed the batch or may approve it."""
-    why_not = may_decide(batch, by)
+    why_not = reason_cannot_decide(batch, by)
     if why_not and batch.proposed_by_id != by.pk:
         raise NotAllowed(why_not)
 

@@ -13,35 +13,20 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import pseudonyms
+from annotation.accounts.consent_text import CONSENT_TEXT
+from annotation.accounts.roles import actions as roles
+from annotation.accounts.roles.selectors import reason_cannot_accept
+from annotation.accounts.security_log import Kind, log_event
+from annotation.accounts.stepup import require_recent
 from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
+from crowdqc import currencies
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 from .audit import record
 from .notices import notify
+from .payout_rules import clean_amount
 
 SALT = "crowdqc.invitation"
-CONSENT_TEXT = """\
-**What you are asked to agree to.** Your answers are used to find out how good answers of people
-and of language models are.
-
-**What is recorded while you work:** your answers as you type them; when you type, delete, paste,
-copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
-kind and time. Where you compare texts: each choice as you make it, and how long each text is on
-screen or under the pointer. Where you write from passages: which of them you open, how long each
-is in view, and that you search them, not for what. Where you explain a choice: the explanation,
-and the sentences you point at. Where you think aloud: the transcript and what you mark in it.
-
-**What is not recorded:** other tabs, your screen, camera or microphone.
-
-**Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
-other workers and is not in exports. Texts and explanations may be shown to other workers who judge
-them, and to language models that the project uses; both without your name.
-
-**Your rights:** you see all that is recorded of you on your own pages, and can download it there.
-You may take your agreement back at any time; work done so far is still paid. You can have your
-texts, explanations, transcripts and logs erased; your pseudonym, your choices and what you were
-paid stay, and so does what others already made of them.
-"""
 
 
 @transaction.atomic
@@ -52,16 +37,15 @@ def create_project(
     name = name.strip()
     if not name:
         raise Invalid("A project needs a name.", fields={"name": "Write a name."})
-    if not (len(currency) == 3 and currency.isascii() and currency.isupper()):
-        raise Invalid(
-            "The currency is not an ISO code.", fields={"currency": "Three capitals, as EUR."}
-        )
+    why_not = currencies.reason_against(currency)
+    if why_not:
+        raise Invalid(why_not, fields={"currency": why_not})
     project = Project.objects.create(name=name, owner=by, currency=currency)
-    roles = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
-    for role in roles:
-        Membership.objects.create(project=project, user=by, role=role)
+    given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
+    for role in given:
+        roles.set_role(project=project, user=by, role=role)
     ConsentText.objects.create(project=project, number=1, text=CONSENT_TEXT, created_by=by)
-    record(by=by, project=project, action="project.create", on=project, roles=roles)
+    record(by=by, project=project, action="project.create", on=project, roles=given)
     return project
 
 
@@ -82,38 +66,55 @@ def change_project(
     answer_days: int | None = None,
     decide_days: int | None = None,
     show_scores: bool | None = None,
+    correction_limit: Decimal | None = None,
 ) -> Project:
-    """Change a project's settings; only its owner may let one person both propose and approve.
+    """Change a project's settings; only its owner may change when a second person is needed.
 
-    What is None stays as it is. New days hold for rejections and replies from now on: nobody who
-    was told a day loses it.
+    What is None stays as it is. The owner and all managers are told of changed rules of money.
+    New days hold for rejections and replies from now on: nobody who was told a day loses it.
     """
     project = Project.objects.select_for_update().get(pk=project.pk)
-    if single_approval != project.single_approval and project.owner_id != by.pk:
-        raise NotAllowed("Only the owner of the project may change single approval.")
+    rules = {"budget": budget, "hourly_floor": hourly_floor, "single_approval": single_approval}
+    if correction_limit is not None:
+        rules["correction_limit"] = clean_amount(correction_limit, "correction_limit")
+    changed = [at for at, value in rules.items() if getattr(project, at) != value]
+    if project.owner_id != by.pk and {"single_approval", "correction_limit"} & set(changed):
+        raise NotAllowed("Only the owner of the project may change when a second person is needed.")
     if not name.strip():
         raise Invalid("A project needs a name.", fields={"name": "Write a name."})
     wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
     new |= {} if show_scores is None else {"show_scores": show_scores}
-    before = {"budget": str(project.budget), "single_approval": project.single_approval}
-    before |= {at: getattr(project, at) for at in new}
-    for at, value in new.items():
+    if changed:
+        require_recent(by, "change budget and payment rules")
+        log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
+    before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
+    project.name = name.strip()
+    for at, value in (rules | new).items():
         setattr(project, at, value)
-    project.name, project.budget = name.strip(), budget
-    project.hourly_floor, project.single_approval = hourly_floor, single_approval
     project.save()
-    record(
-        by=by,
-        project=project,
-        action="project.change",
-        on=project,
-        before=before,
-        budget=str(budget),
-        single_approval=single_approval,
-        **new,
-    )
+    entry = record(
+        by=by, project=project, action="project.change", on=project, before=before,
+        **{at: _plain(value) for at, value in (rules | new).items()},
+    )  # fmt: skip
+    if changed:
+        roles.tell_managers(
+            project, kind="project.rules", key=f"project.rules:{entry.pk}",
+            text=f"Rules of money changed in {project.name}: "
+            f"{', '.join(RULES[at] for at in changed)}.",
+        )  # fmt: skip
     return project
+
+
+RULES = {
+    "budget": "the budget", "hourly_floor": "the hourly floor",
+    "single_approval": "approval by one person", "correction_limit": "the limit of corrections",
+}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A setting as the audit log takes it."""
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _clean_days(name: str, days: int) -> int:
@@ -152,29 +153,55 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
     """The person's membership in ``role``, made if there is none; a removed one comes back."""
     if role == Role.WORKER:
         return add_worker(project=project, user=user)
-    member, _ = Membership.objects.update_or_create(
-        project=project, user=user, role=role, defaults={"removed_at": None}
-    )
-    return member
+    return roles.set_role(project=project, user=user, role=role)
 
 
 @transaction.atomic
 def remove_member(*, by: User, member: Membership) -> None:
-    """End a membership; answers, log and money of a worker stay."""
-    if member.role == Role.REQUESTER and member.user_id == member.project.owner_id:
-        raise Conflict("The owner stays requester of their own project.")
+    """End a membership; answers, log and money of a worker stay.
+
+    Roles that move money are ended by the owner, a manager or the person themself, and what the
+    person had proposed stops with the last of them. Raises NotAllowed or Conflict otherwise.
+    """
+    staff = member.role != Role.WORKER
+    project = roles.lock_for_removal(member) if staff else member.project
+    roles.check_removal(project, member, by)
+    if staff:
+        require_recent(by, "change roles")
+        log_event(Kind.ROLE_REMOVED, user=member.user, project=project, role=member.role)
     member.removed_at = timezone.now()
     member.save(update_fields=["removed_at"])
-    record(by=by, project=member.project, action="member.remove", on=member, role=member.role)
+    entry = record(by=by, project=project, action="member.remove", on=member, role=member.role)
+    if staff and member.user is not None:
+        roles.end_what_was_open(by=by, project=project, user=member.user)
+        role = member.get_role_display()
+        roles.tell_managers(
+            project, key=f"roles.changed:removed:{entry.pk}",
+            text=f"The role of a {role} in {project.name} was ended.",
+        )  # fmt: skip
 
 
 @transaction.atomic
 def invite(
-    *, by: User, project: Project, role: str, days: int = 14, max_uses: int = 1, note: str = ""
+    *,
+    by: User,
+    project: Project,
+    role: str,
+    days: int = 14,
+    max_uses: int = 1,
+    note: str = "",
+    bound_to: str = "",
 ) -> Invitation:
-    """An invitation; its link comes from ``invitation_token``."""
+    """An invitation; its link comes from ``invitation_token``.
+
+    One to a role that moves money is given by the owner or a manager, leaves by mail only
+    (``invite_by_mail``) and is ``bound_to`` the address it was written for.
+    """  # fmt: skip
     if role not in Role.values:
         raise Invalid("There is no such role.", fields={"role": "Choose a role."})
+    if role != Role.WORKER:
+        require_recent(by, "give a role")
+        roles.require_giver(project, by)
     if not 1 <= days <= 365:
         raise Invalid("The days are out of range.", fields={"days": "1 to 365 days."})
     if not 1 <= max_uses <= 10_000:
@@ -183,6 +210,11 @@ def invite(
         raise Invalid(
             "Open links are for workers.", fields={"max_uses": "One person for this role."}
         )
+    if role != Role.WORKER and not bound_to:
+        raise Invalid(
+            "Invitations to this role are sent by e-mail.",
+            fields={"emails": "Enter the person’s e-mail address."},
+        )
     invitation = Invitation.objects.create(
         project=project,
         role=role,
@@ -190,20 +222,28 @@ def invite(
         created_by=by,
         expires_at=timezone.now() + dt.timedelta(days=days),
         max_uses=max_uses,
+        bound_to=bound_to,
     )
     record(
         by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
     )
+    if role != Role.WORKER:
+        name = invitation.get_role_display()
+        roles.tell_managers(
+            project, key=f"roles.changed:invited:{invitation.pk}",
+            text=f"Somebody was invited to {project.name} as {name}.",
+        )  # fmt: skip
     return invitation
 
 
 @transaction.atomic
 def revoke_invitation(*, by: User, invitation: Invitation) -> None:
     """Close a link; who already joined by it stays."""
+    if invitation.role != Role.WORKER:
+        roles.require_giver(invitation.project, by)
     if invitation.revoked_at is None:
         invitation.revoked_at = timezone.now()
-        invitation.email, invitation.sent_to, invitation.mail_at = "", "", None
-        invitation.save(update_fields=["revoked_at", "email", "sent_to", "mail_at"])
+        _forget(invitation, "revoked_at")
         record(by=by, project=invitation.project, action="invitation.revoke", on=invitation)
 
 
@@ -222,19 +262,24 @@ def read_invitation(token: str) -> Invitation:
     if invitation is None:
         raise Missing("This invitation no longer exists.")
     if invitation.revoked_at:
-        raise NotAllowed("This invitation was taken back. Ask for a new link.")
+        raise NotAllowed("This invitation was revoked. Ask for a new one.")
     if invitation.expires_at <= timezone.now():
         raise NotAllowed("This invitation has expired. Ask for a new link.")
     return invitation
 
 
 @transaction.atomic
-def accept_invitation(*, by: User, token: str) -> Membership:
-    """Join by a link; joining twice uses it once, and never more people than its cap."""
+def accept_invitation(*, by: User, token: str) -> Membership | None:
+    """Join by a link; joining twice uses it once, and never more people than its cap.
+
+    None: the role awaits the confirmation of a second manager.
+    """
     invitation = read_invitation(token)
+    if invitation.role != Role.WORKER:
+        roles.lock(invitation.project)
     invitation = (
         Invitation.objects.select_for_update(of=("self",))
-        .select_related("project")
+        .select_related("project", "created_by")
         .get(pk=invitation.pk)
     )
     existing = Membership.objects.filter(
@@ -242,19 +287,34 @@ def accept_invitation(*, by: User, token: str) -> Membership:
     ).first()
     if existing:
         return existing
+    if roles.waiting(invitation.project, by, invitation.role):
+        return None
     if invitation.revoked_at:
-        raise NotAllowed("This invitation was taken back. Ask for a new link.")
+        raise NotAllowed("This invitation was revoked. Ask for a new one.")
     if invitation.uses >= invitation.max_uses:
         raise Conflict("This invitation has been used up. Ask for a new link.")
-    member = add_member(project=invitation.project, user=by, role=invitation.role)
+    if why_not := reason_cannot_accept(invitation, by):
+        raise NotAllowed(why_not, code="other-address")
+    if invitation.role == Role.WORKER:
+        member: Membership | None = add_worker(project=invitation.project, user=by)
+    else:
+        member = roles.accept(by=by, invitation=invitation)
     invitation.uses += 1
-    invitation.email, invitation.sent_to, invitation.mail_at = "", "", None
-    invitation.save(update_fields=["uses", "email", "sent_to", "mail_at"])
+    _forget(invitation, "uses")
     record(
-        by=by, project=invitation.project, action="invitation.accept", on=member,
+        by=by, project=invitation.project, action="invitation.accept", on=member or invitation,
         invitation=invitation.pk,
     )  # fmt: skip
     return member
+
+
+def _forget(invitation: Invitation, *changed: str) -> None:
+    """Save the invitation as ended (or used), without what is left of its address."""
+    invitation.email = invitation.sent_to = ""
+    if invitation.revoked_at or invitation.uses >= invitation.max_uses:
+        invitation.bound_to = ""
+    invitation.mail_at = None
+    invitation.save(update_fields=[*changed, "email", "sent_to", "bound_to", "mail_at"])
 
 
 @transaction.atomic

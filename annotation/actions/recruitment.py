@@ -10,10 +10,15 @@ from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
+from annotation.accounts.roles.actions import tell_managers
+from annotation.accounts.roles.selectors import gives_roles
+from annotation.accounts.security_log import Kind, log_event
+from annotation.accounts.stepup import require_strength
 from annotation.models import Recruitment, Task, User
 from annotation.recruit import coming, prolific, webhook
+from annotation.recruitment.actions import request_key_set
 from crowdqc import addresses, sealed
-from crowdqc.errors import Invalid
+from crowdqc.errors import Invalid, NotAllowed
 
 from .audit import record
 from .payment_sending import PURPOSE
@@ -23,7 +28,7 @@ JWKS = f"{prolific.API}/.well-known/study/jwks.json"
 ISSUER = "https://www.prolific.com"
 TEXTS = (
     "name", "study_id", "entry", "return_url", "jwks_url", "audience", "issuer", "api_url",
-    "fee_percent", "active",
+    "fee_percent", "active", "study_currency",
 )  # fmt: skip
 PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 MOST_LINKS = 5000
@@ -47,7 +52,7 @@ def change(*, by: User, recruitment: Recruitment, fields: Mapping[str, Any]) -> 
 
 
 def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) -> Recruitment:
-    before = row.api_url if row.token_sealed else ""
+    before, was = row.api_url if row.token_sealed else "", _api_of(row)
     for name in TEXTS:
         if name in fields:
             value = fields[name]
@@ -55,6 +60,9 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
     row.parameters = _parameters(row, fields)
     row.codes = {name: fields[f"code_{name}"] for name in OUTCOMES if fields.get(f"code_{name}")}
     _check(row)
+    sends = bool(fields.get("token")) or _api_of(row) != was
+    if sends:
+        _may_send_through(row, by)
     if fields.get("token"):
         row.token_sealed = sealed.seal(_secret(fields["token"], "token"), PURPOSE)
     if fields.get("webhook"):
@@ -71,11 +79,37 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
     except IntegrityError as error:
         hint = "Another recruitment has this study."
         raise Invalid(hint, fields={"study_id": hint}) from error
-    record(
+    if row.entry == Recruitment.Entry.JWT:  # the first person who comes is to find its keys
+        request_key_set(url=row.jwks_url)
+    entry = record(
         by=by, project=row.task.project, action=action, on=row, entry=row.entry,
         active=row.active, token_set=bool(fields.get("token")),
     )  # fmt: skip
+    if sends:
+        log_event(Kind.RULES, user=by, project=row.task.project, what="platform access")
+        tell_managers(
+            row.task.project, kind="project.rules", key=f"project.rules:{entry.pk}",
+            text=f"How payments leave {row.task.project.name} changed: platform access of "
+            f"{row.name}.",
+        )  # fmt: skip
     return row
+
+
+def _api_of(row: Recruitment) -> str:
+    """Where its payments are sent to; empty and the platform's own address are the same."""
+    return row.api_url or prolific.API
+
+
+def _may_send_through(row: Recruitment, by: User) -> None:
+    """Raise unless the person may say by which token, and to where, approved money leaves.
+
+    Whoever names the server decides what was "paid", so this is for those who give roles.
+    """
+    if not gives_roles(row.task.project, by):
+        raise NotAllowed(
+            "Only the owner and managers may enter the API token or address that payments use."
+        )
+    require_strength(row.task.project, by, "change how payments are sent")
 
 
 def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
@@ -105,6 +139,9 @@ def _check(row: Recruitment) -> None:
         for name in ("jwks_url", "audience"):
             if not getattr(row, name):
                 raise Invalid("Signed entries need this.", fields={name: "Fill this in."})
+    if row.study_currency not in ("", row.task.project.currency):
+        hint = f"The project pays in {row.task.project.currency}; the study must, too."
+        raise Invalid(hint, fields={"study_currency": hint})
     if row.kind == Recruitment.Kind.PROLIFIC and not row.study_id:
         hint = "The id of the study, as in its address on Prolific."
         raise Invalid("Which study is it?", fields={"study_id": hint})

@@ -1,12 +1,14 @@
 """What a platform really paid, held against the books; differences are booked, never edited.
 
 A statement is kept as it was read, with what became of every row. It changes no payment and no
-booking by itself: a manager looks at the differences and books those that are right.
+booking by itself: a manager looks at the differences and books those that are right, large ones
+with a second person.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +16,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.imports.statement import read_statement
-from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, User
+from annotation.models import (
+    Correction,
+    LedgerEntry,
+    Payment,
+    Recruitment,
+    Statement,
+    Task,
+    User,
+)
+from annotation.payouts.actions.propose import ABOVE_LIMIT, propose_above_limit
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 from . import books, statement_rows
@@ -23,6 +34,7 @@ from .payments import confirm
 from .payout_rules import require_decider
 from .statement_rows import hold_against
 
+__all__ = ["ABOVE_LIMIT", "book_difference", "import_statement", "row_key", "write_row"]
 OPEN = (
     Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.FAILED,
     Payment.State.UNCLEAR, Payment.State.BY_HAND,
@@ -69,12 +81,59 @@ def row_key(statement: Statement, place: int) -> str:
 
 
 @transaction.atomic
-def book_difference(*, by: User, statement: Statement, place: int) -> bool:
+def book_difference(*, by: User, statement: Statement, place: int) -> Correction | bool:
     """Book what a row says that the books do not; True: booked now, False: it was before.
 
-    Raises NotAllowed without a manager's role or for one's own payment, Missing where there is
-    no such row, Conflict where a row gives nothing to book.
+    Above what one person may book in a day it becomes a proposal for a second one, which is
+    given back. Raises NotAllowed without a manager's role or for one's own payment, Missing where
+    there is no such row, Conflict where a row gives nothing to book.
     """
+    plan = _planned(by, statement, place)
+    if plan is None:
+        return False
+    if plan.amount > 0:
+        proposal = propose_above_limit(
+            by=by, task=plan.statement.task, amount=plan.amount, statement=plan.statement,
+            place=place, key=row_key(statement, place),
+            memo=f"Statement {plan.statement.name}: {plan.row['note']}"[:300],
+        )  # fmt: skip
+        if proposal is not None:
+            return proposal
+    _write(plan, place, by)
+    return True
+
+
+def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> None:
+    """Book a row that a second person approved, at no more than was proposed."""
+    plan = _planned(by, statement, place)
+    if plan is None:
+        raise Conflict("The books say it by now; there is nothing to book. Decline this.")
+    if plan.amount > most:
+        raise Conflict(f"By now {plan.amount} would be booked, not {most}. Decline this.")
+    _write(plan, place, by)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What booking a row does: it settles a payment, or moves amounts."""
+
+    statement: Statement
+    row: dict[str, Any]
+    payment: Payment | None
+    moves: list[tuple[str, str, Decimal, str]]
+    settles: bool
+
+    @property
+    def amount(self) -> Decimal:
+        """What is booked beyond what two people approved."""
+        if self.settles and self.payment is not None:
+            more = abs(Decimal(self.row["amount"]) - self.payment.amount)
+            return more + Decimal(self.row["fee"] or 0)
+        return sum((amount for _, _, amount, _ in self.moves), books.ZERO)
+
+
+def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
+    """What there is to book for a row, its payment locked; None where it was booked before."""
     statement = (
         Statement.objects.select_for_update(of=("self",), no_key=True)
         .select_related("task__project", "recruitment")
@@ -85,22 +144,29 @@ def book_difference(*, by: User, statement: Statement, place: int) -> bool:
         raise Missing("There is no such row in this statement.")
     row, key = statement.rows[place], row_key(statement, place)
     if LedgerEntry.objects.filter(key__in=(key, f"{key}:fee")).exists():
-        return False
+        return None
     if not row["books"]:
         raise Conflict("This row gives nothing to book.")
     payment = _payment(row["payment"], by)
     if row["waits"] and payment is not None:
         # It had not left when the file was read; by now it may be booked, and at another amount.
         if payment.state in OPEN:
-            return _settle_reported(statement, row, payment, by)
+            return _Plan(statement, row, payment, [], settles=True)
         row = {**row, **_still_differs(row, payment)}
     if payment is not None and row["outcome"] == "missing":
         earlier = statement_rows.taken_back(statement, payment.pk)
         if earlier:
             raise Conflict(f"It was booked back already, since {earlier} lacked it.")
     moves = _moves(statement, row, payment)
-    if not moves:
-        return False
+    return _Plan(statement, row, payment, moves, settles=False) if moves else None
+
+
+def _write(plan: _Plan, place: int, by: User) -> None:
+    statement, row, payment = plan.statement, plan.row, plan.payment
+    if plan.settles and payment is not None:
+        _settle_reported(statement, row, payment, by)
+        return
+    key = row_key(statement, place)
     LedgerEntry.objects.bulk_create(
         LedgerEntry(
             project=statement.task.project, task=statement.task,
@@ -110,13 +176,12 @@ def book_difference(*, by: User, statement: Statement, place: int) -> bool:
             currency=row["currency"], key=key + suffix, by=by,
             memo=f"Statement {statement.name}: {row['note']}"[:300],
         )
-        for debit, credit, amount, suffix in moves
+        for debit, credit, amount, suffix in plan.moves
     )  # fmt: skip
     record(
         by=by, project=statement.task.project, action="statement.book", on=statement, row=place,
         outcome=row["outcome"], amount=row["amount"],
     )  # fmt: skip
-    return True
 
 
 def _payment(pk: int | None, by: User) -> Payment | None:
@@ -132,7 +197,7 @@ def _payment(pk: int | None, by: User) -> Payment | None:
     return payment
 
 
-def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment, by: User) -> bool:
+def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment, by: User) -> None:
     """A payment that had not left here and that the platform says it paid: it is done now."""
     if payment.held_until and payment.held_until > timezone.now():
         raise Conflict("This payment is being sent just now; try again in a few minutes.")
@@ -144,7 +209,6 @@ def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment
         by=by, project=statement.task.project, action="statement.settle", on=payment,
         statement=statement.pk, amount=str(amount),
     )  # fmt: skip
-    return True
 
 
 def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:

@@ -10,11 +10,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth import authenticate
 from django.db import connection, transaction
 from django.db.models import Q
+from django.http import HttpRequest
 from django.utils import timezone
 
+from annotation.accounts import factors, stepup
+from annotation.accounts.security_log import Kind, log_event
 from annotation.models import ApiToken, Project, User
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
@@ -23,6 +27,8 @@ from .audit import record
 ALL = tuple(ApiToken.Scope.values)
 MOST_DAYS = 365
 SIGN_IN_DAYS = 30
+# What a token for name and password may do unless more is asked for.
+LEAST = (ApiToken.Scope.READ, ApiToken.Scope.WORK)
 MOST = 50  # live tokens of one person
 MOST_SIGNED_IN = 20  # of these, given for name and password; the oldest gives way
 
@@ -37,6 +43,7 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@stepup.needs_stepup("create a token")
 @transaction.atomic
 def make(
     *,
@@ -47,8 +54,13 @@ def make(
     project: Project | None = None,
     per_minute: int = 600,
     by_password: bool = False,
+    code_shown: bool = False,
 ) -> tuple[ApiToken, str]:
-    """A new token of the person, and its text, which is kept nowhere."""
+    """A new token of the person, and its text, which is kept nowhere.
+
+    It holds whether a second factor was shown: in the session that makes it, or by a code
+    (``code_shown``). Where one is required, no other token gets the scope ``pay``.
+    """
     wrong: dict[str, str] = {}
     if not name.strip() or len(name.strip()) > 80:
         wrong["name"] = "A name of 1 to 80 characters, to know it by."
@@ -62,6 +74,11 @@ def make(
         raise Invalid("The token cannot be made so.", fields=wrong)
     if project and not project.memberships.filter(user=by, removed_at=None).exists():
         raise Invalid("You do not belong to it.", fields={"project": "One of your projects."})
+    if is_unverified(by):
+        raise NotAllowed("Confirm your e-mail address before you create a token.")
+    strong = code_shown or stepup.shown_second_factor(by)
+    if ApiToken.Scope.PAY in scopes and not strong:
+        stepup.require_second_factor(project, by, "create a token that pays")
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
     if ApiToken.objects.filter(live(by)).count() >= MOST:
         raise Conflict(f"There are {MOST} live tokens. End one that is not needed.")
@@ -69,34 +86,61 @@ def make(
     row = ApiToken.objects.create(
         user=by, name=name.strip(), prefix=text[:8], digest=digest(text), project=project,
         scopes=[scope for scope in ALL if scope in scopes], per_minute=per_minute,
-        by_password=by_password, expires_at=timezone.now() + dt.timedelta(days=days),
+        by_password=by_password, second_factor=strong,
+        expires_at=timezone.now() + dt.timedelta(days=days),
     )  # fmt: skip
     record(
         by=by, project=project, action="token.make", on=row, scopes=row.scopes, days=days,
         by_password=by_password,
     )  # fmt: skip
+    log_event(Kind.TOKEN_MADE, user=by, token=row.pk, scopes=", ".join(row.scopes))
     return row, text
 
 
-def sign_in(*, username: str, password: str) -> tuple[ApiToken, str]:
-    """A fresh token of all scopes; NotAllowed unless name and password fit."""
+def is_unverified(user: User) -> bool:
+    """Whether the person gave an address and has confirmed none."""
+    addresses = EmailAddress.objects.filter(user=user)
+    return addresses.exists() and not addresses.filter(verified=True).exists()
+
+
+def sign_in(
+    *,
+    username: str,
+    password: str,
+    code: str = "",
+    scopes: Collection[str] = LEAST,
+    request: HttpRequest | None = None,
+) -> tuple[ApiToken, str]:
+    """A fresh token; NotAllowed unless name and password fit, and the code where one is needed.
+
+    ``code`` is of the authenticator app or a recovery code. An account with a second factor
+    needs it for every token, and any account for the scope ``pay``.
+    """
     name = username.strip()
-    user = authenticate(username=name.lower() if "@" in name else name, password=password)
+    user = authenticate(request, username=name.lower() if "@" in name else name, password=password)
     if not isinstance(user, User):
         raise NotAllowed("Name and password do not fit.", code="wrong-password")
+    strong = factors.check_code(user, code, request)
+    if ApiToken.Scope.PAY in scopes and not strong:
+        raise stepup.SecondFactorNeeded(
+            "The scope pay needs a second factor. Set one up on your account page, and send its "
+            "code with this."
+        )
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         before = ApiToken.objects.filter(live(user), by_password=True).order_by("-id")
         _end(before[MOST_SIGNED_IN - 1 :], by=user)
         return make(
-            by=user, name="Signed in by password", scopes=ALL, days=SIGN_IN_DAYS, by_password=True
-        )
+            by=user, name="Signed in by password", scopes=scopes, days=SIGN_IN_DAYS,
+            by_password=True, code_shown=strong,
+        )  # fmt: skip
 
 
 def _end(rows: Iterable[ApiToken], *, by: User) -> None:
     for row in rows:
         ApiToken.objects.filter(pk=row.pk).update(revoked_at=timezone.now())
         record(by=by, project=row.project, action="token.revoke", on=row)
+        log_event(Kind.TOKEN_ENDED, user=row.user, token=row.pk)
 
 
 @transaction.atomic

@@ -25,9 +25,10 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.recruit.coming import ASK, Coming, Refused, digest, external_id
-from crowdqc.errors import Conflict, Invalid
+from crowdqc import limits
+from crowdqc.errors import Conflict, Invalid, TooMuch
 
-from .audit import record
+from .audit import VISITOR, record
 from .people import add_worker
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -49,7 +50,13 @@ ELSEWHERE = Refused(
 
 
 def refused(*, recruitment: Recruitment, error: Refused) -> None:
-    """Keep that somebody was turned away, and why; not who it claimed to be."""
+    """Keep that somebody was turned away, and why; not who it claimed to be.
+
+    Anybody can be turned away as often as they like, and the audit log only grows: so many an
+    hour stand there for each way in.
+    """
+    if not limits.take(limits.REFUSALS, recruitment.pk):
+        return
     record(
         by=None, project=recruitment.task.project, action="entry.refused", on=recruitment,
         why=error.code,
@@ -79,6 +86,10 @@ def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | N
         return _come_again(recruitment, visit, coming, bound, who, fresh=fresh)
     if coming.session and known.filter(session=coming.session).exists():
         raise Refused("This session belongs to somebody else.", ASK, code="session", status=409)
+    if recruitment.entry == Recruitment.Entry.BOUND and not limits.take(
+        limits.NEW_VISITORS, recruitment.pk
+    ):
+        raise TooMuch("Too many people came at once. Open the link again in an hour.")
     worker = _worker(recruitment, coming, bound, who)
     visit = Visit.objects.create(
         recruitment=recruitment, participant=coming.participant, study=coming.study,
@@ -148,7 +159,7 @@ def _worker(recruitment: Recruitment, coming: Coming, bound: str, who: User | No
     project, name = recruitment.task.project, external_id(recruitment, coming.participant)
     member = Membership.objects.filter(project=project, external_id=name, role=Role.WORKER).first()
     if member is None or member.user_id is None:
-        user = User(username=f"visitor-{secrets.token_hex(12)}", wants_mail=False)
+        user = User(username=f"{VISITOR}{secrets.token_hex(12)}", wants_mail=False)
         user.set_unusable_password()
         user.save()
         if member is None:

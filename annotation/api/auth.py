@@ -9,6 +9,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from annotation.accounts import stepup
 from annotation.actions import tokens
 from annotation.models import ApiToken, User
 from crowdqc.errors import NotAllowed
@@ -35,6 +36,7 @@ class TokenAuthentication(authentication.TokenAuthentication):
             raise exceptions.AuthenticationFailed("This token was ended.")
         if token.expires_at <= timezone.now():
             raise exceptions.AuthenticationFailed("This token has expired.")
+        stepup.attach(token.user, stepup.TokenProof(token))
         return token.user, token
 
 
@@ -42,16 +44,18 @@ class InScope(BasePermission):
     """A token opens what its scopes name; a browser's session all that its person may."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        token = request.auth
-        if not isinstance(token, ApiToken):
-            return True
-        needed = view.reads if request.method in SAFE_METHODS else view.writes
-        if needed and needed not in token.scopes:
-            raise NotAllowed(
-                f"This token lacks the scope “{needed}”.", code="missing-scope",
-                fields={"scope": needed},
-            )  # fmt: skip
+        require_scope(request, view.reads if request.method in SAFE_METHODS else view.writes)
         return True
+
+
+def require_scope(request: Request, needed: str) -> None:
+    """Raise NotAllowed for a token without this scope; "" is none."""
+    token = request.auth
+    if isinstance(token, ApiToken) and needed and needed not in token.scopes:
+        raise NotAllowed(
+            f"This token lacks the scope “{needed}”.", code="missing-scope",
+            fields={"scope": needed},
+        )  # fmt: skip
 
 
 def unbound(request: Request) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from annotation.actions import tokens
 from annotation.actions.tasks import MOVES
-from annotation.models import TaskVersion
+from annotation.models import ApiToken, TaskVersion
 from crowdqc.api import Body
 
 
@@ -87,3 +88,11 @@ class EventsIn(Body):
 class SignIn(Body):
     username = serializers.CharField()
     password = serializers.CharField(trim_whitespace=False)
+    code = serializers.CharField(
+        default="", allow_blank=True, max_length=20,
+        help_text="Of your authenticator app, or a recovery code; where you have a second factor",
+    )  # fmt: skip
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(ApiToken.Scope.choices), default=tokens.LEAST,
+        help_text="Left out: read and work. pay needs a second factor",
+    )  # fmt: skip

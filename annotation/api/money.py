@@ -14,7 +14,8 @@ from annotation.access import get_access, task_of
 from annotation.actions.books import book_correction
 from annotation.actions.payout_rules import require_decider
 from annotation.actions.payouts import decide_reply
-from annotation.models import LedgerEntry, Rejection
+from annotation.models import Correction, LedgerEntry, Rejection
+from annotation.payouts.api import CorrectionOut
 from annotation.selectors import ledger as books
 from annotation.selectors import payouts as reads
 from annotation.selectors.balance import trial_balances
@@ -108,9 +109,10 @@ class Ledger(Listing):
         return self.page(rows, LedgerOut)
 
     @extend_schema(
-        request=CorrectIn, responses={201: LedgerOut}, summary="Correct the books by hand",
+        request=CorrectIn, responses={201: LedgerOut, 202: CorrectionOut},
+        summary="Correct the books by hand",
         description="Moves an amount between two accounts and pays nobody. Nobody corrects an "
-        "account of their own.",
+        "account of their own. Above the project's limit a day it awaits a second person: 202.",
     )  # fmt: skip
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
@@ -119,6 +121,8 @@ class Ledger(Listing):
         task = task_of(access, body.pop("task"))
         sent = f"{access.user.pk}:{request.headers['Idempotency-Key']}"
         row = book_correction(by=access.user, task=task, key=uuid5(NAMESPACE_URL, sent), **body)
+        if isinstance(row, Correction):
+            return Response(CorrectionOut(row).data, status=202)
         return Response(LedgerOut(row).data, status=201)
 
 

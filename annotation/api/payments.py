@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from annotation.access import Access, get_access, get_task_by_id
 from annotation.actions import payments, statements
 from annotation.actions.payout_rules import require_decider
-from annotation.models import Payment, Statement
+from annotation.models import Correction, Payment, Statement
 from annotation.selectors import paying
 from crowdqc.api import Body, Listing, Newest, read
 from crowdqc.endpoint import Endpoint
@@ -71,7 +71,10 @@ class StatementOut(serializers.ModelSerializer[Statement]):
 
 
 class BookedOut(serializers.Serializer[Any]):
-    booked = serializers.BooleanField(help_text="Now; false: it was before")
+    booked = serializers.BooleanField(help_text="Now; false: it was before, or it waits")
+    waits = serializers.IntegerField(
+        default=None, allow_null=True, help_text="The correction that awaits a second person"
+    )
 
 
 class PayEndpoint(Endpoint):
@@ -173,4 +176,5 @@ class StatementBook(PayEndpoint):
         if statement is None:
             raise Missing("There is no such statement of this task.")
         booked = statements.book_difference(by=access.user, statement=statement, place=place)
-        return Response({"booked": booked})
+        waits = booked.pk if isinstance(booked, Correction) else None
+        return Response({"booked": booked is True, "waits": waits})

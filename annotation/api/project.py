@@ -20,18 +20,20 @@ from crowdqc.api import Body, Listing, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Missing
 
-from .auth import unbound
+from .auth import require_scope, unbound
 from .bodies import ProjectIn
 from .serializers import ProjectOut
 
 SETTINGS = (
     "name", "budget", "hourly_floor", "single_approval", "reply_days", "answer_days",
-    "decide_days", "show_scores",
+    "decide_days", "show_scores", "correction_limit",
 )  # fmt: skip
+# What is paid and who approves it: changed with the scope that pays only.
+MONEY = {"budget", "hourly_floor", "single_approval", "correction_limit"}
 
 
 class SettingsIn(Body):
-    """Any of a project's settings; those left out stay."""
+    """Any of a project's settings; those left out stay. Those of money need the scope `pay`."""
 
     name = serializers.CharField(max_length=120, required=False)
     budget = serializers.DecimalField(
@@ -41,6 +43,10 @@ class SettingsIn(Body):
         max_digits=8, decimal_places=2, min_value=0, required=False, allow_null=True
     )
     single_approval = serializers.BooleanField(required=False, help_text="For the owner to set")
+    correction_limit = serializers.DecimalField(
+        max_digits=8, decimal_places=2, min_value=0, required=False,
+        help_text="What managers book by hand alone within a day; for the owner to set",
+    )  # fmt: skip
     reply_days = serializers.IntegerField(required=False)
     answer_days = serializers.IntegerField(required=False)
     decide_days = serializers.IntegerField(required=False)
@@ -109,18 +115,15 @@ class InvitationOut(serializers.Serializer[Any]):
     max_uses = serializers.IntegerField(source="invitation.max_uses")
     expires_at = serializers.DateTimeField(source="invitation.expires_at")
     token = serializers.SerializerMethodField(
-        help_text="For `work/join/`; of another role than worker told once, when it is made"
+        help_text="For `work/join/`; empty for other roles than worker: that leaves by mail only"
     )
     link = serializers.SerializerMethodField(help_text="The same for a browser")
 
-    def _told(self, row: members.InvitationRow) -> bool:
-        return row.makes_workers or self.context.get("made", False)
-
     def get_token(self, row: members.InvitationRow) -> str:
-        return row.token if self._told(row) else ""
+        return row.token if row.makes_workers else ""
 
     def get_link(self, row: members.InvitationRow) -> str:
-        if not self._told(row):
+        if not row.makes_workers:
             return ""
         address: str = self.context["request"].build_absolute_uri(reverse("join", args=[row.token]))
         return address
@@ -129,6 +132,12 @@ class InvitationOut(serializers.Serializer[Any]):
 def mine(request: Request, project_id: int) -> Any:
     """A project of one's own with ``roles_here``."""
     return selectors.projects_of(request.user, bound_to(request)).get(pk=project_id)
+
+
+def _scope_of(request: Request, role: str) -> None:
+    """Changes of roles that move money need the scope that pays."""
+    if role != Role.WORKER:
+        require_scope(request, "pay")
 
 
 class Projects(Listing):
@@ -158,6 +167,8 @@ class ProjectDetail(Endpoint):
         access = get_access(request, project_id, Role.REQUESTER)
         now = {name: getattr(access.project, name) for name in SETTINGS}
         body = read(SettingsIn, request)
+        if MONEY & set(body):
+            require_scope(request, "pay")
         people.change_project(by=access.user, project=access.project, **{**now, **body})
         return self.get(request, project_id)
 
@@ -198,13 +209,16 @@ class Workers(Listing):
 class Person(Endpoint):
     @extend_schema(
         responses={204: None}, summary="Remove somebody from a role",
-        description="A worker can claim nothing more; answers, log and money stay.",
+        description="A worker can claim nothing more; answers, log and money stay. Other roles "
+        "need the scope `pay`; what the person had proposed is sent back.",
     )  # fmt: skip
     def delete(self, request: Request, project_id: int, membership_id: int) -> Response:
-        access = get_access(request, project_id, Role.REQUESTER)
+        access = get_access(request, project_id)
         member = access.project.memberships.filter(pk=membership_id, removed_at=None).first()
         if member is None:
             raise Missing("Nobody like this belongs to the project.")
+        _scope_of(request, member.role)
+        member.project = access.project
         people.remove_member(by=access.user, member=member)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -212,43 +226,54 @@ class Person(Endpoint):
 class Invitations(Endpoint):
     @extend_schema(
         responses=InvitationOut(many=True), summary="Invitations",
-        description="The newest hundred, open ones first. A link is for whoever has it.",
+        description="The newest hundred, open ones first. A worker's link is for whoever has it; "
+        "another role is for the address it was mailed to.",
     )  # fmt: skip
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         rows = members.invitations_of(access.project)
         return Response(InvitationOut(rows, many=True, context={"request": request}).data)
 
-    @extend_schema(request=InviteIn, responses={201: InvitationOut}, summary="Open an invitation")
+    @extend_schema(
+        request=InviteIn, responses={201: InvitationOut}, summary="Open an invitation",
+        description="For workers. Other roles are invited by mail.",
+    )  # fmt: skip
     def post(self, request: Request, project_id: int) -> Response:
-        access = get_access(request, project_id, Role.REQUESTER)
-        made = people.invite(by=access.user, project=access.project, **read(InviteIn, request))
+        access = get_access(request, project_id)
+        body = read(InviteIn, request)
+        _scope_of(request, body["role"])
+        made = people.invite(by=access.user, project=access.project, **body)
         [row] = members.rows_of([made])
-        shown = InvitationOut(row, context={"request": request, "made": True})
+        shown = InvitationOut(row, context={"request": request})
         return Response(shown.data, status=201)
 
 
 class InvitationsByMail(Endpoint):
     @extend_schema(
         request=MailIn, responses={201: InvitationOut(many=True)}, summary="Invite people by mail",
-        description="Each address gets a link for one person.",
+        description="Each address gets a link for one person. Requesters and managers are "
+        "invited by the owner or a manager, with the scope `pay`, and join with the account that "
+        "has this address, verified.",
     )  # fmt: skip
     def post(self, request: Request, project_id: int) -> Response:
-        access = get_access(request, project_id, Role.REQUESTER)
+        access = get_access(request, project_id)
         body = read(MailIn, request)
+        _scope_of(request, body["role"])
         emails = "\n".join(body.pop("emails"))
         made = invite_by_mail(by=access.user, project=access.project, emails=emails, **body)
         rows = members.rows_of(made)
-        shown = InvitationOut(rows, many=True, context={"request": request, "made": True})
+        shown = InvitationOut(rows, many=True, context={"request": request})
         return Response(shown.data, status=201)
 
 
 class OneInvitation(Endpoint):
-    @extend_schema(responses={204: None}, summary="Take an invitation back")
+    @extend_schema(responses={204: None}, summary="Revoke an invitation")
     def delete(self, request: Request, project_id: int, invitation_id: int) -> Response:
-        access = get_access(request, project_id, Role.REQUESTER)
+        access = get_access(request, project_id)
         invitation = access.project.invitations.filter(pk=invitation_id).first()
         if invitation is None:
             raise Missing("There is no such invitation in this project.")
+        _scope_of(request, invitation.role)
+        invitation.project = access.project
         people.revoke_invitation(by=access.user, invitation=invitation)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -15,18 +15,23 @@ class ProjectOut(serializers.ModelSerializer[Project]):
     """A project of one's own; its budget and floor are for its staff."""
 
     roles = serializers.SerializerMethodField()
+    correction_limit = serializers.DecimalField(
+        max_digits=8, decimal_places=2, allow_null=True,
+        help_text="What one manager books by hand within a day; null to workers",
+    )  # fmt: skip
 
     class Meta:
         model = Project
         fields = (
-            "id", "name", "currency", "budget", "hourly_floor", "single_approval", "reply_days",
-            "answer_days", "decide_days", "show_scores", "created_at", "roles",
+            "id", "name", "currency", "budget", "hourly_floor", "single_approval",
+            "correction_limit", "reply_days", "answer_days", "decide_days", "show_scores",
+            "created_at", "roles",
         )  # fmt: skip
 
     def to_representation(self, project: Project) -> dict[str, Any]:
         shown = dict(super().to_representation(project))
         if set(shown["roles"]) <= {Role.WORKER}:
-            shown["budget"] = shown["hourly_floor"] = None
+            shown["budget"] = shown["hourly_floor"] = shown["correction_limit"] = None
         return shown
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(Role.choices)))
@@ -165,6 +170,9 @@ class JoinedOut(serializers.Serializer[Any]):
     project = serializers.IntegerField(source="project_id")
     role = serializers.ChoiceField(Role.choices)
     pseudonym = serializers.CharField(help_text="The name under which a worker is seen")
+    waits = serializers.BooleanField(
+        default=False, help_text="The role awaits the confirmation of a second manager"
+    )
 
 
 class OwnRowOut(serializers.ModelSerializer[Assignment]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -10,6 +10,7 @@ from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.accounts.security_log import Kind, account_of, log_event
 from annotation.actions import tokens
 from annotation.models import ApiToken
 from crowdqc.api import read
@@ -35,14 +36,21 @@ class Token(Endpoint):
     def get_throttles(self) -> list[Any]:
         return [PerAddress(), PerName()] if self.request.method == "POST" else []
 
+    def throttled(self, request: Request, wait: float | None) -> NoReturn:
+        name = request.data.get("username") if isinstance(request.data, dict) else None
+        log_event(Kind.LOCKED, user=account_of(name), request=request._request)
+        super().throttled(request, wait)
+        raise AssertionError("unreachable")
+
     @extend_schema(
         request=SignIn, responses=TokenOut, auth=[], summary="Get a token for name and password",
-        description="It is good for everything you may do, for 30 days. Send it as "
-        "`Authorization: Token …`. Tokens for less are made on your account page. Name and "
-        "password are taken 10 times a minute for one name and 30 times from one address.",
+        description="It may read and work for 30 days, or what `scopes` asks for. Send it as "
+        "`Authorization: Token …`. An account with a second factor needs its `code`, and the "
+        "scope `pay` needs a second factor. Name and password are taken 10 times a minute for "
+        "one name and 30 times from one address.",
     )  # fmt: skip
     def post(self, request: Request) -> Response:
-        row, text = tokens.sign_in(**read(SignIn, request))
+        row, text = tokens.sign_in(**read(SignIn, request), request=request._request)
         return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})
 
     @extend_schema(responses={204: None}, summary="End the token that is sent")

@@ -4,6 +4,9 @@ from django.urls import path
 from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 
+from annotation.accounts.roles import api as roles
+from annotation.payouts import api as corrections
+
 from . import (
     audit,
     docs,
@@ -45,6 +48,20 @@ urlpatterns = [
             ("invitations", project.Invitations, "invitations"),
             ("invitations/mail", project.InvitationsByMail, "invitations_mail"),
             ("invitations/<int:invitation_id>", project.OneInvitation, "invitation"),
+            ("role-grants", roles.RoleGrants, "role_grants"),
+            ("role-grants/<int:grant_id>/confirm", roles.RoleConfirm, "role_confirm"),
+            ("role-grants/<int:grant_id>/decline", roles.RoleDecline, "role_decline"),
+            ("corrections", corrections.Corrections, "corrections"),
+            (
+                "corrections/<int:correction_id>/approve",
+                corrections.CorrectionApprove,
+                "correction_approve",
+            ),
+            (
+                "corrections/<int:correction_id>/decline",
+                corrections.CorrectionDecline,
+                "correction_decline",
+            ),
             ("audit", audit.Audit, "audit"),
             ("ledger", money.Ledger, "ledger"),
             ("accounts", money.Accounts, "accounts"),

@@ -21,6 +21,8 @@ from crowdqc.api import Body, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Conflict
 
+from .auth import require_scope
+
 
 def _word(help_text: str, length: int) -> serializers.CharField:
     return serializers.CharField(
@@ -61,6 +63,10 @@ class RecruitmentChange(Body):
     audience = _word("Whom their signature is for", 200)
     issuer = _word("Whose it is", 200)
     api_url = _word("The platform's API; empty: Prolific's", 200)
+    study_currency = serializers.CharField(
+        required=False, allow_blank=True, max_length=3,
+        help_text="Of the study; it must be the project's. Empty: as the platform says",
+    )  # fmt: skip
     fee_percent = serializers.DecimalField(
         max_digits=5, decimal_places=2, min_value=0, max_value=100, required=False
     )
@@ -93,6 +99,7 @@ class RecruitmentOut(serializers.ModelSerializer[Recruitment]):
         fields = (
             "id", "task", "kind", "name", "study_id", "entry", "active", "codes", "parameters",
             "return_url", "jwks_url", "audience", "issuer", "api_url", "fee_percent", "currency",
+            "study_currency",
             "has_token", "has_webhook", "address", "hook", "came", "handed_in", "created_at",
         )  # fmt: skip
 
@@ -150,6 +157,13 @@ def _flat(body: dict[str, Any], row: Recruitment | None = None) -> dict[str, Any
 class WayEndpoint(Endpoint):
     """What is about one task's ways in."""
 
+    def read(self, body: type[Body]) -> dict[str, Any]:
+        """The body; how payments leave is changed with the scope that pays only."""
+        found: dict[str, Any] = read(body, self.request)
+        if found.get("token") or "api_url" in found:
+            require_scope(self.request, "pay")
+        return found
+
     def told(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
         """One way in, counted anew."""
         counted = reads.of_task(row.task).get(pk=row.pk)
@@ -166,11 +180,13 @@ class Ways(WayEndpoint):
         return Response(RecruitmentOut(rows, many=True, context={"request": request}).data)
 
     @extend_schema(
-        request=RecruitmentIn, responses={201: RecruitmentOut}, summary="Add a way into a task"
-    )
+        request=RecruitmentIn, responses={201: RecruitmentOut}, summary="Add a way into a task",
+        description="`token` and `api_url` say how payments leave: for the owner and managers, "
+        "with the scope `pay`.",
+    )  # fmt: skip
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        body = read(RecruitmentIn, request)
+        body = self.read(RecruitmentIn)
         if task.current is None:
             raise Conflict("Publish the task first: people would find nothing here.")
         kind = body.pop("kind")
@@ -185,12 +201,14 @@ class OneWay(WayEndpoint):
         return self.told(reads.get_recruitment(task, recruitment_id))
 
     @extend_schema(
-        request=RecruitmentChange, responses=RecruitmentOut, summary="Change a way into a task"
-    )
+        request=RecruitmentChange, responses=RecruitmentOut, summary="Change a way into a task",
+        description="`token` and `api_url` say how payments leave: for the owner and managers, "
+        "with the scope `pay`.",
+    )  # fmt: skip
     def patch(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         row = reads.get_recruitment(task, recruitment_id)
-        fields = _flat(read(RecruitmentChange, request), row)
+        fields = _flat(self.read(RecruitmentChange), row)
         return self.told(actions.change(by=access.user, recruitment=row, fields=fields))
 
 

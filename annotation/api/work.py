@@ -23,7 +23,7 @@ from crowdqc.api import Listing, read
 from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing, NotAllowed
 
-from .auth import unbound
+from .auth import require_scope, unbound
 from .bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
 from .serializers import (
     Acknowledged,
@@ -154,10 +154,22 @@ class OpenTasks(WorkEndpoint):
 
 
 class Join(WorkEndpoint):
-    @extend_schema(request=JoinIn, responses=JoinedOut, summary="Join a project by invitation")
+    @extend_schema(
+        request=JoinIn,
+        responses={200: JoinedOut, 202: JoinedOut},
+        summary="Join a project by invitation",
+    )
     def post(self, request: Request) -> Response:
         unbound(request)
-        member = people.accept_invitation(by=request.user, **read(JoinIn, request))
+        token = read(JoinIn, request)["token"]
+        invitation = people.read_invitation(token)
+        if invitation.role != Role.WORKER:
+            require_scope(request, "pay")
+        member = people.accept_invitation(by=request.user, token=token)
+        if member is None:
+            waits = {"project_id": invitation.project_id, "role": invitation.role,
+                     "pseudonym": "", "waits": True}  # fmt: skip
+            return Response(JoinedOut(waits).data, status=202)
         return Response(JoinedOut(member).data)
 
 
@@ -260,8 +272,8 @@ class Submit(OwnWork):
         found = get_own_assignment(request, assignment_id)
         body = read(SubmitIn, request)
         given: dict[str, dict[str, Any]] = body.get("answers", {})
-        known = {str(pk) for pk in found.entries.values_list("item_id", flat=True)}
-        unknown = sorted(set(given) - known)
+        known = {str(pk): pk for pk in found.entries.values_list("item_id", flat=True)}
+        unknown = sorted(given.keys() - known.keys())
         if unknown:
             raise Invalid(
                 f"{unknown[0]} is not a question of this assignment.",
@@ -271,7 +283,7 @@ class Submit(OwnWork):
             by=request.user,
             assignment=found,
             key=body["key"],
-            drafts={int(key): value for key, value in given.items()},
+            drafts={known[key]: value for key, value in given.items()},
         )
         return respond(done)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crowdqc.cells import protected
+from crowdqc.cells import csv_lines
 from crowdqc.errors import Conflict, Invalid
 
 from . import parquet
@@ -22,13 +21,6 @@ FORMATS = {
 }  # fmt: skip
 EVERY = tuple(FORMATS)
 Part = str | bytes
-
-
-class Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
 
 
 def check_format(form: str) -> None:
@@ -79,23 +71,13 @@ class Table:
         yield "[]\n" if before == "[" else "\n]\n"
 
     def _csv(self) -> Iterator[str]:
-        writer = csv.writer(Echo())
-        yield writer.writerow(self.columns)
-        for row in self.counted():
-            yield writer.writerow([_cell(row[name]) for name in self.columns])
+        yield from csv_lines([self.columns])
+        yield from csv_lines([row[name] for name in self.columns] for row in self.counted())
 
 
 def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Any]:
     """Such a table as a file."""
     return Table(columns, rows).parts(form)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return protected(value)
 
 
 @dataclass(frozen=True)

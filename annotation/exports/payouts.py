@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 
 from annotation.models import LedgerEntry, Payment, PayoutBatch
-from crowdqc.cells import protected
-
-from .files import Echo
+from crowdqc.cells import csv_lines
 
 LEDGER = (
     "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "debit",
@@ -39,10 +36,8 @@ BY_HAND = (
 
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """CSV text, one line at a time."""
-    writer = csv.writer(Echo())
-    yield writer.writerow(header)
-    for row in rows:
-        yield writer.writerow([protected(value) for value in row])
+    yield from csv_lines([header])
+    yield from csv_lines(rows)
 
 
 def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:

@@ -30,6 +30,7 @@ from annotation.models import (
     Qualification,
     Rejection,
     Role,
+    SecurityEvent,
     User,
     Visit,
 )
@@ -272,6 +273,16 @@ def _tokens(user: User) -> Rows:
     )  # fmt: skip
 
 
+def _security(user: User) -> Rows:
+    rows = SecurityEvent.objects.filter(user=user).select_related("project").order_by("pk")
+    return lambda _: (
+        {"at": one.at, "event": one.get_kind_display(), "times": one.count,
+         "project": one.project.name if one.project else "", "address": one.address,
+         "browser": one.agent, **one.detail}
+        for one in rows.iterator(chunk_size=CHUNK)
+    )  # fmt: skip
+
+
 def _own_log(user: User) -> Rows:
     return lambda _: _entries(Q(actor=user, project=None))
 
@@ -280,5 +291,6 @@ OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
     ("account", "Your account.", _profile),
     ("notices", "What you were told.", _notices),
     ("tokens", "Keys of your programs; only a digest of each is kept.", _tokens),
+    ("security", "Sign-ins, second factors, tokens and roles of your account.", _security),
     ("account_log", "What your account did outside any project.", _own_log),
 )

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from .base import Checked, Field, Once, Reader, Row, closest, span
+from .base import Checked, Field, Once, Prints, Reader, Row, closest, span
 
 MAX_ANSWER = 20_000
 
@@ -16,7 +16,7 @@ class KnownAnswers:
     """The published questions in order, and (worker, question) -> text of what is there."""
 
     keys: Sequence[str] = ()
-    texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    texts: Mapping[tuple[str, str], str] | Prints = field(default_factory=dict)
     removed: Set[str] = frozenset()  # workers who were removed from the project
 
 
@@ -88,6 +88,8 @@ class Answers:
             differs="The task has another answer of this worker to this question.",
             leave="Leave the row out: answers are not overwritten.",
         )  # fmt: skip
+        workers: set[str] = set()
+        questions: set[str] = set()
         for row in rows:
             if not known_item(reader, row, keys, known.keys) or not self._worker(
                 reader, row, known
@@ -102,8 +104,8 @@ class Answers:
             values = {name: reader.value(row, name) for name in names}
             if once.takes(row, (values["worker_id"], values["item_id"]), values["answer"]):
                 checked.good.append({**values, "submitted_at": at})
-        workers = {values["worker_id"] for values in checked.good}
-        questions = {values["item_id"] for values in checked.good}
+                workers.add(values["worker_id"])
+                questions.add(values["item_id"])
         if checked.good:
             checked.facts += [f"{len(workers):,} workers", f"{len(questions):,} questions"]
         return checked

@@ -7,19 +7,21 @@ query; ``model_a`` stood on the left. Both kinds of tie are neutral.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from annotation.formats.limits import check_size
+from annotation.formats.sources import encoding_of, lines, of_bytes
 from annotation.sides import LEFT, NEUTRAL, RIGHT
+from crowdqc.json_input import Unreadable, read_json
 
 from .base import MAX_SHOWN, Problem, refuse
-from .reading import check_size, decode
 
 WINNERS = {"model_a": LEFT, "model_b": RIGHT, "tie": NEUTRAL, "tie (bothbad)": NEUTRAL}
 TOPIC = "all"  # of battles that name no question
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
 MAX_BYTES = 200 * 2**20  # every battle repeats both of its texts
+MAX_LINE = 2_000_000  # characters
 
 
 class Battle(NamedTuple):
@@ -43,7 +45,8 @@ def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
     check_size(len(content), MAX_BYTES)
     problems: list[Problem] = []
     battles = []
-    for number, line in enumerate(decode(content)[0].split("\n"), 1):
+    source = of_bytes(content)
+    for number, line in enumerate(lines(source, encoding_of(source), MAX_LINE), 1):
         if line.strip():
             found = _battle(_Line(number, problems), line, judge)
             if found is not None:
@@ -76,9 +79,9 @@ class _Line:
 def _battle(line: _Line, text: str, judge: str) -> Battle | None:
     before = len(line.problems)
     try:
-        raw = json.loads(text)
-    except ValueError as error:
-        line.bad("", text, f"Not JSON: {error}.", "Write one battle as an object on this line.")
+        raw = read_json(text, any_text=True)
+    except Unreadable as error:
+        line.bad("", text, error.says, "Write one battle as an object on this line.")
         return None
     if not isinstance(raw, dict):
         line.bad("", text, "A JSON object is wanted here.", "Write one battle on this line.")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import heapq
+import itertools
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, Protocol
 
+from annotation.formats.limits import MAX_BYTES
+from annotation.formats.rows import MAX_SHOWN, Problem, Row
+from annotation.formats.spool import Spool
+from annotation.formats.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 
-MAX_BYTES = 64 * 1024 * 1024  # some 200,000 answers of a paragraph
 MAX_PROBLEMS = 200  # listed of one file
-MAX_SHOWN = 200  # characters of a bad value that are repeated
+__all__ = ["MAX_BYTES", "MAX_SHOWN", "Problem", "Row"]
 
 
 @dataclass(frozen=True)
@@ -27,34 +33,6 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a file: the line where it begins and its values by column."""
-
-    line: int
-    values: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong with a row, where, and how to mend it."""
-
-    line: int | None
-    column: str
-    value: str
-    wrong: str
-    mend: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "line": self.line,
-            "column": self.column,
-            "value": self.value[:MAX_SHOWN],
-            "wrong": self.wrong,
-            "mend": self.mend,
-        }
-
-
-@dataclass(frozen=True)
 class Sheet:
     """A file that was read: its columns, its rows, and lines that are no rows at all."""
 
@@ -63,26 +41,53 @@ class Sheet:
     encoding_note: str
     delimiter: str  # in words; empty for JSONL
     columns: Sequence[str]
-    rows: Sequence[Row]
-    unreadable: Sequence[Problem]
+    rows: Collection[Row]
+    unreadable: Collection[Problem]
 
     @property
     def total(self) -> int:
         return len(self.rows) + len(self.unreadable)
 
 
+class Problems(Spool[Problem]):
+    """What is wrong with the rows of a file, and with how many of them."""
+
+    def __init__(self, given: Iterable[Problem] = ()) -> None:
+        self.lines: set[int | None] = set()
+        self.in_order = True  # by line
+        self._last = 0
+        super().__init__(given)
+
+    def append(self, one: Problem, weight: int = 0) -> None:
+        """Note one more; of its value only what is shown is kept."""
+        line = one.line or 0
+        self.in_order &= line >= self._last
+        self._last = line
+        self.lines.add(one.line)
+        super().append(replace(one, value=one.value[:MAX_SHOWN]), weight)
+
+    def merged(self, others: Collection[Problem]) -> Problems:
+        """These and others, by line; ``others`` are in order."""
+        mine: Iterable[Problem] = self if self.in_order else sorted(self, key=_line)
+        return Problems(heapq.merge(others, mine, key=_line))
+
+
+def _line(problem: Problem) -> int:
+    return problem.line or 0
+
+
 @dataclass
 class Checked:
     """Rows to import, rows that are there already, rows that cannot be taken."""
 
-    good: list[dict[str, Any]] = field(default_factory=list)
+    good: Spool[dict[str, Any]] = field(default_factory=Spool)
     there: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     facts: list[str] = field(default_factory=list)
 
     @property
     def bad_lines(self) -> set[int | None]:
-        return {problem.line for problem in self.problems}
+        return self.problems.lines
 
 
 class Format(Protocol):
@@ -97,13 +102,13 @@ class Format(Protocol):
         ...
 
 
-def refuse(name: str, problems: Sequence[Problem], good: int, noun: str) -> None:
+def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> None:
     """Raise Invalid where a file that is taken whole has bad rows, or none at all."""
     if problems:
         bad = len({problem.line for problem in problems})
         raise Invalid(
             f"{name}: {bad:,} of {good + bad:,} {noun} cannot be read. Nothing was imported.",
-            rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
+            rows=[problem.as_dict() for problem in itertools.islice(problems, MAX_PROBLEMS)],
         )
     if not good:
         raise Invalid(f"{name} holds no {noun}.", fields={"file": "Choose a file with rows."})
@@ -177,7 +182,9 @@ class Reader:
     def value(self, row: Row, name: str) -> str:
         column = self.mapping.get(name)
         value = row.values.get(column, "") if column else ""
-        return value.replace("\r\n", "\n").replace("\r", "\n").strip()
+        if "\r" in value:
+            value = value.replace("\r\n", "\n").replace("\r", "\n")
+        return value.strip()
 
     def bad(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
         names = [names] if isinstance(names, str) else list(names)
@@ -194,13 +201,47 @@ class Reader:
                 "Shorten it, or leave the row out.",
             )  # fmt: skip
             return False
-        if "\x00" in value or not _storable(value):
-            self.bad(
-                row, name, "Holds a character that no text can hold.",
-                "Save the file as UTF-8 text and import it again.",
-            )  # fmt: skip
+        if not storable(value):
+            self.bad(row, name, WRONG, MEND)
             return False
         return True
+
+
+def text_print(text: str) -> bytes:
+    """What stands for a text where only equality matters: 16 bytes, however long it is."""
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+class Prints:
+    """Texts by key, of which only equality can be asked: some 150 bytes an entry."""
+
+    def __init__(self, pairs: Iterable[tuple[Hashable, str]] = ()) -> None:
+        self._found: dict[bytes, bytes] = {}
+        for key, text in pairs:
+            self._found[text_print(repr(key))] = text_print(text.strip())
+
+    def get(self, key: Hashable) -> bytes | None:
+        """The print of the key's text, if there is one."""
+        return self._found.get(text_print(repr(key)))
+
+    def __contains__(self, key: Hashable) -> bool:
+        return self.get(key) is not None
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class First:
+    """Where each key of a file stood first, and with which text."""
+
+    def __init__(self) -> None:
+        self._found: dict[bytes, bytes] = {}
+
+    def setdefault(self, key: Hashable, line: int, text: str) -> tuple[int, bool]:
+        """The line where the key stood first, and whether its text was the same there."""
+        given = text_print(text)
+        told = self._found.setdefault(text_print(repr(key)), line.to_bytes(8, "big") + given)
+        return int.from_bytes(told[:8], "big"), told[8:] == given
 
 
 @dataclass
@@ -209,33 +250,29 @@ class Once:
 
     reader: Reader
     names: Sequence[str]  # the fields that are named where a row is refused
-    there: Mapping[Any, str]  # what the task holds
+    there: Mapping[Any, str] | Prints  # what the task holds
     twice: str  # how to mend a key that the file gives two texts
     differs: str  # what is wrong where the task holds another text,
     leave: str  # and how to mend that
     what: str = "text"  # what a key has one of
-    first: dict[Hashable, tuple[int, str]] = field(default_factory=dict)
+    first: First = field(default_factory=First)
 
     def takes(self, row: Row, key: Hashable, text: str) -> bool:
         """Whether the row is new; else it is counted as there, or noted as bad."""
-        line, given = self.first.setdefault(key, (row.line, text))
-        if line != row.line and given != text:
+        line, same = self.first.setdefault(key, row.line, text)
+        if line != row.line and not same:
             wrong = f"Given twice, first on line {line:,}, with another {self.what}."
             self.reader.bad(row, self.names, wrong, self.twice)
             return False
         known = self.there.get(key)
         if line == row.line and known is None:
             return True
-        if line == row.line and known is not None and known.strip() != text:
+        if line == row.line and known is not None and not _equal(known, text):
             self.reader.bad(row, self.names, self.differs, self.leave)
         else:
             self.reader.checked.there += 1
         return False
 
 
-def _storable(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
+def _equal(known: str | bytes, text: str) -> bool:
+    return known == text_print(text) if isinstance(known, bytes) else known.strip() == text

@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .base import Checked, Field, Once, Reader, Row, same_name
+from annotation.formats.spool import Spool
+
+from .base import Checked, Field, Once, Prints, Reader, Row, same_name
 
 LIMITS = (
     ("key", 120, "an id"), ("topic", 80, "a topic"), ("query", 20_000, "a query"),
@@ -22,9 +24,9 @@ WHENCE = "a system or an origin"
 
 @dataclass(frozen=True)
 class KnownCandidates:
-    """What the project holds: key -> (topic, text), topic -> query, and the sources in use."""
+    """What the project holds: key -> content, topic -> query, and the sources in use."""
 
-    texts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    texts: Mapping[str, str] | Prints = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
 
@@ -67,9 +69,8 @@ class Candidates:
         """Rows to add, those that are there already, and what is wrong with the others."""
         checked = Checked()
         reader = Reader(mapping, checked)
-        there = {key: _content(topic, text) for key, (topic, text) in known.texts.items()}
         once = Once(
-            reader, ["key", "topic", "text"], there,
+            reader, ["key", "topic", "text"], known.texts,
             twice="Give each text an id of its own.",
             differs="The project has this id with another text or topic.",
             leave="Give this row another id: texts under judgment never change.",
@@ -90,10 +91,10 @@ class Candidates:
                 and self._one_query(reader, row, values, queries)
             ):
                 continue
-            if once.takes(row, values["key"], _content(values["topic"], values["text"])):
+            if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
                 checked.good.append(values)
-        for values in checked.good:
-            values["query"] = values["query"] or queries.get(values["topic"], (None, ""))[1]
+        if queries:
+            checked.good = Spool(_asked(values, queries) for values in checked.good)
         self._facts(checked)
         return checked
 
@@ -163,6 +164,11 @@ def _source(values: Mapping[str, str]) -> tuple[str, str]:
     return values["origin"], values["prompt_strategy"] or values["style"]
 
 
-def _content(topic: str, text: str) -> str:
+def _asked(values: dict[str, str], queries: Mapping[str, tuple[int | None, str]]) -> dict[str, str]:
+    """A text with the query of its topic, which any row of the topic may give."""
+    return {**values, "query": values["query"] or queries.get(values["topic"], (None, ""))[1]}
+
+
+def content_of(topic: str, text: str) -> str:
     """What a key stands for, to be compared."""
     return f"{topic}\0{text.strip()}"

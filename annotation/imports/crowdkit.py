@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotation.sides import LEFT, RIGHT
 from crowdqc.errors import Invalid
 
-from .base import Checked, Field, Reader, Row, Sheet, guess, refuse
+from .base import Checked, Field, Problems, Reader, Row, Sheet, guess, refuse
 from .reading import check_size, read
 
 PAIRWISE = (
@@ -45,7 +45,7 @@ class Label(NamedTuple):
 def read_comparisons(content: bytes, name: str) -> list[Comparison]:
     """The rows of a pairwise frame. Raises Invalid naming the column, or the bad rows."""
     sheet, mapping = _opened(content, name, PAIRWISE)
-    checked = Checked(problems=list(sheet.unreadable))
+    checked = Checked(problems=Problems(sheet.unreadable))
     reader = Reader(mapping, checked)
     found = []
     for row in sheet.rows:
@@ -70,7 +70,7 @@ def read_comparisons(content: bytes, name: str) -> list[Comparison]:
 def read_labels(content: bytes, name: str) -> list[Label]:
     """The rows of a classification frame. Raises Invalid naming the column, or the bad rows."""
     sheet, mapping = _opened(content, name, LABELS)
-    checked = Checked(problems=list(sheet.unreadable))
+    checked = Checked(problems=Problems(sheet.unreadable))
     reader = Reader(mapping, checked)
     found = []
     for row in sheet.rows:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from crowdqc.errors import Invalid
+from crowdqc.json_input import Unreadable, read_json
 
 from .base import MAX_PROBLEMS, MAX_SHOWN, Problem
 
@@ -83,9 +83,9 @@ class Source:
     def json(self) -> Any:
         """The file as one JSON document."""
         try:
-            return json.loads(self._text())
-        except ValueError as error:
-            raise self._refused(f"is not JSON: {error}") from error
+            return read_json(self._text(), any_text=True)
+        except Unreadable as error:
+            raise self._refused(f"cannot be read: {error.says}") from error
 
     def bad(self, column: str, value: Any, wrong: str, mend: str = "") -> None:
         """Note what is wrong with the row that was yielded last."""
@@ -166,9 +166,9 @@ class Source:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except ValueError:
-                self.bad("", line, "This line is not JSON.")
+                row = read_json(line, any_text=True)
+            except Unreadable as error:
+                self.bad("", line, error.says)
                 continue
             if not isinstance(row, dict):
                 self.bad("", line, "This line is not a JSON object.")

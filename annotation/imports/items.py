@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .base import Checked, Field, Reader, Row
+from .base import Checked, Field, First, Reader, Row, text_print
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class Items:
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownItems) -> Checked:
         checked = Checked()
         reader = Reader(mapping, checked)
-        first: dict[str, tuple[int, str]] = {}
-        topics: dict[str, tuple[int | None, str]] = {
-            topic: (None, passage) for topic, passage in known.topics.items()
+        first = First()
+        # Where each topic's text stood first, and what stands for it.
+        topics: dict[str, tuple[int | None, bytes]] = {
+            topic: (None, text_print(passage.strip())) for topic, passage in known.topics.items()
         }
         for row in rows:
             values = {f.name: reader.value(row, f.name) for f in self.fields}
@@ -66,13 +67,13 @@ class Items:
         reader: Reader,
         row: Row,
         values: Mapping[str, str],
-        first: dict[str, tuple[int, str]],
+        first: First,
         known: KnownItems,
     ) -> bool:
         key, question = values["item_id"], values["question"]
-        if key in first:
-            line, text = first[key]
-            if text == question:
+        line, same = first.setdefault(key, row.line, question)
+        if line != row.line:
+            if same:
                 reader.checked.there += 1
                 return False
             reader.bad(
@@ -80,7 +81,6 @@ class Items:
                 "Keep one, or give this one another id.",
             )  # fmt: skip
             return False
-        first[key] = (row.line, question)
         if key in known.questions:
             there, passage = known.questions[key]
             same_text = not values["context"] or values["context"] == passage.strip()
@@ -100,10 +100,11 @@ class Items:
         reader: Reader,
         row: Row,
         values: dict[str, str],
-        topics: dict[str, tuple[int | None, str]],
+        topics: dict[str, tuple[int | None, bytes]],
     ) -> bool:
-        line, passage = topics.setdefault(values["topic"], (row.line, values["context"]))
-        if not values["context"] or values["context"] == passage.strip():
+        given = text_print(values["context"])
+        line, passage = topics.setdefault(values["topic"], (row.line, given))
+        if not values["context"] or given == passage:
             return True
         where = f"line {line:,}" if line else "the task"
         reader.bad(

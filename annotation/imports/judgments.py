@@ -19,7 +19,7 @@ is ``excluded`` there, are taken and do not count. ``topic`` and ``version`` are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .base import Checked, Field, Once, Problem, Row, closest, plain
@@ -104,7 +104,7 @@ class Judgments:
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownJudgments
     ) -> Checked:
         """Rows to add, those that are there already, and what is wrong with the others."""
-        checked, rows = Checked(), list(rows)
+        checked, rows = Checked(), rows if isinstance(rows, Collection) else list(rows)
         reader = Strict(mapping, checked)
         lines = Lines(reader, known, self.asked, single=self.single)
         judged = [one.name for column, one in self.asked.items() if column in mapping]
@@ -132,7 +132,7 @@ class Judgments:
         self._facts(checked)
         return checked
 
-    def _strange(self, rows: Sequence[Row], mapping: Mapping[str, str]) -> dict[str, str]:
+    def _strange(self, rows: Collection[Row], mapping: Mapping[str, str]) -> dict[str, str]:
         """Columns of judgments that the task does not ask for, with the nearest name it has.
 
         A column that is not read is one if all its values are judgments; one of numbers, if they
@@ -140,15 +140,22 @@ class Judgments:
         """
         read = {*mapping.values(), *HEAD, *TAIL}
         columns = dict.fromkeys(name for row in rows for name in row.values if name not in read)
-        found = {}
-        for column in columns:
-            values = {row.values.get(column, "").strip().casefold() for row in rows} - {""}
-            named = {plain(name): name for name in self.asked}
-            near = named.get(closest(plain(column), named), "")
-            points = self.asked[near].points if near else ()
-            if values and (values <= WORDS or all(whole(v) and int(v) in points for v in values)):
-                found[column] = near
-        return found
+        named = {plain(name): name for name in self.asked}
+        near = {one: named.get(closest(plain(one), named), "") for one in columns}
+        points = {one: self.asked[name].points if name else () for one, name in near.items()}
+        left: dict[str, set[str]] = {one: {"word", "point"} for one in columns}  # what it may be
+        filled = set()
+        for row in rows:
+            for column in [one for one, kinds in left.items() if kinds]:
+                value = row.values.get(column, "").strip().casefold()
+                if not value:
+                    continue
+                filled.add(column)
+                if value not in WORDS:
+                    left[column].discard("word")
+                if not (whole(value) and int(value) in points[column]):
+                    left[column].discard("point")
+        return {one: near[one] for one in columns if one in filled and left[one]}
 
     def _asked_for(self, row: Row, strange: Mapping[str, str], checked: Checked) -> None:
         for column, near in strange.items():

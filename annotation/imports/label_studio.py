@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crowdqc.errors import Invalid
+from crowdqc.json_input import Unreadable, read_json
 
 from .base import MAX_PROBLEMS, MAX_SHOWN, Problem
 
@@ -80,9 +81,10 @@ class _Bad(Exception):
 def read_label_studio(content: bytes, name: str) -> LSFile:
     """The tasks of a file. Raises Invalid whose ``rows`` name task, annotation and value."""
     try:
-        raw = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise Invalid(f"{name} is no JSON file: {error}.", fields={"file": "One list."}) from error
+        raw = read_json(content, any_text=True)
+    except Unreadable as error:
+        says = f"{name} cannot be read. {error.says}"
+        raise Invalid(says, fields={"file": "One list."}) from error
     if not isinstance(raw, list) or not raw:
         raise Invalid(f"{name} holds no list of tasks.", fields={"file": "Export it as JSON."})
     tasks, problems, keys = [], list[Problem](), set[str]()

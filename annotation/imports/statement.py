@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.utils.dateparse import parse_date, parse_datetime
+
+from crowdqc.numbers import exact
 
 from .base import Field, Problem, Row, guess, missing, refuse
 from .reading import read
@@ -114,12 +116,8 @@ def _row(
 
 
 def _money(text: str) -> Decimal | None:
-    text = text.strip().lstrip("€$£").replace(",", ".") if text else ""
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        return None
-    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
+    value = exact(text.strip().lstrip("€$£"), high=MOST)
+    if value is None or value != value.quantize(CENT):
         return None
     return value.quantize(CENT)
 

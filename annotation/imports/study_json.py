@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from annotation.task_types.pairwise import TEMPLATE
 from annotation.task_types.scales import MAX_LABEL, MAX_TEXT, name_of
 from crowdqc.errors import Invalid
+from crowdqc.json_input import Unreadable, read_json
 
 # What the published questionnaires call the seven dimensions.
 NAMES = {
@@ -38,9 +38,9 @@ class Study:
 def read_study(content: bytes | str, name: str) -> Study:
     """The questionnaire of a file; Invalid names the file and what is wrong in it."""
     try:
-        raw = json.loads(content)
-    except ValueError as error:
-        raise Invalid(f"{name} is not JSON: {error}.", fields={"file": name}) from error
+        raw = read_json(content)
+    except Unreadable as error:
+        raise Invalid(f"{name} cannot be read. {error.says}", fields={"file": name}) from error
     return study_of(raw, name)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .answers import ITEM_ID, has_text, known_item
-from .base import Checked, Field, Once, Reader, Row, same_name
+from .base import Checked, Field, Once, Prints, Reader, Row, same_name
 
 Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
 
@@ -19,7 +19,7 @@ class KnownSystems:
     keys: Sequence[str] = ()
     names: Sequence[str] = ()
     strategies: Sequence[str] = ()
-    texts: Mapping[Key, str] = field(default_factory=dict)
+    texts: Mapping[Key, str] | Prints = field(default_factory=dict)
 
 
 SYSTEM = Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source"))

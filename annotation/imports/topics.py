@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from crowdqc.json_input import Unreadable, read_json
 
 from .base import Checked, Field, Reader, Row
 
@@ -198,8 +199,8 @@ def _list(reader: Reader, row: Row, name: str) -> list[Any] | None:
     if not raw:
         return []
     try:
-        found = json.loads(raw)
-    except ValueError:
+        found = read_json(raw, any_text=True)
+    except Unreadable:
         found = None
     if not isinstance(found, list):
         reader.bad(row, name, "This is no list.", 'Write a JSON list: ["...", "..."].')

@@ -110,6 +110,52 @@ CREATE TABLE crowdqc_cache (
 CREATE INDEX crowdqc_cache_expires ON crowdqc_cache (expires);
 """
 
+# The security log is added to. Failures of one hour are counted up in their row; the sweep deletes
+# what is older than the days kept; erasure takes a person off their rows.
+SECURITY = """
+CREATE FUNCTION crowdqc_security_log() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND (current_setting('crowdqc.sweeping', true) = 'on'
+        OR current_setting('crowdqc.erasing', true) = 'on') THEN
+        RETURN OLD;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.bucket = OLD.bucket AND NEW.count > OLD.count
+        AND to_jsonb(NEW) - 'count' = to_jsonb(OLD) - 'count' THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'UPDATE' AND current_setting('crowdqc.erasing', true) = 'on'
+        AND NEW.address = '' AND NEW.agent = ''
+        AND to_jsonb(NEW) - '{address,agent}'::text[] = to_jsonb(OLD) - '{address,agent}'::text[]
+        THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'TRUNCATE' AND current_setting('crowdqc.may_truncate', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE TRIGGER crowdqc_security_log BEFORE UPDATE OR DELETE ON annotation_securityevent
+    FOR EACH ROW EXECUTE FUNCTION crowdqc_security_log();
+CREATE TRIGGER crowdqc_never_emptied BEFORE TRUNCATE ON annotation_securityevent
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_security_log();
+REVOKE UPDATE, DELETE, TRUNCATE ON annotation_securityevent FROM PUBLIC;
+REVOKE UPDATE, TRUNCATE ON annotation_securityevent FROM CURRENT_USER;
+GRANT UPDATE (id, count, address, agent) ON annotation_securityevent TO CURRENT_USER;
+"""
+SECURITY_UNDO = """
+DROP TRIGGER crowdqc_security_log ON annotation_securityevent;
+DROP TRIGGER crowdqc_never_emptied ON annotation_securityevent;
+DROP FUNCTION crowdqc_security_log();
+GRANT ALL ON annotation_securityevent TO CURRENT_USER;
+"""
+
+# How often somebody tried something (crowdqc.limits). Unlogged: a crash of the server may forget.
+LIMITS = """
+CREATE UNLOGGED TABLE crowdqc_limit (
+    key varchar(80) PRIMARY KEY, tries integer NOT NULL, ends timestamptz NOT NULL);
+CREATE INDEX crowdqc_limit_ends ON crowdqc_limit (ends);
+"""
+
 UNDO = """
 DROP TRIGGER crowdqc_try_ended ON annotation_paymentattempt;
 DROP FUNCTION crowdqc_try_ended();
@@ -150,5 +196,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(FUNCTIONS, UNDO),
         migrations.RunSQL(CACHE, "DROP TABLE crowdqc_cache;"),
+        migrations.RunSQL(LIMITS, "DROP TABLE crowdqc_limit;"),
         *(_append_only(table) for table in APPEND_ONLY),
+        migrations.RunSQL(SECURITY, SECURITY_UNDO),
     ]

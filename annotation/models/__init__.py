@@ -1,13 +1,15 @@
 """Tables of the collecting side, one module a subject."""
 
 from .access import ApiToken, Hook, HookDelivery, KeptReply
+from .accounts import AccountMail
 from .answers import Answer, ChoiceValue, SpanValue, TextValue
 from .assignments import Assignment, AssignmentItem
 from .audit import AuditEntry, Heartbeat
 from .candidates import Candidate, System
+from .corrections import Correction
 from .events import EventBatch, EventStream
 from .exports import ExportFile, ExportPart
-from .imports import ImportFile
+from .imports import ImportFile, ImportPart
 from .notices import Notice
 from .payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from .people import (
@@ -23,6 +25,7 @@ from .people import (
 )
 from .qualification import Qualification
 from .recruitment import (
+    KeySet,
     Payment,
     PaymentAttempt,
     PlatformEvent,
@@ -31,9 +34,12 @@ from .recruitment import (
     UsedEntry,
     Visit,
 )
+from .roles import RoleGrant
+from .security import SecurityEvent
 from .tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
 
 __all__ = [
+    "AccountMail",
     "Answer",
     "ApiToken",
     "Assignment",
@@ -43,6 +49,7 @@ __all__ = [
     "ChoiceValue",
     "Consent",
     "ConsentText",
+    "Correction",
     "EventBatch",
     "EventStream",
     "Exclusion",
@@ -52,10 +59,12 @@ __all__ = [
     "Hook",
     "HookDelivery",
     "ImportFile",
+    "ImportPart",
     "Invitation",
     "Item",
     "ItemGroup",
     "KeptReply",
+    "KeySet",
     "LedgerEntry",
     "Membership",
     "Notice",
@@ -72,6 +81,8 @@ __all__ = [
     "Recruitment",
     "Rejection",
     "Role",
+    "RoleGrant",
+    "SecurityEvent",
     "SpanValue",
     "Statement",
     "System",

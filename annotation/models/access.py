@@ -35,6 +35,8 @@ class ApiToken(models.Model):
     taken = models.PositiveIntegerField(default=0)
     # Given for name and password, not made by hand.
     by_password = models.BooleanField(default=False)
+    # Whether its maker had shown a second factor; where one is required, none other moves money.
+    second_factor = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -3,27 +3,69 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from .people import Project, User
 from .tasks import Task
 
 
 class ImportFile(models.Model):
-    """An uploaded file of items, answers or system answers; its content is kept until imported."""
+    """An uploaded file of rows for a task; what it holds is kept until it is imported."""
 
     class Kind(models.TextChoices):
         ITEMS = "items", "questions"
         ANSWERS = "answers", "answers of workers"
         SYSTEM_ANSWERS = "system_answers", "answers of systems"
 
+    class State(models.TextChoices):
+        READING = "reading", "Reading"
+        CHECKING = "checking", "Checking"
+        READY = "ready", "Ready to import"
+        IMPORTING = "importing", "Importing"
+        IMPORTED = "imported", "Imported"
+        FAILED = "failed", "Not imported"
+
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="import_files")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="import_files")
     kind = models.CharField(max_length=16, choices=Kind.choices)
     name = models.CharField(max_length=200)
-    content = models.BinaryField()  # empty once imported; the hash says which file it was
+    size = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.READING)
     mapping = models.JSONField(default=dict, blank=True)
+    sheet = models.JSONField(default=dict, blank=True)  # columns, counts and first rows
+    found = models.JSONField(default=dict, blank=True)  # what became of the rows when checked
+    error = models.JSONField(default=dict, blank=True)  # message, and what to do about it
+    leave_out_bad = models.BooleanField(default=False)
+    # The job that is at it: how far, since when, and which try; ``turn`` says whose the row is.
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    heartbeat_at = models.DateTimeField(default=timezone.now)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    turn = models.PositiveIntegerField(default=0)
     uploaded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     uploaded_at = models.DateTimeField(auto_now_add=True)
+    imported_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     imported_at = models.DateTimeField(null=True, blank=True)
     report = models.JSONField(default=dict, blank=True)
+
+
+class ImportPart(models.Model):
+    """A piece of an upload that waits: of the file, of its rows, or of what is wrong with them."""
+
+    class Kind(models.TextChoices):
+        FILE = "file", "file"
+        ROWS = "rows", "rows"
+        UNREADABLE = "unreadable", "unreadable rows"
+        PROBLEMS = "problems", "problems"
+
+    file = models.ForeignKey(ImportFile, on_delete=models.CASCADE, related_name="parts")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    number = models.PositiveIntegerField()
+    data = models.BinaryField()  # compressed, but for pieces of the file
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["file", "kind", "number"], name="import_part_once")
+        ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import F, Q
@@ -42,6 +44,10 @@ class Project(models.Model):
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
     # Only the owner may set this, for a project with one manager; the audit log records it.
     single_approval = models.BooleanField(default=False)
+    # Whether approving and sending money needs a second factor; null: as the installation says.
+    second_factor = models.BooleanField(null=True, blank=True)
+    # What managers may book by hand alone within a day; more needs a second one.
+    correction_limit = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("50.00"))
     # Days a worker has to reply to a rejection, and days in which the reply is owed an answer.
     reply_days = models.PositiveSmallIntegerField(default=30)
     answer_days = models.PositiveSmallIntegerField(default=7)
@@ -129,6 +135,8 @@ class Invitation(models.Model):
     # enough of it to know the row by, until somebody joined.
     email = models.CharField(max_length=254, blank=True)
     sent_to = models.CharField(max_length=80, blank=True)
+    # Who alone may use it: whoever has proven to read mail to this address. Kept until it ended.
+    bound_to = models.CharField(max_length=254, blank=True)
     mail_at = models.DateTimeField(null=True, blank=True)
     mail_attempts = models.PositiveSmallIntegerField(default=0)
     mailed_at = models.DateTimeField(null=True, blank=True)
@@ -137,7 +145,15 @@ class Invitation(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(max_uses__gte=1) & Q(uses__lte=F("max_uses")), name="invitation_cap"
-            )
+            ),
+            # A link that gives a role over others never stands open without an address.
+            models.CheckConstraint(
+                condition=Q(role="worker")
+                | ~Q(bound_to="")
+                | Q(revoked_at__isnull=False)
+                | Q(uses=F("max_uses")),
+                name="invitation_of_a_role_is_bound",
+            ),
         ]
         indexes = [
             models.Index(

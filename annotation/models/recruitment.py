@@ -42,6 +42,9 @@ class Recruitment(models.Model):
     token_sealed = models.BinaryField(default=bytes, blank=True)
     webhook_sealed = models.BinaryField(default=bytes, blank=True)
     currency = models.CharField(max_length=3)
+    # The study's own: as the platform last told it, else as somebody wrote it here. Nothing is
+    # sent where it is unknown, or another than the project's.
+    study_currency = models.CharField(max_length=3, blank=True)
     # What the platform takes of each amount, for the expectation and for reconciliation.
     fee_percent = models.DecimalField(max_digits=5, decimal_places=2, default=0)
     active = models.BooleanField(default=True)
@@ -58,6 +61,19 @@ class Recruitment(models.Model):
                 name="jwt_needs_keys_and_audience",
             ),
         ]
+
+
+class KeySet(models.Model):
+    """The public keys under one address, as a job last read them: entries are checked by these."""
+
+    url = models.CharField(max_length=300, unique=True)
+    keys = models.JSONField(default=list, blank=True)
+    fetched_at = models.DateTimeField(null=True, blank=True)
+    # When a job was last asked to read them, when it last ended, and how often it failed in a row.
+    asked_at = models.DateTimeField(null=True, blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveSmallIntegerField(default=0)
+    problem = models.CharField(max_length=200, blank=True)
 
 
 class Visit(models.Model):

@@ -8,20 +8,19 @@ is told apart: refused (nothing happened), never sent, or without an answer (nob
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
-import httpx2
 from django.conf import settings
 
-from crowdqc import addresses
+from crowdqc import addresses, outbound
+from crowdqc.json_input import Unreadable, read_json
 
 API = "https://api.prolific.com"
 MOST_BYTES = 1_000_000
+LONGEST_ID = 120
 APPROVED, REJECTED, WAITING = "APPROVED", "REJECTED", "AWAITING REVIEW"
 # Told of every request that changes something before it leaves, and of every one after it ended.
 Note = Callable[[str, int | None, str], None]
@@ -47,15 +46,16 @@ class NoAnswer(PlatformError):
     """The request left, and nobody knows what came of it."""
 
 
+class Study(NamedTuple):
+    """What a study says of its pay: the reward in pence (None) and the currency ("": unsaid)."""
+
+    reward: int | None
+    currency: str
+
+
 def pence(amount: Decimal) -> int:
     """An amount in hundredths, as the API tells what was paid."""
     return int(amount * 100)
-
-
-@lru_cache(maxsize=1)
-def _certificates() -> ssl.SSLContext:
-    """Loaded once a process: it takes longer than a request."""
-    return httpx2.create_ssl_context()
 
 
 class Prolific:
@@ -64,19 +64,16 @@ class Prolific:
     def __init__(self, api_url: str, token: str, note: Note) -> None:
         addresses.check(api_url)
         self.note = note
-        headers = {"Authorization": f"Token {token}", "User-Agent": "crowdqc"}
-        secure = api_url.startswith("https:")
-        self._http = httpx2.Client(
-            base_url=f"{api_url.rstrip('/')}/api/v1/", headers=headers, follow_redirects=False,
-            timeout=settings.CROWDQC_PAYMENT_TIMEOUT, trust_env=False,
-            verify=_certificates() if secure else False,
+        self._client = outbound.Client(
+            base_url=f"{api_url.rstrip('/')}/api/v1/", headers={"Authorization": f"Token {token}"},
+            seconds=settings.CROWDQC_PAYMENT_TIMEOUT, most_bytes=MOST_BYTES,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.close()
+        self._client.close()
 
     # What stands there ---------------------------------------------------------------------------
 
@@ -84,10 +81,14 @@ class Prolific:
         """One submission: ``status``, ``participant``, ``study_id``, ``bonus_payments`` (pence)."""
         return self._ask("GET", f"submissions/{quote(session, safe='')}/")
 
-    def reward(self, study: str) -> int | None:
-        """What an approval in this study pays, in pence; None where the study does not say."""
-        told = self._ask("GET", f"studies/{quote(study, safe='')}/").get("reward")
-        return int(told) if isinstance(told, int | float) else None
+    def study(self, study: str) -> Study:
+        """What an approval in this study pays, and in which currency."""
+        told = self._ask("GET", f"studies/{quote(study, safe='')}/")
+        reward, currency = told.get("reward"), told.get("presentment_currency_code")
+        return Study(
+            int(reward) if isinstance(reward, int | float) else None,
+            currency.upper()[:3] if isinstance(currency, str) else "",
+        )
 
     # What changes it -----------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ class Prolific:
         body = {"study_id": study, "csv_bonuses": f"{session},{amount:.2f}"}
         told = self._ask("POST", "submissions/bonus-payments/", body)
         reference, understood = told.get("id"), told.get("amount")
-        if not isinstance(reference, str) or not reference:
+        if not isinstance(reference, str) or not 0 < len(reference) <= LONGEST_ID:
             raise Refused("The platform set up a bonus without naming it.")
         return reference, int(understood) if isinstance(understood, int | float) else None
 
@@ -117,33 +118,30 @@ class Prolific:
         if method != "GET":
             self.note(label, None, "")
         try:
-            status, text, wait = self._exchange(method, path, body)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            answer = self._client.send(method, path, json=body)
+        except outbound.NotReached as error:
             self.note(label, None, "not reached")
-            raise NotSent(f"The platform was not reached ({type(error).__name__}).") from None
-        except httpx2.HTTPError as error:
-            self.note(label, None, f"no answer: {type(error).__name__}")
-            raise NoAnswer(f"No answer came ({type(error).__name__}).") from None
+            if isinstance(error, outbound.NotAllowedThere):
+                raise Refused(str(error)) from None
+            raise NotSent(f"The platform was not reached. {error}") from None
+        except outbound.NoAnswer as error:
+            self.note(label, None, f"no answer: {error}")
+            raise NoAnswer(f"No answer came. {error}") from None
+        status, text = answer.status, answer.body
         words = "" if status < 300 else _words(text)
         self.note(label, status, words)
         if status == 429:
+            wait = _seconds(answer.headers.get("retry-after"))
             raise NotSent("The platform asks for a pause.", wait=wait)
         if status >= 500 or status in (408, 409):
             raise NoAnswer(f"The platform failed ({status}).")
         if status >= 300:
             raise Refused(f"The platform refuses ({status}): {words or 'without a reason'}")
-        return _json(text)
-
-    def _exchange(
-        self, method: str, path: str, body: dict[str, str] | None
-    ) -> tuple[int, bytes, float | None]:
-        with self._http.stream(method, path, json=body) as answer:
-            text = b""
-            for part in answer.iter_bytes():
-                text += part
-                if len(text) > MOST_BYTES:
-                    raise httpx2.DecodingError("too long")
-            return answer.status_code, text, _seconds(answer.headers.get("Retry-After"))
+        found = _object(text)
+        if found is None and method == "GET":
+            # Else "no bonus yet" would be read from a page of nonsense, and one paid twice.
+            raise NoAnswer("The platform's answer cannot be read.")
+        return found or {}  # an accepted payment is answered with a plain word
 
 
 def _seconds(header: str | None) -> float | None:
@@ -154,17 +152,18 @@ def _seconds(header: str | None) -> float | None:
         return None
 
 
-def _json(text: bytes) -> dict[str, Any]:
+def _object(text: bytes) -> dict[str, Any] | None:
+    """The JSON object that a body is; None where it is none."""
     try:
-        told = json.loads(text)
-    except ValueError:
-        return {}  # an accepted payment is answered with a plain word
-    return told if isinstance(told, dict) else {}
+        told = read_json(text)
+    except Unreadable:
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _words(text: bytes) -> str:
     """The platform's own words for an error, cut to what a page shows."""
-    error = _json(text).get("error")
+    error = (_object(text) or {}).get("error")
     found: Any = error.get("detail") or error.get("title") if isinstance(error, dict) else error
     plain = found if isinstance(found, str) else json.dumps(found) if found else ""
     return plain[:200]

@@ -6,34 +6,56 @@ Only asymmetric algorithms are taken, and only the one that the key itself is fo
 
 from __future__ import annotations
 
-import json
-import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import jwt
-from django.core.cache import caches
 
 from annotation.models import Recruitment
-from crowdqc import addresses
-from crowdqc.errors import DomainError
 
-from .coming import AGAIN, Coming, Refused, digest
+from .coming import AGAIN, Coming, Refused
 
 ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"}
-KEPT, PAUSE, LEEWAY = 86_400, 60, 10  # seconds
-MOST_BYTES = 200_000
+LEEWAY = 10  # seconds
 WORDS = ("participant", "study", "session")
 
 
-def check(recruitment: Recruitment, coming: Coming) -> None:
-    """Raise Refused unless the platform signed exactly this entry, for us, and just now."""
-    if not coming.token:
+def kid_of(token: str) -> str:
+    """The id of the key that a token says it is signed by; Refused where it says none."""
+    if not token:
         raise Refused("The platform’s signature is missing from the address.", AGAIN, code="jwt")
     try:
-        kid = jwt.get_unverified_header(coming.token).get("kid", "")
-        key = _key(recruitment.jwks_url, str(kid))
+        kid = jwt.get_unverified_header(token).get("kid")
+    except (jwt.PyJWTError, ValueError, TypeError):
+        raise unsigned() from None
+    if not isinstance(kid, str) or not kid:
+        raise unsigned()
+    return kid
+
+
+def unsigned() -> Refused:
+    """That no key of the platform fits."""
+    return Refused("The platform’s signature does not fit.", AGAIN, code="jwt")
+
+
+def find_key(keys: Sequence[dict[str, Any]], kid: str) -> jwt.PyJWK | None:
+    """The key of this id among those published, if its algorithm is one that we take."""
+    for entry in keys:
+        if entry.get("kid") != kid:
+            continue
+        try:
+            key = jwt.PyJWK.from_dict(entry)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            continue
+        if key.algorithm_name in ALGORITHMS:
+            return key
+    return None
+
+
+def check(recruitment: Recruitment, coming: Coming, key: jwt.PyJWK) -> None:
+    """Raise Refused unless the platform signed exactly this entry, for us, and just now."""
+    try:
         claims = jwt.decode(
             coming.token, key.key, algorithms=[key.algorithm_name], leeway=LEEWAY,
             issuer=recruitment.issuer or None, options={"require": ["exp", "aud"],
@@ -42,7 +64,7 @@ def check(recruitment: Recruitment, coming: Coming) -> None:
     except jwt.ExpiredSignatureError:
         raise Refused("This entry has expired.", AGAIN, code="jwt-expired") from None
     except (jwt.PyJWTError, ValueError, TypeError):
-        raise Refused("The platform’s signature does not fit.", AGAIN, code="jwt") from None
+        raise unsigned() from None
     if not _for_us(claims["aud"], recruitment.audience):
         raise Refused("This entry was signed for another site.", AGAIN, code="jwt-audience")
     told = claims.get("prolific")
@@ -64,45 +86,3 @@ def _for_us(said: Any, ours: str) -> bool:
         if ours in (one, f"{parts.scheme}://{parts.netloc}", parts.netloc):
             return True
     return False
-
-
-def _key(url: str, kid: str) -> jwt.PyJWK:
-    """The key of this id; an unknown id has the set fetched anew, at most once a minute."""
-    for fresh in (False, True):
-        for entry in _keys(url, fresh=fresh):
-            if entry.get("kid") != kid or not kid:
-                continue
-            key = jwt.PyJWK.from_dict(entry)
-            if key.algorithm_name in ALGORITHMS:
-                return key
-    raise jwt.InvalidKeyError("no such key")
-
-
-def _keys(url: str, *, fresh: bool) -> list[dict[str, Any]]:
-    cache, name = caches["shared"], f"jwks:{digest(url)}"
-    known: list[dict[str, Any]] | None = cache.get(name)
-    # Whoever wins the pause fetches; an unknown key cannot make us ask on and on.
-    if (known is None or fresh) and cache.add(f"{name}:asked", time.time(), PAUSE):
-        fetched = _fetch(url)
-        if fetched is not None:
-            known = fetched
-            cache.set(name, known, KEPT)
-    if known is None:
-        raise Refused(
-            "The platform’s keys cannot be read at the moment.",
-            "Wait a minute, then open the link again.", code="jwks", status=503,
-        )  # fmt: skip
-    return known
-
-
-def _fetch(url: str) -> list[dict[str, Any]] | None:
-    try:
-        addresses.check(url)
-        with httpx2.Client(timeout=5.0, follow_redirects=False, trust_env=False) as http:
-            answer = http.get(url)
-        if answer.status_code != 200 or len(answer.content) > MOST_BYTES:
-            return None
-        keys = json.loads(answer.content)["keys"]
-    except (httpx2.HTTPError, DomainError, ValueError, KeyError, TypeError):
-        return None
-    return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else None

@@ -6,13 +6,13 @@ import base64
 import datetime as dt
 import hashlib
 import hmac
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from crowdqc.errors import Invalid, NotAllowed
+from crowdqc.json_input import Unreadable, read_json
 
 PURPOSE = "platform webhooks"
 OLD = 300  # seconds after which a request is not taken any more
@@ -45,9 +45,9 @@ def read(secret: str, headers: Mapping[str, str], body: bytes) -> Event:
     if sent is None or abs(time.time() - sent) > OLD:
         raise NotAllowed("The request is too old.", code="old")
     try:
-        payload = json.loads(body)
+        payload = read_json(body)
         kind = payload["event_type"]
-    except (ValueError, KeyError, TypeError):
+    except (Unreadable, KeyError, TypeError):
         raise Invalid("The body is no event.", fields={"event_type": "missing"}) from None
     event_id = headers.get("X-Event-ID", "") or hashlib.sha256(stamp.encode() + body).hexdigest()
     # When it happened, which orders events; never later than the signed time of sending.

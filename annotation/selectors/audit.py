@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 
 from annotation.models import AuditEntry, Membership, Project, Role, User
+from crowdqc.numbers import whole
 
 from .audit_words import FAMILIES, about, rest, sentence
 
@@ -40,7 +41,7 @@ class Filters:
         return cls(
             query.get("person", "").strip()[:80], family if family in FAMILIES else "",
             query.get("object", "")[:40],
-            int(number) if number.isdecimal() and len(number) < 19 else 0,
+            whole(number) or 0,
             _date(query.get("since", "")), _date(query.get("until", "")),
         )  # fmt: skip
 

@@ -44,9 +44,6 @@ from crowdqc.numbers import plural
 
 from .retention import KeptLogs, kept_of_workers
 
-# Shorter words of one person are found in what others wrote as well; they go where it is known
-# whose they are, and are looked for nowhere else.
-FEWEST = 12
 ONE_DAY = Value(dt.timedelta(days=1), output_field=DurationField())
 ON_THE_WAY = (
     Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.UNCLEAR,
@@ -206,17 +203,6 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(one)
 
 
-OWN = """
-SELECT w.word FROM unnest(%(words)s::text[]) AS w(word)
-WHERE NOT EXISTS (
-    SELECT 1 FROM annotation_itemgroup g JOIN annotation_task t ON t.id = g.task_id
-    WHERE t.project_id = %(project)s
-      AND (strpos(g.passage, w.word) > 0 OR strpos(g.title, w.word) > 0
-           OR strpos(g.passages::text, w.word) > 0))
-  AND NOT EXISTS (
-    SELECT 1 FROM annotation_item i JOIN annotation_task t ON t.id = i.task_id
-    WHERE t.project_id = %(project)s AND strpos(i.question, w.word) > 0)
-"""
 OTHERS = """
 SELECT x.text FROM annotation_textvalue x JOIN annotation_answer a ON a.id = x.answer_id
 WHERE x.text = ANY(%(words)s)
@@ -230,24 +216,16 @@ SELECT c.text FROM annotation_candidate c WHERE c.text = ANY(%(words)s)
 """
 
 
-def own_words(
-    project_id: int, assignments: Sequence[int], author: Membership | None = None
-) -> tuple[set[str], set[str]]:
-    """The words of these assignments: those nobody else wrote, and of these the findable ones.
-
-    What somebody copied out of a passage, or what others wrote word for word, is not theirs
-    alone: it is taken out where their answers are, and looked for nowhere else.
-    """
+def own_words(assignments: Sequence[int], author: Membership | None = None) -> set[str]:
+    """The texts of these assignments that nobody else wrote word for word."""
     words = {text.strip() for text in words_of(assignments, author)} - {""}
     values: dict[str, Any] = {
-        "words": list(words), "project": project_id, "assignments": list(assignments),
+        "words": list(words), "assignments": list(assignments),
         "author": author.pk if author is not None else None,
     }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(OTHERS, values)
-        alone = words - {row[0] for row in cursor.fetchall()}
-        cursor.execute(OWN, {**values, "words": [one for one in alone if len(one) >= FEWEST]})
-        return alone, {row[0] for row in cursor.fetchall()}
+        return words - {row[0] for row in cursor.fetchall()}
 
 
 def answers_with_words(assignments: Sequence[int]) -> set[int]:
@@ -256,14 +234,6 @@ def answers_with_words(assignments: Sequence[int]) -> set[int]:
     told = answers.exclude(stage=Answer.Stage.MAIN).filter(choices__isnull=False)
     texts = answers.filter(texts__isnull=False)
     return {*texts.values_list("pk", flat=True), *told.values_list("pk", flat=True)}
-
-
-def names_of(worker: Membership) -> set[str]:
-    """What platforms and imported files call this person."""
-    found = {worker.external_id}
-    for one in Visit.objects.filter(worker=worker):
-        found |= {one.participant, one.session}
-    return {name for name in found if name and not name.startswith("erased-")}
 
 
 def keeps_account(user: User) -> str:

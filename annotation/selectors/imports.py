@@ -8,8 +8,9 @@ from typing import Any
 
 from annotation.imports import KINDS, get_format
 from annotation.imports.answers import KnownAnswers
-from annotation.imports.base import Checked, Field, Sheet, guess, missing
+from annotation.imports.base import Checked, Field, Prints, Sheet, guess, missing
 from annotation.imports.candidates import KnownCandidates
+from annotation.imports.candidates import content_of as text_of
 from annotation.imports.items import KnownItems
 from annotation.imports.judged_pairs import KnownPair
 from annotation.imports.judgment_lines import Author, Key, KnownJudgments
@@ -97,11 +98,12 @@ def known_for(task: Task, kind: str) -> Any:
 def _known_items(task: Task) -> KnownItems:
     version = task.versions.order_by("-number").first()
     number = version.number if version else 1
-    items = task.items.in_version(number).values_list("key", "question", "group__passage")
-    groups = task.groups.in_version(number).values_list("key", "passage")
+    items = task.items.in_version(number).values_list("key", "question", "group_id")
+    groups = list(task.groups.in_version(number).values_list("pk", "key", "passage"))
+    passages = {pk: passage for pk, _, passage in groups}  # once, however many share one
     return KnownItems(
-        questions={key: (question, passage) for key, question, passage in items},
-        topics=dict(groups),
+        questions={key: (question, passages[group]) for key, question, group in items.iterator()},
+        topics={key: passage for _, key, passage in groups},
     )
 
 
@@ -130,12 +132,12 @@ def _known_answers(task: Task) -> KnownAnswers:
     removed = Membership.objects.filter(project_id=task.project_id, removed_at__isnull=False)
     return KnownAnswers(
         keys=_keys(task),
-        texts={
-            (worker, key): text
+        texts=Prints(
+            ((worker, key), text)
             for worker, key, text in texts.values_list(
                 "answer__worker__external_id", "answer__item__key", "text"
-            )
-        },
+            ).iterator()
+        ),
         removed=set(removed.exclude(external_id="").values_list("external_id", flat=True)),
     )
 
@@ -149,16 +151,16 @@ def _known_systems(task: Task) -> KnownSystems:
         keys=_keys(task),
         names=names,
         strategies=strategies,
-        texts={
-            (name, strategy, key, replicate): text
+        texts=Prints(
+            ((name, strategy, key, replicate), text)
             for name, strategy, key, replicate, text in texts.values_list(
                 "answer__system__name",
                 "answer__system__prompt_strategy",
                 "answer__item__key",
                 "answer__replicate",
                 "text",
-            )
-        },
+            ).iterator()
+        ),
     )
 
 
@@ -241,13 +243,12 @@ def _judged(task: Task) -> dict[Key, dict[str, str]]:
 
 def known_candidates(project: Project) -> KnownCandidates:
     """The texts under judgment of a project, their topics' queries, and the names of sources."""
-    rows = list(
-        Candidate.objects.filter(project=project).values_list("key", "topic", "query", "text")
-    )
+    rows = Candidate.objects.filter(project=project)
+    texts = rows.values_list("key", "topic", "text")
     names = System.objects.filter(project=project).values_list("name", flat=True)
     return KnownCandidates(
-        texts={key: (topic, text) for key, topic, _, text in rows},
-        queries={topic: query for _, topic, query, _ in rows if query},
+        texts=Prints((key, text_of(topic, text)) for key, topic, text in texts.iterator()),
+        queries=dict(rows.exclude(query="").order_by("pk").values_list("topic", "query")),
         names=sorted(set(names)),
     )
 
@@ -301,7 +302,5 @@ def _examined(
     if unmapped:
         return Examined(sheet, chosen, unmapped, Checked())
     checked = importer.check(sheet.rows, chosen, known)
-    checked.problems = sorted(
-        [*sheet.unreadable, *checked.problems], key=lambda problem: problem.line or 0
-    )
+    checked.problems = checked.problems.merged(sheet.unreadable)
     return Examined(sheet, chosen, unmapped, checked)

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
+from crowdqc.numbers import whole
 
 ZERO = Decimal("0.00")
 
@@ -30,7 +31,7 @@ def wanted(raw: Mapping[str, str]) -> Wanted:
 
     def number(name: str) -> int | None:
         text = raw.get(name, "")
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else None
+        return whole(text)
 
     month = raw.get("month", "")
     kind = raw.get("kind", "")

@@ -9,7 +9,6 @@ from decimal import Decimal
 from django.db.models import Count, Q, QuerySet, Sum
 
 from annotation.models import Payment, Project
-from crowdqc.cells import protected
 from crowdqc.errors import Missing
 
 State = Payment.State
@@ -84,14 +83,14 @@ def approve_lines(project: Project) -> Iterator[list[object]]:
     """Submissions to approve on a platform, one a line, as its site takes them."""
     rows = by_hand(project).filter(what=Payment.What.BASE)
     for row in rows.select_related("assignment__visit"):
-        yield [protected(row.assignment.visit.session or row.assignment.visit.participant)]
+        yield [row.assignment.visit.session or row.assignment.visit.participant]
 
 
 def bonus_lines(project: Project) -> Iterator[list[object]]:
     """``participant,amount`` of bonuses, as Prolific's site takes them."""
     rows = by_hand(project).filter(what=Payment.What.BONUS)
     for row in rows.select_related("assignment__visit"):
-        yield [protected(row.assignment.visit.participant), f"{row.amount:.2f}"]
+        yield [row.assignment.visit.participant, f"{row.amount:.2f}"]
 
 
 FILES = {

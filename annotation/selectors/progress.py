@@ -19,7 +19,7 @@ from django.db.models import (
     QuerySet,
     Sum,
 )
-from django.db.models.functions import Coalesce, Extract, NullIf, TruncDate
+from django.db.models.functions import Coalesce, Extract, NullIf, Round, TruncDate
 from django.utils import timezone
 
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
@@ -173,8 +173,9 @@ def task_progress(project: Project) -> list[TaskProgress]:
 
 # Pay by the hour -------------------------------------------------------------------------------
 
+# None where it took less than a millisecond: there is no rate without time.
 HOURS = ExpressionWrapper(
-    NullIf(Extract(F("submitted_at") - F("opened_at"), "epoch"), 0.0) / 3600.0,
+    NullIf(Round(Extract(F("submitted_at") - F("opened_at"), "epoch"), 3), 0.0) / 3600.0,
     output_field=FloatField(),
 )
 
@@ -216,11 +217,12 @@ def hourly_pay(project: Project) -> list[HourlyPay]:
     rows = (
         _timed(project)
         .annotate(hours=HOURS)
+        .filter(hours__gt=0)  # pay without time would lift the rate of the rest
         .order_by()
         .values_list("task_id", "worker_id")
         .annotate(n=Count("pk"), paid=Sum("pay"), spent=Sum("hours"))
     )
-    return [HourlyPay(*row) for row in rows if row[4]]
+    return [HourlyPay(*row) for row in rows]
 
 
 # By day ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.paginator import Paginator
 
 from annotation.actions.statements import row_key
-from annotation.models import LedgerEntry, Project, Recruitment, Statement
+from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 
 PAGE = 50
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
@@ -74,6 +74,8 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
 def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     """The statement's page: rows of one outcome or of all, with what was booked for them."""
     booked = booked_rows([statement.pk]).get(statement.pk, set())
+    waiting = statement.corrections.filter(state=Correction.State.PROPOSED)
+    proposed = set(waiting.values_list("place", flat=True))
     settled = dict(
         LedgerEntry.objects.filter(
             key__in=[f"payment:{row['payment']}" for row in statement.rows if row["payment"]]
@@ -83,7 +85,7 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
         {
             **row, "place": place, "word": OUTCOMES[row["outcome"]][0],
             "mark": OUTCOMES[row["outcome"]][1], "key": row_key(statement, place),
-            "booked": place in booked or _came_true(row, settled),
+            "booked": place in booked or _came_true(row, settled), "proposed": place in proposed,
         }
         for place, row in enumerate(statement.rows)
     ]  # fmt: skip

@@ -58,7 +58,7 @@ class TaskRow:
         # No assignment holds a question twice, and one of documents ends where its document does.
         there: float = self.questions or 1
         if by_document(self.version.settings) and self.groups:
-            there = self.questions / self.groups
+            there = there / self.groups
         return math.ceil(open_slots / min(self.version.items_per_assignment, there))
 
     @property

@@ -276,3 +276,21 @@ def page_query(context: template.Context, page: int) -> str:
     request = context.get("request")
     pairs = [] if request is None else [p for p in request.GET.lists() if p[0] != "page"]
     return "?" + urlencode([(k, v) for k, vs in pairs for v in vs] + [("page", str(page))])
+
+
+# Accounts --------------------------------------------------------------------------------------
+
+
+@register.inclusion_tag("annotation/accounts/_second_factor.html", takes_context=True)
+def second_factor_banner(context: dict[str, Any]) -> dict[str, Any]:
+    """For who may approve payments of the page's project and lacks the second factor for it."""
+    from annotation.accounts.stepup import lacks_second_factor
+    from annotation.actions.payout_rules import why_not_decide_in
+
+    access = context.get("access")
+    lacking = (
+        access is not None
+        and lacks_second_factor(access.project, access.user)
+        and not why_not_decide_in(access.project, access.user)
+    )
+    return {"lacking": lacking}

@@ -1,4 +1,4 @@
-"""One's own account: the tokens of one's programs."""
+"""One's own account, and the tokens of one's programs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.forms import EmailForm, NameForm
+from annotation.accounts.selectors import account_page
+from annotation.accounts.sso import let_out
 from annotation.actions import tokens
 from annotation.forms import add_errors
 from annotation.models import ApiToken, User
 from annotation.selectors.tokens import projects_for, tokens_of
-from crowdqc.errors import DomainError
+from crowdqc.errors import Conflict, Invalid
 
 
 class TokenForm(forms.Form):
@@ -49,7 +52,7 @@ class TokenForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest) -> HttpResponse:
-    """The person's tokens, and making one: its text is in this answer and nowhere else."""
+    """The account, its tokens, and making one: its text is in this answer and nowhere else."""
     user = cast(User, request.user)
     form = TokenForm(request.POST or None, user=user)
     made, text, status = None, "", 200
@@ -58,12 +61,19 @@ def account(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 made, text = tokens.make(by=user, **form.cleaned_data)
-            except DomainError as error:
+            except (Invalid, Conflict) as error:
                 add_errors(form, error)
             else:
                 status, form = 201, TokenForm(user=user)
-    context = {"form": form, "rows": tokens_of(user), "made": made, "text": text}
-    return render(request, "annotation/people/account.html", context, status=status)
+    context = {
+        "form": form, "rows": tokens_of(user), "made": made, "text": text,
+        "page": account_page(request, user),
+        "name_form": NameForm(initial={"display_name": user.display_name}),
+        "email_form": EmailForm(user=user),
+    }  # fmt: skip
+    response = render(request, "annotation/people/account.html", context, status=status)
+    let_out(response)
+    return response
 
 
 @login_required

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
@@ -12,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.accounts.security_log import own_events
 from annotation.actions import erasure
 from annotation.models import User
 from annotation.selectors import audit
@@ -25,7 +27,11 @@ from crowdqc.errors import Conflict
 def account_log(request: HttpRequest) -> HttpResponse:
     """Tokens, passwords and mail, for the person themself; and what closing the account needs."""
     user = cast(User, request.user)
-    context = {"lines": audit.own(user), "left": keeps_account(user), "kept": kept_work(user)}
+    context = {
+        "lines": audit.own(user), "events": own_events(user), "left": keeps_account(user),
+        "kept": kept_work(user),
+        "kept_days": settings.CROWDQC_SECURITY_LOG_DAYS,
+    }  # fmt: skip
     return render(request, "annotation/people/account_log.html", context)
 
 

@@ -11,6 +11,7 @@ from annotation.access import get_access
 from annotation.exports import files
 from annotation.selectors import audit
 from annotation.selectors.audit_words import FAMILIES
+from crowdqc.numbers import whole
 
 
 @login_required
@@ -20,7 +21,7 @@ def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     filters = audit.Filters.of(request.GET)
     before = request.GET.get("before", "")
-    number = int(before) if before.isdecimal() and len(before) < 19 else 0
+    number = whole(before) or 0
     context = {
         "project": access.project,
         "access": access,

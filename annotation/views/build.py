@@ -17,6 +17,7 @@ from annotation.models import Item, ItemGroup
 from annotation.selectors.build import TEXTS_PER_PAGE, Build
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.htmx import page_or_fragment
+from crowdqc.numbers import whole
 
 from .build_context import (
     context_of,
@@ -228,9 +229,8 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     """Every question as a worker sees it, one a page; nothing is recorded."""
     access, task = get_task(request, project_id, task_id)
     build = Build(task)
-    raw = request.GET.get("n", "1")
-    number = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 8 else 1
-    number = min(max(1, number), max(1, build.questions))
+    number = whole(request.GET.get("n", "1"), low=1) or 1
+    number = min(number, max(1, build.questions))
     item = build.nth(number)
     size = max(1, min(build.version.items_per_assignment, build.questions))
     first = (number - 1) // size * size

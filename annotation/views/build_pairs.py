@@ -110,9 +110,10 @@ def _go(request: HttpRequest, task: Task) -> HttpResponse:
 
 
 def _number(raw: str) -> int:
-    if not (raw.isascii() and raw.isdigit() and len(raw) < 18):
+    number = numbers.whole(raw)
+    if number is None:
         raise Conflict("This text is not among the task's. Reload the page.")
-    return int(raw)
+    return number
 
 
 def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
@@ -124,13 +125,13 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
         source = task.project.tasks.filter(pk=raw, current__isnull=False).first()
     if source is None or source.pk == task.pk:
         raise Invalid("Whose answers?", fields={"source": "Choose a task of this project."})
-    most = post.get("most", "").strip() or "0"
-    if not (most.isascii() and most.isdigit() and len(most) < 5):
+    most = numbers.whole(post.get("most", "").strip() or "0", high=9999)
+    if most is None:
         raise Invalid("most is not a whole number.", fields={"most": "A whole number, please."})
     new, about = topics.add_answers(
         by=user, task=task, source=source, topic=post.get("by", "item"),
         people="people" in post, systems="systems" in post, style=post.get("style", ""),
-        most=int(most),
+        most=most,
     )  # fmt: skip
     said = f"{numbers.plural(new, 'new text')} and {numbers.plural(about, 'new topic')}."
     messages.success(request, said if new or about else "Nothing new: its answers are here.")

@@ -13,6 +13,7 @@ from annotation.models import Item, ItemGroup, Task, User
 from annotation.selectors.build import Build
 from annotation.task_types.rating import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import whole
 
 from .build_context import find, moved, place_of, refused, saved
 from .place import Place
@@ -102,9 +103,10 @@ def task_build_document(request: HttpRequest, project_id: int, task_id: int) -> 
 def _number(raw: Any) -> int:
     if not str(raw).strip():
         return 0
-    if not str(raw).strip().isdecimal():
+    number = whole(raw, high=999_999)
+    if number is None:
         raise Invalid("The sentence is not a number.", fields={"anchor": "A number, or nothing."})
-    return int(str(raw).strip()[:6])
+    return number
 
 
 def _answer(task: Task, key: str) -> Item:

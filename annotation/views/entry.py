@@ -16,34 +16,25 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.actions import assignments, platform_events, visits
 from annotation.models import Membership, Recruitment, User, Visit
-from annotation.recruit import coming, vouched, webhook
+from annotation.recruit import coming, webhook
 from annotation.recruit.coming import Refused
+from annotation.recruitment import actions as recruitment_actions
 from annotation.selectors import recruitment as reads
-from crowdqc import sealed
+from crowdqc import limits, sealed
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
-from crowdqc.limits import Counted
 from crowdqc.middleware import POLICY
+from crowdqc.numbers import whole
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "annotation.accounts.backends.AccountBackend"
 COOKIE, COOKIE_DAYS = "crowdqc_visitor", 60
-
-
-class EntriesPerAddress(Counted):
-    """Entries from one address; a whole laboratory may come at once."""
-
-    rate = "120/min"
-    scope = "entry-address"
-
-    def get_cache_key(self, request: Any, view: Any) -> str:
-        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+WAIT_SECONDS = 2  # until a page that waits for the platform's keys tries again
 
 
 @require_GET
 @never_cache
 def entry(request: HttpRequest, token: str) -> HttpResponse:
     """Somebody comes: to their assignment, or to a page that says why not and what to do."""
-    if not EntriesPerAddress().allow_request(request, None):
-        raise TooMuch("Too many entries from this address. Wait a minute, then open it again.")
+    limits.hold(limits.ENTRIES, limits.network(request), "Too many entries from this address.")
     recruitment = coming.read_entry_token(token)
     staff = reads.is_staff_of(request.user, recruitment.task.project_id)
     try:
@@ -53,13 +44,15 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
         if comes.preview:
             return _preview(request, recruitment, staff=False)
         if recruitment.entry == Recruitment.Entry.JWT:
-            vouched.check(recruitment, comes)
+            recruitment_actions.check_signature(recruitment=recruitment, coming=comes)
         secret = _secret_of(request, comes.participant)
         who = request.user if request.user.is_authenticated else None
         visit = visits.enter(
             recruitment=recruitment, coming=comes, who=who,
             bound=coming.digest(secret, comes.participant),
         )  # fmt: skip
+    except recruitment_actions.KeysComing as error:
+        return _wait(request, error)
     except Refused as error:
         visits.refused(recruitment=recruitment, error=error)
         return _refuse(request, recruitment, error)
@@ -95,6 +88,13 @@ def _preview(request: HttpRequest, recruitment: Recruitment, *, staff: bool) -> 
 def _refuse(request: HttpRequest, recruitment: Recruitment, error: Refused) -> HttpResponse:
     context = {"error": error, "recruitment": recruitment}
     return render(request, "annotation/entry/refused.html", context, status=error.status)
+
+
+def _wait(request: HttpRequest, error: Refused) -> HttpResponse:
+    """A page that opens the same address again; nothing is noted, as nothing was decided."""
+    response = render(request, "annotation/entry/waiting.html", {"error": error}, status=503)
+    response.headers["Refresh"] = response.headers["Retry-After"] = str(WAIT_SECONDS)
+    return response
 
 
 def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
@@ -187,7 +187,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
     try:
         if recruitment is None or not recruitment.webhook_sealed:
             raise Missing("Nothing is expected here.")
-        if int(request.headers.get("Content-Length") or 0) > webhook.MOST_BYTES:
+        if whole(request.headers.get("Content-Length") or "0", high=webhook.MOST_BYTES) is None:
             raise TooMuch("Too long for an event.")
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
         event = webhook.read(secret, request.headers, request.body)

@@ -18,6 +18,7 @@ from annotation.models import Task
 from annotation.selectors import files as reads
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.htmx import page_or_fragment
+from crowdqc.numbers import whole
 
 MEDIA = {
     "zip": "application/zip", "csv": "text/csv; charset=utf-8", "json": "application/json",
@@ -47,7 +48,7 @@ def _task(access: Access, raw: str) -> Task | None:
     """The task of this id, if it is one of the project's."""
     if not raw:
         return None
-    return task_of(access, int(raw) if raw.isdecimal() else 0)
+    return task_of(access, whole(raw) or 0)
 
 
 @login_required

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -25,10 +25,13 @@ from annotation.actions import answers, payouts
 from annotation.actions.books import book_correction
 from annotation.actions.payout_rules import require_decider, why_not_decide_in
 from annotation.exports import payouts as exports
-from annotation.models import Answer, LedgerEntry, Rejection
+from annotation.models import Answer, Correction, LedgerEntry, Rejection
+from annotation.payouts.actions.propose import ABOVE_LIMIT
+from annotation.payouts.selectors import waiting
 from annotation.selectors import ledger as books
 from annotation.selectors.balance import account_names, correctable, trial_balances
 from annotation.selectors.payouts import rejections, rejections_owed
+from crowdqc import numbers
 from crowdqc.errors import Invalid, Missing
 
 PAGE = 50
@@ -66,6 +69,7 @@ def _ledger(
         "accounts": correctable(access.project),
         "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
         "why_not": why_not_decide_in(access.project, access.user),
+        "waiting": waiting(access.project, access.user),
         "key": sent.get("key", "") if sent else str(uuid.uuid4()),
         "sent": sent or {},
         "error": error,
@@ -82,30 +86,29 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     require_decider(access.project, access.user)
     sent = request.POST
     try:
-        task = access.project.tasks.filter(pk=_id(sent.get("task", ""))).first()
+        task = access.project.tasks.filter(pk=numbers.whole(sent.get("task", "")) or 0).first()
         if task is None:
             raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
         task.project = access.project
-        book_correction(
+        row = book_correction(
             by=access.user, task=task, debit=sent.get("debit", ""), credit=sent.get("credit", ""),
             amount=_amount(sent.get("amount", "")), memo=sent.get("memo", ""),
             key=_key(sent.get("key", "")),
         )  # fmt: skip
     except Invalid as error:
         return _ledger(request, access, sent, error)
+    if isinstance(row, Correction):
+        messages.info(request, ABOVE_LIMIT)
+        return redirect(reverse("ledger", args=[project_id]) + "#corrections")
     messages.success(request, "The correction is booked. What stood there stands as it was.")
     return redirect("ledger", project_id)
 
 
-def _id(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else 0
-
-
 def _amount(text: str) -> Decimal:
-    try:
-        return Decimal(text.strip().replace(",", "."))
-    except InvalidOperation as error:
-        raise Invalid("This is no amount.", fields={"amount": "An amount, as 1.80."}) from error
+    amount = numbers.exact(text, low=-numbers.LARGEST)
+    if amount is None:
+        raise Invalid("This is no amount.", fields={"amount": "An amount, as 1.80."})
+    return amount
 
 
 def _key(text: str) -> uuid.UUID:

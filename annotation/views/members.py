@@ -7,12 +7,14 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.forms import ChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.accounts.roles.selectors import open_grants
 from annotation.actions import people as actions
 from annotation.actions.invite_mail import invite_by_mail
 from annotation.forms import InvitationForm, add_errors
@@ -24,14 +26,36 @@ from crowdqc.numbers import plural
 PER_PAGE = 50
 
 
+def may_give(access: Access) -> bool:
+    """Whether the person gives and ends roles that move money."""
+    return access.is_owner or access.is_manager
+
+
+def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
+    """The form with the roles that this person may invite to."""
+    form = InvitationForm(sent)
+    if not may_give(access):
+        role = form.fields["role"]
+        assert isinstance(role, ChoiceField)  # noqa: S101
+        role.choices = [(Role.WORKER.value, Role.WORKER.label.capitalize())]
+    return form
+
+
 def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict[str, Any]:
     page = Paginator(members.workers_of(access.project), PER_PAGE).get_page(request.GET.get("page"))
     invitations = members.invitations_of(access.project)
+    staff = members.staff_of(access.project)
+    for member in staff:
+        own, owner = member.user_id == access.user.pk, member.user_id == access.project.owner_id
+        of_owner = owner and (not own or member.role == Role.REQUESTER)
+        member.may_end = not of_owner and (own or may_give(access))  # type: ignore[attr-defined]
     root = request.build_absolute_uri("/").rstrip("/")
     return {
         "access": access,
         "project": access.project,
-        "staff": members.staff_of(access.project),
+        "staff": staff,
+        "grants": open_grants(access.project, access.user),
+        "gives_roles": may_give(access),
         "page": page,
         "invitations": invitations,
         "open_invitations": sum(row.is_open for row in invitations),
@@ -44,7 +68,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
 @require_safe
 def people(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
-    context = _context(request, access, InvitationForm())
+    context = _context(request, access, invitation_form(access))
     return render(request, "annotation/people/people.html", context)
 
 
@@ -55,8 +79,8 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
     if request.method != "POST":
         get_access(request, project_id)
         return redirect(reverse("people", args=[project_id]) + "#invite")
-    access = get_access(request, project_id, Role.REQUESTER)
-    form = InvitationForm(request.POST)
+    access = get_access(request, project_id)
+    form = invitation_form(access, request.POST)
     if form.is_valid():
         try:
             told, first = _invite(access, dict(form.cleaned_data))
@@ -84,19 +108,20 @@ def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
 @login_required
 @require_POST
 def invitation_revoke(request: HttpRequest, project_id: int, invitation_id: int) -> HttpResponse:
-    access = get_access(request, project_id, Role.REQUESTER)
+    access = get_access(request, project_id)
     invitation = access.project.invitations.filter(pk=invitation_id).first()
     if invitation is None:
         raise Missing("There is no such invitation in this project.")
+    invitation.project = access.project
     actions.revoke_invitation(by=access.user, invitation=invitation)
-    messages.success(request, "The link is closed. Whoever joined by it stays.")
+    messages.success(request, "Invitation revoked. Whoever joined by it stays.")
     return redirect("people", project_id)
 
 
 @login_required
 @require_POST
 def people_remove(request: HttpRequest, project_id: int, membership_id: int) -> HttpResponse:
-    access = get_access(request, project_id, Role.REQUESTER)
+    access = get_access(request, project_id)
     member = access.project.memberships.filter(pk=membership_id, removed_at__isnull=True).first()
     if member is None:
         raise Missing("Nobody like this belongs to the project.")

@@ -16,6 +16,7 @@ from annotation.actions import notices as actions
 from annotation.actions.mail import MAX_TRIES
 from annotation.selectors.notices import notices_of, own_notice
 from crowdqc.errors import Invalid
+from crowdqc.numbers import whole
 
 PER_PAGE = 50
 
@@ -52,10 +53,10 @@ def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
 @require_POST
 def notice_read_all(request: HttpRequest) -> HttpResponse:
     """Mark what the page showed; what came meanwhile stays unread."""
-    upto = request.POST.get("upto", "")
-    if not (upto.isascii() and upto.isdigit() and len(upto) < 19):
+    upto = whole(request.POST.get("upto", ""))
+    if upto is None:
         raise Invalid("Say up to which notice.", fields={"upto": "A number."})
-    actions.mark_all_read(by=request.user, upto=int(upto))  # type: ignore[arg-type]
+    actions.mark_all_read(by=request.user, upto=upto)  # type: ignore[arg-type]
     return redirect("notice_list")
 
 

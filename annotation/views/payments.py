@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -19,7 +16,8 @@ from annotation.actions.payout_rules import require_decider, why_not_decide_in
 from annotation.models import Payment
 from annotation.selectors import payments as reads
 from crowdqc import numbers
-from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.cells import csv_lines
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 PAGE = 50
 
@@ -94,11 +92,13 @@ def payment_resolve(request: HttpRequest, project_id: int, payment_id: int) -> H
 @require_safe
 def payment_export(request: HttpRequest, project_id: int, what: str) -> HttpResponse:
     """A list for whoever pays by hand, with the platform's own ids."""
-    access = _decider(request, project_id)
+    access = get_access(request, project_id)
+    why_not = why_not_decide_in(access.project, access.user)
+    if why_not:
+        raise NotAllowed(why_not)
     if what not in reads.FILES:
         raise Missing("There is no such list.")
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(reads.FILES[what][1](access.project))
-    response = HttpResponse(out.getvalue(), content_type="text/csv")
+    lines = csv_lines(reads.FILES[what][1](access.project), ends="\n")
+    response = HttpResponse("".join(lines), content_type="text/csv")
     response["Content-Disposition"] = f'attachment; filename="{what}.csv"'
     return response

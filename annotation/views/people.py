@@ -1,92 +1,22 @@
-"""Signing up, finding one's way, and joining by a link."""
+"""Finding one's way, projects as a whole, and joining by a link."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import SetPasswordForm
-from django.contrib.auth.views import (
-    LoginView,
-    PasswordChangeView,
-    PasswordResetConfirmView,
-    redirect_to_login,
-)
-from django.db import transaction
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.actions import accounts, people
-from annotation.forms import ProjectForm, SignInForm, SignUpForm, add_errors
-from annotation.models import Invitation, Membership, Role, User
+from annotation.accounts.roles.actions import waiting
+from annotation.accounts.roles.selectors import reason_cannot_accept
+from annotation.actions import people
+from annotation.forms import ProjectForm, add_errors
+from annotation.models import Invitation, Membership, Role, RoleGrant, User
 from annotation.selectors.projects import projects_of, roles_anywhere
 from crowdqc.errors import Conflict, DomainError, Invalid
-from crowdqc.limits import hold_back
-
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-
-def _next(request: HttpRequest) -> str:
-    """Where the person wanted to go, if that is a page of ours."""
-    wanted = request.POST.get("next") or request.GET.get("next") or ""
-    safe = url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return wanted if safe else ""
-
-
-class SignIn(LoginView):
-    """Signing in, a few times a minute; tries over the API are counted together with these."""
-
-    authentication_form = SignInForm
-    redirect_authenticated_user = True
-
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        hold_back(request, name=request.POST.get("username", ""))
-        return super().post(request, *args, **kwargs)
-
-
-class _EndsTokens:
-    """A new password signs the person out of the API too, as it does elsewhere."""
-
-    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        with transaction.atomic():
-            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
-            accounts.password_changed(by=form.user)
-        return response
-
-
-class PasswordChange(_EndsTokens, PasswordChangeView):
-    """A new password for the one that is known."""
-
-
-class PasswordReset(_EndsTokens, PasswordResetConfirmView):
-    """A new password by a link that was sent."""
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def signup(request: HttpRequest) -> HttpResponse:
-    """A new account, signed in at once and sent where the person was going."""
-    wanted = _next(request)
-    if request.user.is_authenticated:
-        return redirect(wanted or "home")
-    if request.method == "POST":
-        hold_back(request, name=request.POST.get("username", ""))
-    form = SignUpForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            user = accounts.sign_up(**form.cleaned_data)
-        except Invalid as error:
-            add_errors(form, error)
-        else:
-            login(request, user, backend=BACKEND)
-            return redirect(wanted or "home")
-    status = 422 if form.errors else 200
-    context = {"form": form, "next": wanted}
-    return render(request, "registration/signup.html", context, status=status)
 
 
 @login_required
@@ -134,6 +64,17 @@ def _membership(user: Any, invitation: Invitation) -> Membership | None:
     ).first()
 
 
+def _waiting(user: Any, invitation: Invitation) -> RoleGrant | None:
+    if not user.is_authenticated:
+        return None
+    return waiting(invitation.project, user, invitation.role)
+
+
+def _waits(request: HttpRequest, grant: RoleGrant) -> HttpResponse:
+    context = {"grant": grant, "project": grant.project}
+    return render(request, "annotation/people/join_waiting.html", context)
+
+
 def _inside(member: Membership) -> HttpResponse:
     if member.role == Role.WORKER:
         return redirect("work_consent", member.project_id)
@@ -152,18 +93,23 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         if request.method == "POST":
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
-            return _inside(people.accept_invitation(by=request.user, token=token))
+            joined = people.accept_invitation(by=request.user, token=token)
+            return _inside(joined) if joined else redirect("join", token)
         invitation = people.read_invitation(token)
         if member := _membership(request.user, invitation):
             return _inside(member)
+        if grant := _waiting(request.user, invitation):
+            return _waits(request, grant)
         if invitation.uses >= invitation.max_uses:
             raise Conflict("This invitation has been used up. Ask for a new link.")
     except DomainError as error:
         return _closed(request, error)
-    context = {
+    context: dict[str, Any] = {
         "invitation": invitation,
         "project": invitation.project,
         "is_worker": invitation.role == Role.WORKER,
         "consent": people.current_consent_text(invitation.project),
     }
+    if request.user.is_authenticated:
+        context["why_not"] = reason_cannot_accept(invitation, request.user)
     return render(request, "annotation/people/join.html", context)

@@ -9,9 +9,11 @@ from django.contrib.auth.decorators import login_required
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import Access, get_access
+from annotation.accounts.factors import set_second_factor
+from annotation.accounts.stepup import second_factor_required
 from annotation.actions import people as actions
 from annotation.actions.erasure import KEPT_DAYS
 from annotation.forms import ConsentForm, ProjectSettingsForm, add_errors
@@ -19,7 +21,7 @@ from annotation.models import Role
 from annotation.notice_kinds import KINDS
 from annotation.selectors import erasure, retention
 from annotation.selectors.members import consent_versions
-from crowdqc.errors import Invalid
+from crowdqc.errors import Invalid, NotAllowed
 
 
 def _read_or_write(request: HttpRequest, project_id: int) -> Access:
@@ -34,7 +36,8 @@ def _close(form: Form, access: Access) -> None:
 
 
 DAYS = ("reply_days", "answer_days", "decide_days")
-SETTINGS = ("name", "budget", "hourly_floor", "single_approval", "show_scores", *DAYS)
+SETTINGS = ("name", "budget", "hourly_floor", "single_approval", "correction_limit",
+            "show_scores", *DAYS)  # fmt: skip
 
 
 @login_required
@@ -47,7 +50,8 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
     form = ProjectSettingsForm(request.POST or None, initial=initial)
     _close(form, access)
     # A disabled field keeps its initial value, whatever is sent.
-    form.fields["single_approval"].disabled = not access.is_owner
+    for name in ("single_approval", "correction_limit"):
+        form.fields[name].disabled = not access.is_owner
     if request.method == "POST" and form.is_valid():
         try:
             actions.change_project(by=access.user, project=project, **form.cleaned_data)
@@ -65,9 +69,25 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "words": erasure.kept_words(project),
         "swept_days": KEPT_DAYS,
         "told": KINDS.values(),
+        "second_factor": second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200
     return render(request, "annotation/people/project_settings.html", context, status=status)
+
+
+@login_required
+@require_POST
+def project_settings_factor(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Switch the second factor for payments; its owner alone."""
+    access = get_access(request, project_id)
+    required = request.POST.get("required")
+    if not access.is_owner:
+        raise NotAllowed("Only the owner of the project may change this.")
+    if required not in ("yes", "no"):
+        raise Invalid("Say whether it is required.", fields={"required": "yes or no"})
+    set_second_factor(by=access.user, project=access.project, required=required == "yes")
+    messages.success(request, "Saved. The project’s managers are told.")
+    return redirect("project_settings", project_id)
 
 
 @login_required

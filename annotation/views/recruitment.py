@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 from django.contrib import messages
@@ -21,6 +19,7 @@ from annotation.models import Recruitment, Role
 from annotation.recruitment_forms import FORMS, LetInForm, LinksForm, RecruitmentForm
 from annotation.selectors import recruitment as reads
 from crowdqc.addresses import site_of
+from crowdqc.cells import csv_lines
 from crowdqc.errors import DomainError, Invalid, Missing
 
 BOTH = ["GET", "HEAD", "POST"]
@@ -138,12 +137,10 @@ def recruitment_links(
     except Invalid as error:
         add_errors(form, error)
         return _page(request, access, row, links=form)
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["participant", "link"])
     site = site_of(request)
-    writer.writerows((name, site + reads.signed_path(row, link)) for name, link in made)
-    response = HttpResponse(out.getvalue(), content_type="text/csv")
+    links = [(name, site + reads.signed_path(row, link)) for name, link in made]
+    lines = csv_lines([("participant", "link"), *links])
+    response = HttpResponse("".join(lines), content_type="text/csv")
     response["Content-Disposition"] = 'attachment; filename="links.csv"'
     return response
 

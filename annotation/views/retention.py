@@ -12,7 +12,7 @@ from annotation.access import get_access, get_worker, worker_memberships
 from annotation.actions import retention
 from annotation.models import Role
 from crowdqc.errors import Invalid, Missing
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, whole
 
 
 def _tell(request: HttpRequest, number: int) -> None:
@@ -30,7 +30,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
     access = get_access(request, project_id, Role.REQUESTER)
     raw = request.POST.get("days", "").strip()
     try:
-        days = int(raw) if raw.isdecimal() and len(raw) < 6 else (0 if raw else None)
+        days = (whole(raw, high=99_999) or 0) if raw else None
         retention.keep_texts(by=access.user, project=access.project, days=days)
     except Invalid as error:
         messages.error(request, f"{error.message} {error.fields['days']}")

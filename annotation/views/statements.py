@@ -12,17 +12,13 @@ from annotation.access import Access, get_access
 from annotation.actions import payments, statements
 from annotation.actions.payout_rules import require_decider, why_not_decide_in
 from annotation.exports import payouts as exports
-from annotation.models import Recruitment, Statement, Task
+from annotation.models import Correction, Recruitment, Statement, Task
 from annotation.selectors import balance
 from annotation.selectors.statements import page_of, statements_of, ways_of
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, whole
 
 MAX_BYTES = 5 * 1024 * 1024
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else None
 
 
 # Paid by hand ----------------------------------------------------------------------------------
@@ -45,7 +41,7 @@ def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
 def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
     """The open payments by hand as CSV, of one proposal or of all."""
     access = get_access(request, project_id)
-    rows = balance.hand_payments(access.project, _number(request.GET.get("proposal", "")))
+    rows = balance.hand_payments(access.project, whole(request.GET.get("proposal", "")))
     response = StreamingHttpResponse(
         exports.lines(exports.BY_HAND, exports.by_hand_rows(rows)), content_type="text/csv"
     )
@@ -79,12 +75,12 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
 def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
     """The task and its way in that ``12`` or ``12-3`` names."""
     task_text, _, way = text.partition("-")
-    task = access.project.tasks.filter(pk=_number(task_text) or 0).select_related("project").first()
+    task = access.project.tasks.filter(pk=whole(task_text) or 0).select_related("project").first()
     if task is None:
         raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
     if not way:
         return task, None
-    found = task.recruitments.filter(pk=_number(way) or 0).first()
+    found = task.recruitments.filter(pk=whole(way) or 0).first()
     if found is None:
         raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
     return task, found
@@ -160,7 +156,10 @@ def statement_book(
     """Book the difference of one row."""
     access = get_access(request, project_id)
     found = _statement(access, statement_id)
-    if statements.book_difference(by=access.user, statement=found, place=place):
+    booked = statements.book_difference(by=access.user, statement=found, place=place)
+    if isinstance(booked, Correction):
+        messages.info(request, statements.ABOVE_LIMIT)
+    elif booked:
         messages.success(request, "The difference is booked.")
     else:
         messages.info(request, "It was booked before; nothing was booked twice.")

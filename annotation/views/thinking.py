@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django.http import HttpRequest
@@ -31,7 +32,7 @@ def page(
     return {
         **checking.page(entry.item, settings, entry.draft, sources=passage == "open", named=named),
         "break_due": judging.break_is_due(settings, entry.position, total),
-        "seen_seconds": int(seen),
+        "seen_seconds": math.floor(seen),
     }
 
 

@@ -36,6 +36,11 @@ urlpatterns = [
         retention.worker_logs_erase,
         name="worker_logs_erase",
     ),
+    path(
+        "settings/second-factor/",
+        projects.project_settings_factor,
+        name="project_settings_factor",
+    ),
     path("settings/consent/", projects.project_settings_consent, name="project_settings_consent"),
     path("tasks/", tasks.task_list, name="task_list"),
     path("tasks/new/", tasks.task_new, name="task_new"),

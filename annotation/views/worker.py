@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from typing import Any
@@ -25,6 +26,7 @@ from annotation.selectors.recruitment import visit_to
 from annotation.task_types import get_type
 from annotation.task_types.rating import noun_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.numbers import whole
 
 from . import entry as coming_in
 from . import responses, thinking
@@ -59,13 +61,13 @@ def home(request: HttpRequest) -> HttpResponse:
 # Agreement ---------------------------------------------------------------------------------------
 
 
-def _next(request: HttpRequest) -> tuple[str, str]:
-    """Where to go after agreeing: ("task", id), ("assignment", id) or ("", "")."""
+def _next(request: HttpRequest) -> tuple[str, int]:
+    """Where to go after agreeing: ("task", id), ("assignment", id) or ("", 0)."""
     for name in ("task", "assignment"):
-        raw = request.POST.get(name) or request.GET.get(name) or ""
-        if raw.isdecimal() and len(raw) < 19:
-            return name, raw
-    return "", ""
+        number = whole(request.POST.get(name) or request.GET.get(name))
+        if number is not None:
+            return name, number
+    return "", 0
 
 
 @login_required
@@ -106,8 +108,8 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         context["error"] = error.fields.get("agreed") or error.message
         return render(request, "annotation/worker/consent.html", context, status=error.status)
     if kind == "task":
-        return _claimed(request, int(pk))
-    return redirect("work_assignment", assignment_id=int(pk)) if kind else redirect("work_home")
+        return _claimed(request, pk)
+    return redirect("work_assignment", assignment_id=pk) if kind else redirect("work_home")
 
 
 @login_required
@@ -293,7 +295,7 @@ def _judged(
         ),
         "brief": entry.position > 0,  # explanations stand open on the first page
         "break_due": judging.break_is_due(settings, entry.position, total),
-        "seen_seconds": int(seen),
+        "seen_seconds": math.floor(seen),
     }
 
 
@@ -333,7 +335,7 @@ def _answered(
         assignment=found,
         item_id=entry.item_id,
         draft=draft,
-        seq=int(raw) if raw.isdecimal() and len(raw) < 17 else int(time.time() * 1000),
+        seq=whole(raw, high=10**16) or time.time_ns() // 10**6,
     )
     entry.draft = kept.draft
     if get_type(found.task.type).shape == "responses":

@@ -7,7 +7,6 @@ that a script never takes a sign-in page for an acknowledgment.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -22,8 +21,10 @@ from annotation.actions import answers, assignments
 from annotation.actions import events as log
 from annotation.models import Assignment
 from annotation.selectors import work
+from crowdqc import json_input
 from crowdqc.errors import DomainError, Invalid, TooMuch
 from crowdqc.middleware import problem
+from crowdqc.numbers import LARGEST, whole
 
 MAX_BODY = 1024 * 1024
 OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
@@ -59,16 +60,16 @@ def for_scripts(view: View) -> View:
 
 def read_json(request: HttpRequest) -> dict[str, Any]:
     """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
-    if int(request.headers.get("Content-Length") or 0) > MAX_BODY:
+    if whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
         raise TooMuch("The request is too large; send smaller ones.", code="too-large")
     if request.content_type == "application/json":
         raw: str | bytes = request.body
     else:
         raw = request.POST.get("payload", "")
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise Invalid("The body is not JSON.", fields={"body": "Send a JSON object."}) from error
+        body = json_input.read_json(raw, any_text=True)
+    except json_input.Unreadable as error:  # a status that the scripts know as final
+        raise Invalid(error.message, fields=error.fields, code=error.code) from error
     if not isinstance(body, dict):
         raise Invalid("The body is not an object.", fields={"body": "Send a JSON object."})
     return body
@@ -83,7 +84,7 @@ def read_uuid(raw: Any, name: str) -> UUID:
 
 
 def _whole(raw: Any, name: str) -> int:
-    if not isinstance(raw, int) or isinstance(raw, bool):
+    if not isinstance(raw, int) or whole(raw, low=-LARGEST) is None:
         raise Invalid(f"{name} is not a whole number.", fields={name: "A whole number."})
     return raw
 
@@ -154,11 +155,12 @@ def _drafts(body: dict[str, Any]) -> tuple[dict[int, dict[str, Any]], dict[int, 
     """The drafts sent along, {item: {draft, seq}}, as two mappings by item."""
     drafts, seqs = {}, {}
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
-        if not str(item).isdecimal():
-            raise Invalid(f"{item} is no question.", fields={"drafts": "Keys are item ids."})
+        pk = whole(item)
+        if pk is None:
+            raise Invalid(f"{item[:20]} is no question.", fields={"drafts": "Keys are item ids."})
         held = _object(raw, f"drafts.{item}")
-        drafts[int(item)] = _object(held.get("draft"), f"drafts.{item}.draft")
-        seqs[int(item)] = _whole(held.get("seq"), f"drafts.{item}.seq")
+        drafts[pk] = _object(held.get("draft"), f"drafts.{item}.draft")
+        seqs[pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
     return drafts, seqs
 
 

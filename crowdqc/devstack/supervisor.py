@@ -230,10 +230,8 @@ class Supervisor:
             *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
             *("--timeout", "60", "--graceful-timeout", "4", "--no-control-socket"),
         ]
-        worker = [
-            *(*celery, "worker", "--loglevel", quiet["LOG_LEVEL"], "--concurrency", "2"),
-            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-        ]
+        # Fewer processes than a server gets: one machine runs everything here.
+        worker = [*python, "crowdqc.workers", "default=2", "platforms=2", "models=1"]
         beat = [*celery, "beat", "--loglevel", "WARNING", "--pidfile="]
         for name, args, extra, death, fds in (
             ("web", web, {"CROWDQC_POOL": "1"}, signal.SIGTERM, [server.fileno()]),

@@ -1,5 +1,7 @@
 """Put questions to people, and print who answered what: python collect.py URL TOKEN.
 
+The token needs the scopes read and write; create it on your account page.
+
 Afterwards somebody opens the printed link, joins and answers; run it again with the task's number
 to read the answers: python collect.py URL TOKEN TASK.
 """

@@ -121,7 +121,8 @@ class Payout(Row):
     state: str
     total: str
     currency: str
-    may_approve: str
+    may_approve: bool
+    reason_cannot_approve: str
     lines: list[dict[str, Any]]
 
 
@@ -134,10 +135,18 @@ class Client:
         self.root, self.token, self.timeout = url.rstrip("/"), token, timeout
 
     @classmethod
-    def sign_in(cls, url: str, username: str, password: str) -> Self:
-        """A client with a fresh token of all scopes; better is one made on the account page."""
+    def sign_in(
+        cls, url: str, username: str, password: str, *, code: str = "", scopes: Sequence[str] = ()
+    ) -> Self:
+        """A client with a fresh token; better is one made on the account page.
+
+        It may read and work, or what ``scopes`` asks for (read, write, work, run, pay). An account
+        with a second factor needs its ``code``, and ``pay`` needs a second factor.
+        """
         client = cls(url, "")
-        body = {"username": username, "password": password}
+        body: dict[str, Any] = {"username": username, "password": password, "code": code}
+        if scopes:
+            body["scopes"] = list(scopes)
         client.token = client.call("POST", "/api/token/", body)["token"]
         return client
 

@@ -3,6 +3,9 @@
     python pay.py propose URL TOKEN TASK          (a requester or manager)
     python pay.py approve URL TOKEN PROJECT NUMBER TOTAL    (another manager)
 
+The tokens need the scopes read and pay. Where payments need a second factor, create them on your
+account page after signing in with it; Client.sign_in takes its code as well.
+
 The keys are made of what is paid, so that a script that died may simply be run again.
 """
 

@@ -6,6 +6,7 @@ reply for each; calls that were answered before, in whatever run, cost nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +17,10 @@ from evaluation.llm.prompting import Rendered
 from evaluation.llm.schemas import Schema
 from evaluation.models import LanguageModel, Run
 from evaluation.progress import Recorder
+
+# What a question is about, by its row: erasing follows this, and searches no texts.
+SUBJECT = re.compile(r"(answer|item|pair|text|checklist):(\d+)(?=\D|$)")
+NOBODYS = ("steps",)  # about a definition, and no person's text
 
 
 class BudgetSpent(Conflict):
@@ -30,6 +35,7 @@ class EndpointFails(Conflict):
 class Ask:
     """One question to a model: what it is about, the prompt, the form of the answer.
 
+    ``subject`` begins with the row whose texts stand in the prompt: "answer:12", "item:7/b".
     ``tries``: how often an answer in a wrong form is asked for again before it is given up;
     faults of the endpoint are retried beyond that. ``by_chance``: take the most probable of the
     schema's words where the endpoint tells probabilities, and keep these.
@@ -42,6 +48,10 @@ class Ask:
     replicate: int = 0
     tries: int = 3
     by_chance: bool = False
+
+    def __post_init__(self) -> None:
+        if not SUBJECT.match(self.subject) and self.subject not in NOBODYS:
+            raise ValueError(f"{self.subject!r} names no row, so nobody could erase the question")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """One request to an OpenAI-compatible endpoint, and what came of it. Never retries by itself.
 
-The answer's bytes are read one piece after another against one deadline, so that an endpoint that
-sends a byte now and then cannot hold a request open. Redirects are not followed: they could lead
-the key elsewhere.
+The request goes through ``crowdqc.outbound``: one deadline for all of it, a size limit, checked
+numbers, and no redirect, which could lead the key elsewhere.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
 
+from crowdqc import outbound
 from evaluation.llm import keys
 from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
 
 MOST_BYTES = 32 * 1024 * 1024  # of one answer; an endpoint must not fill the memory
-CONNECT_SECONDS = 10.0
 
 
 class Sender:
@@ -29,60 +27,50 @@ class Sender:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
-        self.plain = httpx2.Client(follow_redirects=False, limits=limits)
-        self._client = OpenAI(
-            base_url=link.base_url, api_key=link.key, max_retries=0, http_client=self.plain
-        ).with_streaming_response
+        self._outbound = outbound.Client(seconds=link.timeout, most_bytes=MOST_BYTES)
+        self.openai = OpenAI(
+            base_url=link.base_url, api_key=link.key, max_retries=0, timeout=link.timeout,
+            http_client=self._outbound.http,
+        )  # fmt: skip
+        self._streaming = self.openai.with_streaming_response
 
     def close(self) -> None:
         """Close all connections; a request that still hangs on one of them fails."""
-        self.plain.close()
+        self._outbound.close()
 
     def send(self, path: str, body: Mapping[str, Any]) -> Completion:
         """Send one request and read its answer; never raises for what an endpoint does."""
         began = time.monotonic()
         try:
-            found = self._read(path, body, began + self.link.timeout)
-        except (_TooSlow, APITimeoutError, httpx2.TimeoutException):
+            found = self._read(path, body)
+        except (APITimeoutError, outbound.TimedOut):
             reason = f"No whole answer within {self.link.timeout:g} seconds."
             found = Completion(outcome=Outcome.TIMEOUT, reason=reason, heals=True)
+        except outbound.TooLong:
+            found = _broken("The answer is longer than 32 MB.")
         except APIStatusError as error:
             found = _status(error, self.link)
         except APIConnectionError as error:
-            found = _unreached(error.__cause__ or error)
-        except httpx2.TransportError as error:
-            found = _unreached(error)
+            found = _unreached(error.__cause__ or error, self.link.timeout)
+        except outbound.NetworkError as error:
+            found = _unreached(error, self.link.timeout)
         return replace(found, latency_ms=round(1000 * (time.monotonic() - began)))
 
-    def _read(self, path: str, body: Mapping[str, Any], deadline: float) -> Completion:
-        timeout = httpx2.Timeout(self.link.timeout, connect=min(self.link.timeout, CONNECT_SECONDS))
-        more: Any = {"extra_body": dict(body), "timeout": timeout}
+    def _read(self, path: str, body: Mapping[str, Any]) -> Completion:
+        more: Any = {"extra_body": dict(body)}
         if path == EMBEDDINGS:
-            ready = self._client.embeddings.create(
+            ready = self._streaming.embeddings.create(
                 input="", model="", encoding_format="float", **more
             )
         else:
-            ready = self._client.chat.completions.create(messages=[], model="", **more)
-        pieces, size = [], 0
+            ready = self._streaming.chat.completions.create(messages=[], model="", **more)
         with ready as response:
-            for piece in response.iter_bytes():
-                pieces.append(piece)
-                size += len(piece)
-                if time.monotonic() > deadline:
-                    raise _TooSlow
-                if size > MOST_BYTES:
-                    return _broken("The answer is longer than 32 MB.", response.status_code)
-            status = response.status_code
+            pieces, status = list(response.iter_bytes()), response.status_code
         try:
             told = json.loads(b"".join(pieces))
             return (_vectors if path == EMBEDDINGS else _answer)(told, status)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             return _broken("The answer is not what an OpenAI-compatible endpoint gives.", status)
-
-
-class _TooSlow(Exception):
-    """The deadline passed while the answer was still coming."""
 
 
 def _answer(told: Mapping[str, Any], status: int) -> Completion:
@@ -126,17 +114,15 @@ def plain(text: Any) -> str:
 # -- what went wrong -------------------------------------------------------------------------------
 
 
-def _broken(reason: str, status: int) -> Completion:
+def _broken(reason: str, status: int | None = None) -> Completion:
     return Completion(outcome=Outcome.SERVER_ERROR, reason=reason, status=status, heals=True)
 
 
-def _unreached(error: BaseException) -> Completion:
+def _unreached(error: BaseException, seconds: float) -> Completion:
     """The connection could not be made, or was cut: then what was sent may have been billed."""
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        reason, sent = "The endpoint cannot be reached.", False
-    else:
-        reason, sent = "The connection was cut before the answer came.", True
-    return Completion(outcome=Outcome.CONNECTION, reason=reason, heals=True, sent=sent)
+    reason = outbound.words_of(error, seconds, "The endpoint")
+    heals, sent = not outbound.leads_inside(error), not outbound.never_left(error)
+    return Completion(outcome=Outcome.CONNECTION, reason=reason, heals=heals, sent=sent)
 
 
 def _status(error: APIStatusError, link: Link) -> Completion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from annotation.actions.audit import record
 from annotation.models import Project, User
 from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import exact, whole
 from evaluation.llm import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
 
@@ -179,37 +180,6 @@ def archive_model(*, by: User, model: LanguageModel) -> LanguageModel:
     return locked
 
 
-def probe_model(*, by: User, model: LanguageModel) -> LanguageModel:
-    """Ask the model a few short questions and store what it can do (``can``, ``probe_note``).
-
-    Sends at most eight requests, outside any transaction and outside the budget. A model that
-    cannot be reached keeps what was known of it; ``probe_note`` says why. Raises Conflict where no
-    key can be used and Invalid where the address is not allowed.
-    """
-    from evaluation.llm import probe
-
-    found = probe.probe(model)
-    with transaction.atomic():
-        locked = LanguageModel.objects.select_for_update().get(pk=model.pk)
-        if found.can is not None:
-            locked.can, locked.probed_at = found.can, timezone.now()
-        locked.probe_note = found.note[:300]
-        locked.save(update_fields=["can", "probed_at", "probe_note"])
-        project = locked.endpoint.project
-        record(by=by, project=project, action="model.probe", on=locked, can=found.can or {})
-    return locked
-
-
-def model_names(*, endpoint: Endpoint) -> list[str]:
-    """The models that the endpoint lists at /models, in alphabetical order.
-
-    Raises Conflict with the reason where it lists none.
-    """
-    from evaluation.llm import probe
-
-    return probe.model_names(endpoint)
-
-
 # -- what was spent --------------------------------------------------------------------------------
 
 
@@ -305,11 +275,8 @@ def _whole(name: str, value: Any) -> int | None:
     low, high, empty = WHOLE[name]
     if value in (None, "") and empty:
         return None
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = low - 1
-    if not low <= number <= high:
+    number = whole(value, low, high)
+    if number is None:
         hint = f"A whole number from {low:,} to {high:,}{', or empty' if empty else ''}."
         raise Invalid(f"{name} is out of range.", fields={name: hint})
     return number
@@ -318,11 +285,8 @@ def _whole(name: str, value: Any) -> int | None:
 def _money(name: str, value: Any, most: Decimal, step: Decimal) -> Decimal | None:
     if value in (None, ""):
         return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        number = Decimal(-1)
-    if not (number.is_finite() and 0 <= number <= most):
+    number = exact(value, high=most)
+    if number is None:
         hint = f"A number from 0 to {most:,}, or empty."
         raise Invalid(f"{name} is not an amount.", fields={name: hint})
     return number.quantize(step)

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from openai import APIError, OpenAI
+from django.conf import settings
 
+from crowdqc import outbound
 from crowdqc.errors import Conflict
 from evaluation.llm import completion
-from evaluation.llm.client import Sender
+from evaluation.llm.client import Sender, plain
 from evaluation.llm.completion import CHAT, EMBEDDINGS, Completion, Outcome
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA, PLAIN, Strict
 from evaluation.models import Endpoint, LanguageModel
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 TOPS = (20, 5)  # OpenAI allows 20, some others 5
-SECONDS = 60.0  # for each request at most
-MOST_NAMES = 500
+MOST_NAMES, MOST_BYTES = 500, 4_000_000
 WORDS = "Is a stork a bird? Answer yes or no."
 
 
@@ -54,11 +55,25 @@ def probe(model: LanguageModel) -> Found:
 @contextlib.contextmanager
 def _sender(endpoint: Endpoint) -> Iterator[Sender]:
     link = completion.link_of(endpoint)
-    sender = Sender(completion.Link(link.base_url, link.key, min(link.timeout, SECONDS)))
+    seconds = min(link.timeout, settings.CROWDQC_PROBE_TIMEOUT / 2)
+    sender = _Hurried(completion.Link(link.base_url, link.key, seconds))
     try:
         yield sender
     finally:
         sender.close()
+
+
+class _Hurried(Sender):
+    """A sender whose requests are for one probe, which has an end of its own."""
+
+    def __init__(self, link: completion.Link) -> None:
+        super().__init__(link)
+        self._until = time.monotonic() + settings.CROWDQC_PROBE_TIMEOUT - link.timeout
+
+    def send(self, path: str, body: Mapping[str, Any]) -> Completion:
+        if time.monotonic() > self._until:
+            return Completion(outcome=Outcome.TIMEOUT, reason="The model is too slow to probe.")
+        return super().send(path, body)
 
 
 def _embedding(sender: Sender, model: LanguageModel) -> Found:
@@ -135,16 +150,17 @@ def _is_object(text: str) -> bool:
 
 def model_names(endpoint: Endpoint) -> list[str]:
     """What the endpoint lists at /models, in alphabetical order; Conflict says why nothing."""
-    with _sender(endpoint) as sender:
-        lister = OpenAI(
-            base_url=sender.link.base_url, api_key=sender.link.key, max_retries=0,
-            http_client=sender.plain, timeout=sender.link.timeout,
-        )  # fmt: skip
-        try:
-            page = lister.models.list()
-        except APIError as error:
-            status = getattr(error, "status_code", None)
-            why = f"HTTP {status}" if status else "it cannot be reached"
-            raise Conflict(f"{endpoint.name} lists no models: {why}.") from None
-        names = [str(one.id)[:160] for one in page.data or []]
-    return sorted(set(names))[:MOST_NAMES]
+    link = completion.link_of(endpoint)
+    key = {"authorization": f"Bearer {link.key}"}
+    seconds = min(link.timeout, settings.CROWDQC_PROBE_TIMEOUT)
+    try:
+        with outbound.Client(seconds=seconds, most_bytes=MOST_BYTES, headers=key) as client:
+            answer = client.send("GET", f"{link.base_url}/models")
+        if answer.status != 200:
+            raise Conflict(f"{endpoint.name} lists no models: HTTP {answer.status}.")
+        names = {str(one["id"])[:160] for one in json.loads(answer.body)["data"]}
+    except outbound.OutboundError as error:
+        raise Conflict(f"{endpoint.name} lists no models. {error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Conflict(f"{endpoint.name} lists no models: its answer is no such list.") from None
+    return sorted(plain(name) for name in names)[:MOST_NAMES]

@@ -40,6 +40,11 @@ class Endpoint(models.Model):
     window_tokens = models.PositiveIntegerField(default=0)
     # Nothing is sent before: the endpoint asked for a pause.
     paused_until = models.DateTimeField(null=True, blank=True)
+    # The models it listed when a job last asked, or why it lists none; and since when one asks.
+    names = models.JSONField(default=list, blank=True)
+    names_at = models.DateTimeField(null=True, blank=True)
+    names_problem = models.CharField(max_length=300, blank=True)
+    names_asked_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
@@ -82,6 +87,7 @@ class LanguageModel(models.Model):
     can = models.JSONField(default=dict, blank=True)
     probed_at = models.DateTimeField(null=True, blank=True)
     probe_note = models.CharField(max_length=300, blank=True)
+    probe_asked_at = models.DateTimeField(null=True, blank=True)  # since when a job probes it
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 

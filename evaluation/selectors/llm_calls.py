@@ -11,7 +11,7 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from annotation.models import Project
 from crowdqc.errors import Missing
-from crowdqc.numbers import count, duration, percent
+from crowdqc.numbers import count, duration, percent, whole
 from evaluation import kinds
 from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
 from evaluation.selectors.llm_words import CALL_MARKS, OUTCOME_MARKS, small
@@ -44,7 +44,7 @@ class Filters:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 10 else 0
+    return whole(text, high=10**9) or 0
 
 
 @dataclass(frozen=True)

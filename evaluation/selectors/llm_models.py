@@ -12,6 +12,7 @@ from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import NBSP, count, money
 from evaluation.llm import keys
+from evaluation.llm.probing import under_way
 from evaluation.models import CallState, Endpoint, LanguageModel
 from evaluation.selectors.llm_words import abilities, price, small
 
@@ -42,6 +43,7 @@ class ModelRow:
     can: str
     calls: int
     failed: int
+    probing: bool  # a job is at it
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,12 @@ def endpoints(project: Project) -> list[EndpointRow]:
 def _model_row(model: LanguageModel) -> ModelRow:
     counts = (getattr(model, "n", 0), getattr(model, "bad", 0))
     words = (price(model.price_in), price(model.price_out), abilities(model))
-    return ModelRow(model, *words, *counts)
+    return ModelRow(model, *words, *counts, under_way(model.probe_asked_at))
+
+
+def line_of(model: LanguageModel) -> ModelRow:
+    """A model as its line shows it, without the counts of its calls."""
+    return _model_row(model)
 
 
 def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> EndpointRow:

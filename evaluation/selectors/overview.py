@@ -14,6 +14,8 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotation.access import Access
+from annotation.accounts.roles.selectors import Chain, chain_of
+from annotation.actions.payout_rules import why_not_second
 from annotation.models import PayoutBatch
 from annotation.models.tasks import TaskState
 from annotation.selectors import progress
@@ -71,6 +73,7 @@ class Facts:
     access: Access
     rows: list[TaskRow]
     proposals: Sequence[PayoutBatch]
+    chain: Chain
     waiting: dict[int, dict[str, Any]]
     runs: dict[int, Run]
     hourly: list[HourlyPay]
@@ -131,16 +134,22 @@ def facts(access: Access) -> Facts:
         )
         .order_by("number")
     )
+    chain = chain_of(project)
     found = progress.task_progress(project)
     people, number = progress.week(project)
     rows = []
     for one in found:
         one.task.project = project
-        rows.append(_row(access, one, waiting.get(one.task.pk, {}).get("n", 0), proposals))
+        mine = next(
+            (b for b in proposals if b.task_id == one.task.pk and may_approve(access, b, chain)),
+            None,
+        )
+        rows.append(_row(access, one, waiting.get(one.task.pk, {}).get("n", 0), mine))
     return Facts(
         access=access,
         rows=rows,
         proposals=proposals,
+        chain=chain,
         waiting=waiting,
         runs=latest_runs([one.task.pk for one in found]),
         hourly=progress.hourly_pay(project),
@@ -149,20 +158,19 @@ def facts(access: Access) -> Facts:
     )
 
 
-def may_approve(access: Access, batch: PayoutBatch) -> bool:
-    """``may_decide`` for a list, from what was read with it (``own``: lines about the viewer)."""
-    project = access.project
-    owner = project.single_approval and access.is_owner
-    own_proposal = batch.proposed_by_id == access.user.pk and not project.single_approval
-    return (access.is_manager or owner) and not own_proposal and not batch.own  # type: ignore[attr-defined]
+def may_approve(access: Access, batch: PayoutBatch, chain: Chain) -> bool:
+    """Whether the viewer may approve an open proposal: ``reason_cannot_decide`` for a list.
+
+    It goes by what was read with the list (``own``: lines about the viewer).
+    """
+    decides = access.is_manager or (access.project.single_approval and access.is_owner)
+    second = not why_not_second(access.project, batch.proposed_by, access.user, chain)
+    return decides and second and not batch.own  # type: ignore[attr-defined]
 
 
-def _row(
-    access: Access, one: TaskProgress, waiting: int, proposals: Sequence[PayoutBatch]
-) -> TaskRow:
+def _row(access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | None) -> TaskRow:
     args = [access.project.pk, one.task.pk]
     label, url = "", ""
-    mine = next((b for b in proposals if b.task_id == one.task.pk and may_approve(access, b)), None)
     if one.task.state == TaskState.DRAFT and access.is_requester:
         label = "Preview and publish" if one.items else f"Add {noun_of(one.task)}s"
         url = reverse("task_build", args=args)

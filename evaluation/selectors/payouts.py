@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from annotation.actions.payouts import may_decide
+from annotation.actions.payout_rules import NOBODY, approvers, reason_cannot_decide
 from annotation.models import AuditEntry, PayoutBatch, PayoutLine, User
 from annotation.selectors.payouts import lines_of, spent
 from crowdqc.numbers import money, plural
@@ -214,7 +214,7 @@ def payout_page(
     found = gather([line.assignment for line in lines], around)
     people = _select(_people(batch, lines, found, ticked, without), selected)
     going = going_of(people)
-    why_not = may_decide(batch, viewer)
+    why_not = reason_cannot_decide(batch, viewer)
     page = PayoutPage(batch, people, around, going, why_not)
     return replace(page, checks=_checks(page, viewer))
 
@@ -292,6 +292,8 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
     checks = [_budget(page, page.batch.task, "Task")]
     if page.batch.project.budget is not None:
         checks.append(_budget(page, page.batch.project, "Project"))
+    if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
+        checks.append(Check("bad", "Nobody can approve this yet", small=NOBODY))
     found = [_hourly(page), _below_agreed(page), _own(page), *_rejections(page, viewer)]
     return checks + [check for check in found if check is not None]
 
@@ -315,13 +317,14 @@ def _budget(page: PayoutPage, holder: Any, name: str) -> Check:
 def _hourly(page: PayoutPage) -> Check | None:
     """Base and bonus over the time worked; every line under the floor is named with its rate."""
     currency, floor = page.batch.project.currency, page.batch.project.hourly_floor
-    rates, hows, under = [], set(), []
+    rates, hows, under, untimed = [], set(), [], 0
     for person in page.people:
         if not person.goes or person.rejected:
             continue
         for line, evidence in zip(person.lines, person.evidence, strict=True):
             time = worked(evidence, page.around.median_seconds)
             if time is None:
+                untimed += 1
                 continue
             rate = time.rate(line.base + line.bonus)
             rates.append(rate)
@@ -329,9 +332,12 @@ def _hourly(page: PayoutPage) -> Check | None:
             if floor and time.is_under(line.base + line.bonus, floor):
                 under.append(f"{person.worker.pseudonym} {money(rate, currency)}")
     if not rates:
-        return None
+        none = "No hourly rates: no working time was measured"
+        return Check("warn", none) if untimed else None
     lowest = f"the lowest is {money(min(rates), currency)}"
     how = f"Base and bonus over the time worked: {'; '.join(sorted(hows))}."
+    if untimed:
+        how += f" Without a measured time, and so without a rate: {plural(untimed, 'line')}."
     if floor is None:
         return Check("done", f"Hourly rates: {lowest}; no floor is set", small=how)
     if under:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotation.models import Project, Task, TaskVersion
+from crowdqc import queue
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, word
 from evaluation import charts
@@ -247,7 +248,13 @@ def _sentence(run: Run) -> str:
 
 
 def _waiting(run: Run) -> str:
-    if timezone.now() - run.created_at > dt.timedelta(seconds=20):
+    waited = timezone.now() - run.created_at
+    if queue.is_late() or waited > dt.timedelta(seconds=120):
+        return (
+            "It is queued, and no worker has taken it yet. It starts by itself as soon as the "
+            "queue is running again. You can close this page."
+        )
+    if waited > dt.timedelta(seconds=20):
         return "It waits for a free worker. You can close this page; the run goes on."
     return "A worker takes it up in a moment. You can close this page; the run goes on."
 

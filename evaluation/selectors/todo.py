@@ -75,7 +75,7 @@ def _proposals(found: Facts) -> Iterator[Todo]:
     for batch in found.proposals:
         url = reverse("payout", args=[project.pk, batch.number])
         name = f"Proposal {batch.number}"
-        if may_approve(found.access, batch):
+        if may_approve(found.access, batch, found.chain):
             yield Todo("waiting", name, f"of {batch.proposed_by} waits for you.", url, "Look at it")
         elif batch.proposed_by_id == found.access.user.pk:
             text = "of yours waits for a second person."

@@ -16,6 +16,7 @@ from annotation.access import Access
 from annotation.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Invalid, NotAllowed
+from crowdqc.numbers import whole
 from evaluation import audits
 from evaluation.rescaling_forms import scale_choices
 from evaluation.selectors import audits as reads
@@ -55,9 +56,10 @@ def _number(request: HttpRequest) -> int | None:
     text = sent.get("n", "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    number = whole(text, high=10**9)
+    if number is None:
         raise Invalid("The explanation’s number is not one.", fields={"n": "A whole number."})
-    return int(text)
+    return number
 
 
 @login_required

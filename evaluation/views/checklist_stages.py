@@ -14,6 +14,7 @@ from annotation.access import Access
 from annotation.forms import add_errors
 from annotation.models import Role
 from crowdqc.errors import Conflict, DomainError, Missing
+from crowdqc.numbers import whole
 from evaluation import ask_start
 from evaluation import runs as writes
 from evaluation.checklists import actions, editing, pipeline, stages
@@ -58,7 +59,7 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
             seen = str(request.POST.get("seen", ""))
             actions.save_stage(
                 by=access.user, checklist=checklist, kind=kind, entries=entries,
-                seen=int(seen) if seen.isdecimal() else None,
+                seen=whole(seen),
             )  # fmt: skip
         except DomainError as error:
             context["problem"], context["fields"] = error.message, error.fields

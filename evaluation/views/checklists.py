@@ -15,6 +15,7 @@ from annotation.forms import add_errors
 from annotation.models import Candidate, Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import DomainError, Missing
+from crowdqc.numbers import whole
 from evaluation.checklists import actions, pipeline
 from evaluation.checklists.forms import ChecklistForm, TaskForm, WhoseForm
 from evaluation.checklists.runs import dimensions
@@ -49,7 +50,7 @@ def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     number = request.GET.get("run", "")
     context = {
         "task": task, "title": runs.title_of(task), "access": access,
-        "told": checklists_attributes.page(task, int(number) if number.isdecimal() else None),
+        "told": checklists_attributes.page(task, whole(number)),
         "checklists": reads.of_task(task), "has_model": reads.has_model(access.project),
     }  # fmt: skip
     return render(request, "evaluation/checklists/attributes.html", context)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import Access, get_task
+from annotation.formats.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid, Missing
@@ -112,6 +113,7 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     try:
         if given is None:
             raise Invalid("No file was chosen.", fields={"file": "Choose a CSV or JSONL file."})
+        check_size(given.size or 0, AT_ONCE)
         run, new, count = text_scores.import_human(
             by=access.user, task=task, content=given.read(), file=given.name or "scores",
             name=name,

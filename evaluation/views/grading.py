@@ -18,6 +18,7 @@ from annotation.forms import add_errors
 from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
+from crowdqc.numbers import whole
 from evaluation import grading as actions
 from evaluation import runs
 from evaluation.models import Grading
@@ -80,9 +81,10 @@ class StudyForm(forms.Form):
     def clean_sizes(self) -> list[int]:
         """Whole numbers between commas."""
         parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
-        if not parts or not all(part.isdecimal() and len(part) < 5 for part in parts):
+        found = {number for part in parts if (number := whole(part, high=9999)) is not None}
+        if not parts or len(found) < len(set(parts)):
             raise forms.ValidationError("Whole numbers between commas, as 5, 10, 15.")
-        return sorted({int(part) for part in parts})
+        return sorted(found)
 
 
 def _texts(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
@@ -150,12 +152,13 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     asked = (number_of(request, "answer") if request.method != "POST" else None) or 0
     error = ""
     if request.method == "POST":
-        raw, asked = request.POST.get("value", ""), int(request.POST.get("answer") or 0)
+        value = whole(request.POST.get("value", ""), high=100)
+        asked = whole(request.POST.get("answer", "")) or 0
         try:
-            if not raw.isdecimal() or len(raw) > 3:
+            if value is None:
                 raise Invalid("A mark is a whole number from 0 to 100.")
             actions.grade(
-                by=access.user, grading=found, answer_id=asked, value=int(raw),
+                by=access.user, grading=found, answer_id=asked, value=value,
                 note=request.POST.get("note", ""),
             )  # fmt: skip
             return redirect("grading_mark", project_id, task_id)
@@ -184,10 +187,10 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def settle(request: HttpRequest, project_id: int, task_id: int, answer_id: int) -> HttpResponse:
     """The mark that both agreed on."""
     access, task = _texts(request, project_id, task_id)
-    found, raw = _grading(task), request.POST.get("value", "")
-    if not raw.isdecimal() or len(raw) > 3:
+    found, value = _grading(task), whole(request.POST.get("value", ""), high=100)
+    if value is None:
         raise Invalid("A mark is a whole number from 0 to 100.", fields={"value": "0 to 100."})
-    actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=int(raw))
+    actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=value)
     return redirect(f"{reverse('grading', args=[project_id, task_id])}#apart")
 
 

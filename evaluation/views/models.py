@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -18,10 +17,10 @@ from annotation.forms import add_errors
 from annotation.models import Role
 from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.llm import endpoints as actions
+from evaluation.llm import probing
 from evaluation.model_forms import EndpointForm, KeyForm, ModelForm, PriceForm
 from evaluation.selectors import llm_models as reads
 from evaluation.selectors import llm_prompts
-from evaluation.selectors.llm_words import abilities
 
 FORMS = ["GET", "HEAD", "POST"]
 
@@ -140,21 +139,21 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
             messages.success(request, f"{made.name} is added. Probe it, to learn what it can do.")
             return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.pk}")
     status = 422 if form.errors else 200
-    context = {"form": form, "endpoint": found, "model": None}
+    asking = probing.under_way(found.names_asked_at)
+    context = {"form": form, "endpoint": found, "model": None, "asking": asking}
     return render(request, "evaluation/models/model.html", context, status=status)
 
 
 @login_required
-@require_POST
+@require_http_methods(FORMS)
 def model_names(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
-    """What the endpoint lists itself, to choose a name from."""
+    """What the endpoint lists itself, to choose a name from; POST has a job ask for it."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_endpoint(access.project, endpoint_id)
-    context: dict[str, Any] = {"endpoint": found, "asked": True}
-    try:
-        context["names"] = actions.model_names(endpoint=found)
-    except (Invalid, Conflict) as error:
-        context["problem"] = error.message
+    if request.method == "POST":
+        probing.request_names(endpoint=found)
+        found.refresh_from_db()
+    context = {"endpoint": found, "asking": probing.under_way(found.names_asked_at)}
     return render(request, "evaluation/models/_names.html", context)
 
 
@@ -182,16 +181,21 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
-    """Ask the model a few short questions, to learn what it can do."""
+    """Have a job ask the model a few short questions, to learn what it can do."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_model(access.project, model_id)
-    began = found.probed_at
-    probed = actions.probe_model(by=access.user, model=found)
-    if probed.probed_at == began:
-        messages.error(request, f"{found.name} could not be probed. {probed.probe_note}")
-    else:
-        messages.success(request, f"{found.name} is probed: {abilities(probed)}.")
+    probing.request_probe(by=access.user, model=found)
     return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
+
+
+@login_required
+@require_safe
+def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+    """What the probe found, as the cell of the table that asks for itself until it is there."""
+    access = get_access(request, project_id)
+    line = reads.line_of(reads.get_model(access.project, model_id))
+    context = {"line": line, "model": line.model, "project": access.project}
+    return render(request, "evaluation/models/_found.html", context)
 
 
 @login_required

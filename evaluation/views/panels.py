@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,7 @@ from annotation.access import Access, get_access, get_panel
 from annotation.actions import panels as actions
 from annotation.models import Panel, PanelMember, Role, Task
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, real, whole
 from evaluation import panel_choice, panel_watch, panels
 from evaluation.models import Run, WatchNote, WorkerScore
 from evaluation.payout_form import amount
@@ -27,7 +28,7 @@ REFUSED = (Invalid, Conflict)
 
 def _task(access: Access, raw: str) -> Task:
     """The task of a form's field; Invalid where it is none of the project."""
-    found = access.project.tasks.filter(pk=raw).first() if raw.isdecimal() else None
+    found = access.project.tasks.filter(pk=whole(raw) or 0).first()
     if found is None:
         raise Invalid("Choose a task.", fields={"task": "One of this project."})
     found.project = access.project
@@ -217,14 +218,12 @@ def panel_evaluate(request: HttpRequest, project_id: int, panel_id: int) -> Http
     return redirect("run", project_id, run.number)
 
 
-def _number(raw: str, name: str, kind: type[int] | type[float]) -> Any:
-    raw = raw.strip().replace(",", ".")
-    try:
-        value = kind(raw) if raw else None
-    except ValueError:
-        raise Invalid(f"{raw!r} is no number.", fields={name: "A number."}) from None
-    if value is not None and not abs(value) < 1e6:
-        raise Invalid(f"{raw!r} is out of range.", fields={name: "A number."})
+def _number(raw: str, name: str, read: Callable[[str, int, int], Any]) -> Any:
+    if not raw.strip():
+        return None
+    value = read(raw, -(10**6), 10**6)
+    if value is None:
+        raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number below a million."})
     return value
 
 
@@ -239,8 +238,8 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
         raw = given.get("incentive", "").strip()
         panel_watch.watch(
             by=access.user, panel=found, task=task,
-            threshold=_number(given.get("threshold", ""), "threshold", float),
-            ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", int),
+            threshold=_number(given.get("threshold", ""), "threshold", real),
+            ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", whole),
             incentive=amount(raw, panel_watch.Decimal(0)) if raw else None,
             active=given.get("active", "on") == "on",
         )  # fmt: skip

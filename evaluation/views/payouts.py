@@ -23,7 +23,7 @@ from annotation.selectors import payouts as reads
 from annotation.selectors.balance import by_hand, payments_of
 from annotation.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
-from crowdqc.numbers import money, plural
+from crowdqc.numbers import money, plural, whole
 from evaluation import payout_form
 from evaluation.proposing import propose
 from evaluation.selectors.card import card, paste_sources
@@ -38,9 +38,10 @@ PAGE = 25
 def _ids(values: list[str]) -> list[int]:
     """Ids out of ``12``, ``12,13``...; anything else is not ours."""
     parts = [part for value in values for part in value.split(",") if part]
-    if not all(part.isascii() and part.isdigit() and len(part) < 15 for part in parts):
+    found = [number for part in parts if (number := whole(part)) is not None]
+    if len(found) < len(parts):
         raise Invalid("A line is not a number.", fields={"line": "Tick lines of this page."})
-    return [int(part) for part in parts]
+    return found
 
 
 def get_batch(request: HttpRequest, project_id: int, number: int) -> tuple[Access, PayoutBatch]:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
+from annotation.formats.limits import AT_ONCE, check_size
 from annotation.forms import add_errors
 from annotation.models import Role, Task
 from annotation.task_types import get_type
@@ -116,6 +117,7 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         return _form_page(request, task, form, "scores", 422)
     given = form.cleaned_data
     try:
+        check_size(given["file"].size or 0, AT_ONCE)
         held, new = rescaling_import.import_file(
             by=access.user, task=task, name=given["file"].name, content=given["file"].read(),
             model=given["model_name"], prompt=given["prompt"], scale=given["scale"],

@@ -15,6 +15,7 @@ from annotation.access import get_access, get_task
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Missing
+from crowdqc.numbers import whole
 from evaluation import exports, schedules
 from evaluation.models import Run
 from evaluation.selectors import boards as board_pages
@@ -28,9 +29,10 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
     raw = request.GET.get(name, "")
     if not raw:
         return None
-    if not raw.isdecimal() or len(raw) > 9:
+    number = whole(raw, high=10**9)
+    if number is None:
         raise Missing(f"{name} is not a number.")
-    return int(raw)
+    return number
 
 
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:

@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{ENDPOINT}names/", models.model_names, name="models_names"),
     path(MODEL, models.model, name="models_model"),
     path(f"{MODEL}probe/", models.model_probe, name="models_model_probe"),
+    path(f"{MODEL}found/", models.model_found, name="models_model_found"),
     path(f"{MODEL}archive/", models.model_archive, name="models_model_archive"),
     path(TASK, model_tasks.task_models, name="task_models"),
     path(f"{TASK}live/", model_tasks.task_models_live, name="task_models_live"),

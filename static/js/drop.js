@@ -1,10 +1,15 @@
-// A file dropped on the form is read at once; without this script it is chosen and sent.
+// A file that is dropped or chosen is sent at once; without this script there is a button.
 "use strict";
 
 (() => {
   document.querySelectorAll("form[data-drop]").forEach((form) => {
     const input = form.querySelector("input[type=file]");
+    const button = form.querySelector("[data-drop-submit]");
+    if (button) button.hidden = true;
 
+    input.addEventListener("change", () => {
+      if (input.files.length) form.requestSubmit();
+    });
     form.addEventListener("dragover", (event) => {
       event.preventDefault();
       form.classList.add("over");

@@ -5,22 +5,18 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
-import time
-from collections.abc import Iterator
 from typing import Any
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
-from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
 from annotation.actions import assignments, visits
 from annotation.actions import recruitment as actions
-from annotation.models import Assignment, AuditEntry, Membership, Recruitment, User, Visit
+from annotation.models import Assignment, AuditEntry, Membership, Recruitment, Visit
 from annotation.recruit.coming import entry_token, external_id
+from crowdqc import limits
 from crowdqc.errors import Conflict
 from tests import factories, prolific
 
@@ -35,27 +31,6 @@ def world() -> factories.World:
 @pytest.fixture
 def study(world: factories.World) -> Recruitment:
     return prolific.make_recruitment(world.task)
-
-
-@pytest.fixture(scope="module")
-def key() -> prolific.Key:
-    return prolific.Key()
-
-
-@pytest.fixture
-def platform(key: prolific.Key) -> Iterator[prolific.Platform]:
-    caches["shared"].clear()
-    with prolific.serving() as running:
-        running.keys = [key.public]
-        yield running
-
-
-@pytest.fixture
-def signed_study(world: factories.World, platform: prolific.Platform) -> Recruitment:
-    return prolific.make_recruitment(
-        world.task, entry="jwt", jwks_url=platform.url + prolific.JWKS, audience=prolific.SITE,
-        issuer=prolific.ISSUER,
-    )  # fmt: skip
 
 
 def come(
@@ -233,105 +208,9 @@ def test_whoever_lost_their_browser_is_let_in_again_by_a_requester(
 
 
 def test_entries_are_limited_by_address(study: Recruitment, monkeypatch: Any) -> None:
-    from annotation.views.entry import EntriesPerAddress
-
-    caches["shared"].clear()
-    monkeypatch.setattr(EntriesPerAddress, "rate", "2/min")
+    monkeypatch.setattr(limits, "ENTRIES", limits.Limit("entry-network", 2, 60))
     codes = [come(study, pid="").status_code for _ in range(3)]
     assert codes == [403, 403, 429]
-    caches["shared"].clear()
-
-
-# Signed by the platform ---------------------------------------------------------------------------
-
-
-def test_a_signed_entry_is_let_in_and_may_change_its_browser(
-    signed_study: Recruitment, key: prolific.Key
-) -> None:
-    first = key.sign(key.claims("anna"))
-    assert come(signed_study, prolific_token=first).status_code == 302
-    fresh = key.sign(key.claims("anna", jti="2"))
-    assert come(signed_study, prolific_token=fresh).status_code == 302
-    refused(come(signed_study, prolific_token=fresh), 409, "opened in another browser before")
-    refused(come(signed_study, prolific_token=first), 409, "opened in another browser before")
-    # The same entry, its signature written otherwise: it verifies, and is not a new one.
-    refused(come(signed_study, prolific_token=f"{fresh}=="), 409, "opened in another browser")
-    second = key.sign(key.claims("anna", "s2"))
-    answer = come(signed_study, session="s2", prolific_token=second)
-    refused(answer, 409, "another session of this study")
-
-
-def forged(name: str, key: prolific.Key) -> str:
-    """A token that somebody made up."""
-    claims = key.claims("anna")
-    made = {
-        "wrong key": lambda: prolific.Key().sign(claims, kid=key.kid),
-        "unknown key": lambda: prolific.Key("key-9").sign(claims),
-        "expired": lambda: key.sign({**claims, "exp": int(time.time()) - 60}),
-        "without expiry": lambda: key.sign({k: v for k, v in claims.items() if k != "exp"}),
-        "other audience": lambda: key.sign({**claims, "aud": "https://elsewhere.example/enter/"}),
-        "other issuer": lambda: key.sign({**claims, "iss": "https://elsewhere.example"}),
-        "other participant": lambda: key.sign(key.claims("ben")),
-        "no claim": lambda: key.sign({**claims, "prolific": None}),
-        "none": lambda: jwt.encode(claims, None, "none", headers={"kid": key.kid}),
-        "hs256 with the public key": lambda: _hs256(claims, key),
-    }
-    return made[name]()
-
-
-def _hs256(claims: dict[str, Any], key: prolific.Key) -> str:
-    """Signed with the public key as if it were a shared secret, which the library refuses to do."""
-    import base64
-    import hashlib
-    import hmac
-    import json
-
-    public = key.private.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    parts = [
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=")
-        for part in ({"alg": "HS256", "typ": "JWT", "kid": key.kid}, claims)
-    ]
-    made = hmac.new(public, b".".join(parts), hashlib.sha256).digest()
-    return b".".join([*parts, base64.urlsafe_b64encode(made).rstrip(b"=")]).decode()
-
-
-FORGERIES = {
-    "wrong key": "signature does not fit", "unknown key": "signature does not fit",
-    "expired": "This entry has expired", "without expiry": "signature does not fit",
-    "other audience": "signed for another site", "other issuer": "signature does not fit",
-    "other participant": "for somebody else than the address says",
-    "no claim": "for somebody else than the address says", "none": "signature does not fit",
-    "hs256 with the public key": "signature does not fit",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FORGERIES)
-def test_a_forged_entry_opens_nothing(
-    signed_study: Recruitment, key: prolific.Key, name: str
-) -> None:
-    answer = come(signed_study, prolific_token=forged(name, key))
-    refused(answer, 403, FORGERIES[name], "Go back to the platform and start from there.")
-    assert not Visit.objects.exists() and not User.objects.filter(username__startswith="visitor")
-
-
-def test_without_a_signature_nothing_opens_and_unknown_keys_are_fetched_once_a_minute(
-    signed_study: Recruitment, key: prolific.Key, platform: prolific.Platform
-) -> None:
-    refused(come(signed_study), 403, "signature is missing")
-    for _ in range(3):
-        come(signed_study, prolific_token=forged("unknown key", key))
-    assert platform.asked.count("GET jwks") == 1
-    caches["shared"].clear()
-    platform.keys = [{**key.public, "kty": "oct", "k": "c2VjcmV0", "alg": "HS256"}]
-    refused(come(signed_study, prolific_token=forged("expired", key)), 403, "does not fit")
-
-
-def test_keys_that_cannot_be_read_say_so(signed_study: Recruitment, key: prolific.Key) -> None:
-    Recruitment.objects.filter(pk=signed_study.pk).update(jwks_url="http://127.0.0.1:9/keys")
-    answer = come(signed_study, prolific_token=key.sign(key.claims("anna")))
-    refused(answer, 503, "keys cannot be read", "Wait a minute")
 
 
 # Signed by us, and other panels -------------------------------------------------------------------

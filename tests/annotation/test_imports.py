@@ -36,7 +36,9 @@ def check(kind: str, text: str, known: Any = None, name: str = "a.csv") -> Check
     if known is None:
         known = {"items": KnownItems(), "answers": KnownAnswers(keys=KEYS),
                  "system_answers": KnownSystems(keys=KEYS)}[kind]  # fmt: skip
-    return importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
+    checked: Checked = importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
+    checked.problems = checked.problems.merged(sheet.unreadable)
+    return checked
 
 
 def only(checked: Checked) -> tuple[int | None, str, str, str, str]:
@@ -222,9 +224,11 @@ def test_replicates_let_a_system_answer_more_than_once() -> None:
 
 
 def test_what_no_text_can_hold_is_refused_not_broken() -> None:
-    line = '{"item_id": "voy-01", "worker_id": "w", "answer": "half \\ud800"}'
-    checked = check("answers", line, name="a.jsonl")
-    assert "no text can hold" in only(checked)[3]
+    [problem] = read(b'{"item_id": "voy-01", "answer": "half \\ud800"}', "a.jsonl").unreadable
+    assert (problem.line, "no text can hold" in problem.wrong) == (1, True)
+    row = {"item_id": "voy-01", "worker_id": "w", "answer": "half \ud800"}
+    [problem] = sheet_of([row]).unreadable
+    assert "no text can hold" in problem.wrong
 
 
 def test_rows_of_the_api_are_checked_alike() -> None:

@@ -31,7 +31,9 @@ KNOWN = KnownJudgments(
 
 def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) -> Checked:
     sheet, form = sheet_of(rows), Judgments(asked)
-    return form.check(sheet.rows, guess(sheet.columns, form.fields), known)
+    checked = form.check(sheet.rows, guess(sheet.columns, form.fields), known)
+    checked.problems = checked.problems.merged(sheet.unreadable)
+    return checked
 
 
 @given(

@@ -33,6 +33,7 @@ from crowdqc.errors import Conflict, Invalid
 from tests import factories as make
 from tests.evaluation import pair_checked, pair_corpus
 from tests.judging import make_pairs, make_ratings
+from tests.uploads import work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 TWO = {
@@ -285,13 +286,18 @@ def test_a_requester_sees_how_a_file_is_read_and_mends_its_columns(task: Task) -
     assert client.get(reverse("task_import", args=[*where, "answers"])).status_code == 404
     text = "pair,model,clear,overall\nitem-001,Owl,first,second\nitem-002,Owl,second,nobody\n"
     answer = client.post(address, {"file": SimpleUploadedFile("owl.csv", text.encode())})
+    work()
     page = client.get(answer["Location"]).content.decode()
     assert "2 of 2 rows cannot be read" in page and "does not ask for clear." in page
     columns = {"column:pair": "item_id", "column:model": "system", "column:clear": "clarity",
                "column:overall": "overall"}  # fmt: skip
-    page = client.post(answer["Location"], columns).content.decode()
+    client.post(answer["Location"], columns)
+    work()
+    page = client.get(answer["Location"]).content.decode()
     assert "1 of 2 rows cannot be read" in page and "no judgment of a pair" in page
-    done = client.post(answer["Location"], {"do": "import", "leave_out": "1"}, follow=True)
+    client.post(answer["Location"], {"do": "import", "leave_out": "1"})
+    work()
+    done = client.get(answer["Location"])
     assert "1 new judgment from 2 rows." in done.content.decode()
     call = Answer.objects.get(system__name="Owl")
     assert dict(call.choices.values_list("field", "code")) == {"clarity": "first",

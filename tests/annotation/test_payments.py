@@ -14,6 +14,7 @@ from annotation.models import LedgerEntry, Payment, Recruitment, Rejection, Visi
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests import factories, prolific
 from tests.processes import until
+from tests.security.hostile import hostile
 
 pytestmark = pytest.mark.django_db
 REASON = (
@@ -254,3 +255,20 @@ def test_a_token_that_is_not_taken_fails_without_paying(
     finish()
     assert states() == ["failed", "failed"]
     assert "Invalid token" in Payment.objects.first().error  # type: ignore[union-attr]
+
+
+def test_a_platform_that_gives_no_answer_holds_up_no_other(
+    world: factories.World, study: Recruitment, platform: prolific.Platform, settings: Any
+) -> None:
+    """(B8) Projects take turns, and one whose platform is silent waits until the next time."""
+    settings.CROWDQC_PAYMENT_CHECK = 60.0
+    with hostile() as enemy:
+        other = factories.make_world(n=1, redundancy=9)
+        silent = prolific.make_recruitment(other.task, platform, study_id="study-2")
+        approve(other, prolific.make_visited(silent, platform, n=3))
+        Recruitment.objects.filter(pk=silent.pk).update(api_url=enemy.url("drip"))
+        approve(world, prolific.make_visited(study, platform, n=3))
+        payment_sending.send_due()
+        mine = Payment.objects.filter(recruitment=study)
+        assert list(mine.values_list("state", flat=True)) == ["done"] * 3
+        assert len(enemy.hits) == 1

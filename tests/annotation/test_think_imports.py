@@ -19,6 +19,7 @@ from annotation.models import Answer, Task
 from annotation.selectors import attributes, checks
 from crowdqc.errors import Conflict, Invalid
 from tests import factories, thinking
+from tests.uploads import work
 
 pytestmark = pytest.mark.django_db
 HEAD = "dimension,rubric,sample_id,source,text,score\n"
@@ -241,9 +242,11 @@ def test_the_browser_the_api_and_the_command_take_the_same_files(
     upload = io.BytesIO((HEAD + ROWS).encode())
     upload.name = "samples.csv"
     kept = client.post(reverse("task_import", args=[project, task.pk, "samples"]), {"file": upload})
+    work()
     page = client.get(kept["Location"]).content.decode()
     assert "Dimensions with scored samples" in page or "dimensions with scored samples" in page
     client.post(kept["Location"], {"do": "import"})
+    work()
     assert task.groups.filter(title="Fluency").exists()
     rows = [{"dimension": "Tone", "rubric": "Is it calm?", "text": "Calm.", "score": "5"}]
     body = json.dumps({"rows": rows})

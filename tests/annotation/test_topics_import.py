@@ -21,6 +21,7 @@ from annotation.imports.reading import read
 from annotation.imports.topics import KnownTopics, content_of
 from annotation.models import Task
 from tests import factories
+from tests.uploads import work
 
 PASSAGES = [
     {"key": "d1", "title": "Tides", "text": "The moon pulls the sea."},
@@ -150,9 +151,12 @@ def test_a_file_is_seen_imported_and_not_imported_twice(task: Task) -> None:
     path = reverse("task_import", args=[task.project_id, task.pk, "topics"])
     text = rows_of(*[("t1", "Why tides?", n, f"d{n}", "", f"Passage {n}.") for n in (2, 1, 3)])
     answer = client.post(path, {"file": SimpleUploadedFile("a.csv", text.encode())})
+    work()
     page = client.get(answer["Location"]).content.decode()
     assert "1 new topic in 3 rows." in page and "Import 1 topic" in page
-    done = client.post(answer["Location"], {"do": "import"}, follow=True).content.decode()
+    client.post(answer["Location"], {"do": "import"})
+    work()
+    done = client.get(answer["Location"]).content.decode()
     assert "1 new topic from 3 rows." in done
     assert [one["key"] for one in task.groups.get().passages] == ["d1", "d2", "d3"]
     assert task.items.count() == 3

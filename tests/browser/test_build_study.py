@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
 from annotation.task_types import pairwise
-from tests import factories
+from tests import factories, uploads
 from tests.browser.people import goes_to, is_well, reporting, saves, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -90,7 +90,6 @@ def takes_a_file(page: Page) -> None:
     page.locator("input[type=file]").set_input_files(
         {"name": "systems.jsonl", "mimeType": "application/jsonl", "buffer": content}
     )
-    page.get_by_role("button", name="Read this file").click()
     select = page.get_by_label("column response read as")
     if select.input_value() != "text":
         with page.expect_response("**/import/*/"):
@@ -161,7 +160,8 @@ def test_a_study_of_twelve_topics_is_built_from_answers_and_a_file_and_published
     build = begins(page, live_server, world)
     asks_the_seven_and_one(page)
     takes_answers(page)
-    takes_a_file(page)
+    with uploads.working():
+        takes_a_file(page)
     makes_pairs(page)
     pays(page)
     task = Task.objects.get(type="pairwise")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Project, Task
-from tests import factories
+from tests import factories, uploads
 from tests.browser.people import goes_to, is_well, reporting, saves, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -59,7 +59,7 @@ def takes_a_file(page: Page) -> None:
     page.locator("input[type=file]").set_input_files(
         {"name": "topics.jsonl", "mimeType": "application/jsonl", "buffer": content}
     )
-    page.get_by_role("button", name="Read this file").click()
+    expect(page.get_by_role("button", name="Import 2 topics")).to_be_visible()
     is_well(page)
     page.get_by_role("button", name="Import 2 topics").click()
     page.get_by_role("link", name="See them in the builder").click()
@@ -112,7 +112,8 @@ def test_a_writing_task_is_built_and_published(
     page.get_by_role("button", name="Begin the task").click()
     page.wait_for_url("**/build/*")
     writes_a_topic(page)
-    takes_a_file(page)
+    with uploads.working():
+        takes_a_file(page)
     styles_it(page)
     asks(page)
     page.get_by_role("link", name="Check as a worker").click()

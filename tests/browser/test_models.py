@@ -14,7 +14,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
 from evaluation import runs
-from evaluation.models import LanguageModel, Run
+from evaluation.llm import probing
+from evaluation.models import Endpoint, LanguageModel, Run
 from tests.browser.people import misfits, reporting, sign_in
 from tests.evaluation import corpus
 from tests.llm import Stub, serving
@@ -69,13 +70,21 @@ def sets_up(page: Page, stub: Stub) -> None:
     page.get_by_role("button", name="Add the endpoint").click()
     expect(page.locator("h1")).to_have_text("Add a model of Own server")
     page.get_by_label("Name", exact=True).fill("tern-2")
+    page.get_by_role("button", name="List models").click()
+    expect(page.locator("#names")).to_contain_text("Asking Own server for its models")
+    probing.list_models(endpoint_id=Endpoint.objects.get().pk)  # the job
+    expect(page.locator("#names")).to_contain_text("1 model listed", timeout=15_000)
     page.get_by_label("Price of what is sent").fill("0.15")
     page.get_by_label("Price of what it answers").fill("0.6")
     looked_at(page, "model-new")
     page.get_by_role("button", name="Add the model").click()
     expect(page.locator("table.models")).to_contain_text("Not probed yet")
     page.get_by_role("button", name="Probe tern-2").click()
-    expect(page.locator("#notices")).to_contain_text("tern-2 is probed")
+    expect(page.locator("table.models")).to_contain_text("Probing")
+    looked_at(page, "models-probing")
+    model = LanguageModel.objects.get()
+    probing.probe_requested(by=model.endpoint.created_by, model_id=model.pk)  # the job
+    expect(page.locator("table.models")).to_contain_text("Answers in JSON", timeout=15_000)
     looked_at(page, "models")
 
 

@@ -20,7 +20,7 @@ from annotation.models import Answer, Membership, Task
 from annotation.selectors import dwell
 from evaluation import runs
 from evaluation.models import Run, RunState
-from tests import factories
+from tests import factories, uploads
 from tests.browser import test_build_study as building
 from tests.browser.people import sign_in
 from tests.browser.test_build_study import is_well, world
@@ -55,7 +55,8 @@ def build(page: Page, live_server: Any, world: factories.World) -> Task:
     building.begins(page, live_server, world)
     building.asks_the_seven_and_one(page)
     building.takes_answers(page)
-    building.takes_a_file(page)
+    with uploads.working():
+        building.takes_a_file(page)
     building.goes_to(page, "Pairs")
     page.get_by_role("button", name="Make the pairs").click()
     expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")

@@ -17,11 +17,13 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 from scipy.stats import spearmanr
 
 from annotation.actions import accounts
-from annotation.models import Answer, Assignment, LedgerEntry
+from annotation.actions.people import invitation_token
+from annotation.models import Answer, Assignment, Invitation, LedgerEntry, Membership
 from annotation.selectors import log
 from crowdqc.errors import Invalid
 from evaluation.reproduce.data import data_folder
@@ -147,11 +149,27 @@ def invites(requester: Person, role: str, people: int) -> str:
     page.get_by_label("Role").select_option(label=role)
     page.get_by_label("For how many people").fill(str(people))
     page.get_by_label("Note").fill(f"for {people}")
-    requester.press("Open an invitation")
+    requester.press("Send invitation")
     row = page.get_by_role("row").filter(has_text=f"for {people}")
     link = row.locator("input.code").input_value()
     assert link.startswith(requester.root)
     return link
+
+
+def lets_a_manager_in(requester: Person, manager: Person) -> None:
+    """By mail alone; the administrator says that they are two persons."""
+    requester.follow("People")
+    requester.sees("People")
+    requester.page.get_by_label("Role").select_option(label="Manager")
+    requester.page.get_by_label("Mail it to").fill("mo-manager@example.org")
+    requester.press("Send invitation")
+    requester.sees("People")
+    token = invitation_token(Invitation.objects.get(role="manager"))
+    manager.joins(f"{requester.root}/join/{token}/")
+    manager.sees("Short answers")
+    member = Membership.objects.filter(role="manager").latest("pk")  # the owner is one as well
+    assert member.user is not None
+    call_command("confirm_manager", str(member.project_id), member.user.username)
 
 
 # -- working -------------------------------------------------------------------------------------
@@ -388,6 +406,6 @@ def test_from_a_requesters_first_page_to_a_paid_worker(
 
     proposal = proposes_what_is_paid(requester, task, people)
     manager = Person("Mo Manager", root, browser)
-    manager.joins(invites(requester, "Manager", 1))
+    lets_a_manager_in(requester, manager)
     approves(manager, proposal, people)
     shows_it_once(manager, pseudonyms, people)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.db import OperationalError
 from django.test import Client
 
+from annotation import jobs
 from crowdqc import heartbeat
-from crowdqc.broker import default_conninfo, install_queue
+from crowdqc.broker import default_conninfo, install_queue, oldest_waiting
+from crowdqc.queues import ROLES
+from tests.processes import empty_queue
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db(transaction=True)]
 
@@ -17,6 +22,7 @@ pytestmark = [pytest.mark.db, pytest.mark.django_db(transaction=True)]
 @pytest.fixture(autouse=True)
 def _queue() -> None:
     install_queue(default_conninfo())
+    empty_queue()  # of what other tests sent and nobody took
 
 
 def test_alive_needs_no_database(client: Client) -> None:
@@ -25,11 +31,11 @@ def test_alive_needs_no_database(client: Client) -> None:
 
 
 def test_ready_with_a_fresh_heartbeat(client: Client) -> None:
-    heartbeat.beat(heartbeat.WORKER)
+    heartbeat.beat(*map(heartbeat.worker_name, ROLES))
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
-    assert set(answer.json()["parts"]) == {"database", "broker", "worker"}
+    assert set(answer.json()["parts"]) == {"database", "broker", "worker", "queues"}
 
 
 def test_not_ready_without_a_worker(client: Client) -> None:
@@ -37,7 +43,15 @@ def test_not_ready_without_a_worker(client: Client) -> None:
     assert answer.status_code == 503
     parts = answer.json()["parts"]
     assert parts["database"]["ok"] and parts["broker"]["ok"]
-    assert parts["worker"] == {"ok": False, "problem": "no worker has reported yet"}
+    assert not parts["worker"]["ok"]
+    for role in ROLES:
+        assert f"no worker of the queue {role} has reported yet" in parts["worker"]["problem"]
+
+
+def test_not_ready_while_one_queue_has_no_worker(client: Client) -> None:
+    heartbeat.beat(heartbeat.worker_name("default"), heartbeat.worker_name("models"))
+    problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
+    assert problem == "no worker of the queue platforms has reported yet"
 
 
 def test_not_ready_when_the_worker_has_been_silent(client: Client) -> None:
@@ -59,6 +73,27 @@ def test_a_database_that_is_down_is_reported_without_its_address(client: Client)
     assert answer.status_code == 503
     assert answer.json()["parts"]["database"] == {"ok": False, "problem": "does not answer"}
     assert b"secret" not in answer.content
+
+
+@pytest.mark.queue
+def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
+    client: Client, settings: Any
+) -> None:
+    """(B8) A stuck queue is seen although its workers live; which one, and for how long."""
+    empty_queue()
+    heartbeat.beat(*map(heartbeat.worker_name, ROLES))
+    jobs.fetch_key_set.delay("https://keys.example/")  # nobody takes it
+    jobs.look_after_files.delay()
+    assert set(oldest_waiting()) == {"platforms", "default"}
+    assert client.get("/readyz").status_code == 200
+    settings.CROWDQC_QUEUE_AGE = 0.2
+    time.sleep(0.3)
+    answer = client.get("/readyz")
+    problem = answer.json()["parts"]["queues"]["problem"]
+    assert answer.status_code == 503
+    assert "the oldest job of the queue platforms has waited" in problem
+    empty_queue()
+    assert oldest_waiting() == {} and client.get("/readyz").status_code == 200
 
 
 def test_probes_are_read_only(client: Client) -> None:

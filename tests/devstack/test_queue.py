@@ -7,10 +7,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc import heartbeat
 from crowdqc.broker import broker_settings, check_broker, default_conninfo, install_queue
+from crowdqc.celery import app
+from crowdqc.queues import queue_name
 from tests.jobs import note
 from tests.processes import Worker, processes_with, queue_worker, until
 
@@ -39,6 +42,27 @@ def test_a_job_is_done_at_once_and_the_worker_reports_itself(
     age = heartbeat.age(heartbeat.WORKER)
     assert age is not None and age < 10
     check_broker()
+    # (B8) One that goes on and on is asked to end; the next one has its process.
+    note.apply_async((str(tmp_path / "endless"), 60), soft_time_limit=1, time_limit=2)
+    note.delay(str(tmp_path / "next"))
+    until(lambda: words(tmp_path / "next") == ["begin", "end"], 20, "the next job to be done")
+    assert words(tmp_path / "endless") == ["begin"]
+
+
+def test_every_job_has_an_end_and_those_of_other_systems_a_queue_of_their_own() -> None:
+    """(B8) Soft and hard limits for all, the hard one later; the table names jobs that exist."""
+    ours = {name: job for name, job in app.tasks.items() if name.split(".")[0] in ("annotation",
+            "evaluation")}  # fmt: skip
+    for name, job in ours.items():
+        soft = job.soft_time_limit or app.conf.task_soft_time_limit
+        hard = job.time_limit or app.conf.task_time_limit
+        assert 0 < soft < hard <= 4000, name
+    assert set(settings.CROWDQC_JOB_QUEUES) <= set(ours)
+    for name in ("annotation.jobs.send_payments", "evaluation.jobs.probe_model"):
+        assert app.amqp.router.route({}, name)["queue"].name == queue_name("platforms")
+    assert app.amqp.router.route({}, "annotation.jobs.send_mail")["queue"].name == queue_name(
+        "default"
+    )
 
 
 def test_the_job_of_a_killed_worker_is_delivered_again_and_a_long_one_is_not_doubled(

@@ -54,7 +54,9 @@ class Stack:
 
     def children(self) -> dict[str, psutil.Process]:
         """The supervised processes by what they run."""
-        names = {"gunicorn": "web", "worker": "worker", "beat": "scheduler", "-D": "database"}
+        names = {
+            "gunicorn": "web", "crowdqc.workers": "worker", "beat": "scheduler", "-D": "database"
+        }  # fmt: skip
         found = {}
         for child in psutil.Process(self.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):  # dead, and not yet reaped

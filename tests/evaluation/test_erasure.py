@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -22,8 +23,11 @@ from annotation.models import (
     LedgerEntry,
     Membership,
     Payment,
+    Recruitment,
     Rejection,
     TextValue,
+    User,
+    Visit,
 )
 from crowdqc.errors import Conflict, NotAllowed
 from evaluation import erasure, runs
@@ -34,7 +38,6 @@ from evaluation.models import (
     LLMAttempt,
     LLMCall,
     Run,
-    RunFigure,
 )
 from tests import factories
 from tests.evaluation.erasing import (
@@ -91,6 +94,7 @@ def erased() -> Erased:
     form = answer(lease, item, "entry", age=f"{MARK} years")
     thought(world, user)
     platform(world, worker, lease)
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     notify(to=[user], kind="x", text=f"{MARK}, you were paid", key="paid", project=world.project)
     written = list(Answer.objects.filter(assignment=lease, stage="main").exclude(pk=judged.pk))
     runs = {
@@ -99,11 +103,9 @@ def erased() -> Erased:
         "choices": run_on(item.task, "pairwise", [judged, form]),
         "asked": run_on(item.task, "judge_pairs", []),
     }
-    RunFigure.objects.create(run=runs["texts"], name="hard", data=[{"best": ANSWER}])
     calls = {
         "own": call(runs["asked"], f"pair:{item.pk}/1", ANSWER),
         "explained": call(runs["asked"], f"answer:{judged.pk}", EXPLAINED),
-        "found": call(runs["asked"], "elsewhere", f"{ANSWER} and more"),
         "others": call(runs["others"], f"answer:{other.answers.all()[0].pk}", COMMON),
     }
     for text in (ANSWER, COMMON):
@@ -138,8 +140,8 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     for table in ("textvalue", "assignmentitem", "eventbatch", "candidate", "rejection", "visit",
                   "platformevent", "statement", "notice"):  # fmt: skip
         assert f"annotation_{table}" in places, table
-    for table in ("llmcall", "llmattempt", "checkliststage", "checklistversion", "setcomparison",
-                  "runfigure"):  # fmt: skip
+    for table in ("llmcall", "llmattempt", "checkliststage", "checklistversion",
+                  "setcomparison"):  # fmt: skip
         assert f"evaluation_{table}" in places, table
     booked = list(LedgerEntry.objects.order_by("pk").values())
     choices = ChoiceValue.objects.filter(answer__worker=erased.worker, answer__stage="main").count()
@@ -150,7 +152,8 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     assert erasure.carry_out(erased.worker.pk) == "not mine"
     assert erasure.waiting() == []
 
-    assert set(found()) == {"annotation_user"}  # the account is the person's, not the project's
+    # The account is the person's, not the project's.
+    assert set(found()) == {"annotation_user", "account_emailaddress"}
     assert list(LedgerEntry.objects.order_by("pk").values()) == booked
     worker = Membership.objects.get(pk=erased.worker.pk)
     assert worker.user is None
@@ -180,7 +183,7 @@ def test_runs_that_read_the_texts_say_that_they_cannot_be_run_again(erased: Eras
     assert "erased on request" in said["asked"]
     assert said["others"] == said["choices"] == ""
     calls = {name: LLMCall.objects.get(pk=one.pk) for name, one in erased.calls.items()}
-    for name in ("own", "explained", "found"):
+    for name in ("own", "explained"):
         assert (calls[name].messages, calls[name].text) == ([], "")
         assert calls[name].key == erased.calls[name].key
         assert str(calls[name].cost) == "0.01000000"
@@ -283,3 +286,27 @@ def test_frozen_texts_change_under_the_erasing_switch_alone(erased: Erased) -> N
         LLMAttempt.objects.update(text="")
     with pytest.raises(IntegrityError, match="is frozen"), transaction.atomic():
         ChecklistVersion.objects.update(questions=[])
+
+
+def test_nobody_stops_an_erasure_by_the_name_that_it_would_leave() -> None:
+    world = factories.make_world(1)
+    worker, other = world.worker, factories.make_worker(world.project)
+    way = Recruitment.objects.create(
+        task=world.task, kind="panel", name="A", currency="EUR", created_by=world.requester
+    )
+    visit = Visit.objects.create(recruitment=way, participant="0", session="1", worker=worker)
+    taken = f"erased-{visit.pk}"
+    theirs = Visit.objects.create(recruitment=way, participant=taken, session=taken, worker=other)
+    Membership.objects.filter(pk=other.pk).update(external_id=f"erased-{worker.pk}")
+    user = worker.user
+    assert user is not None
+    factories.make_user(f"erased-{user.pk}")
+    erasure.ask(by=user, worker=worker)
+    assert erasure.carry_out(worker.pk) == "done"
+    visit.refresh_from_db()
+    assert visit.participant.startswith(f"{taken}-") and visit.session.startswith(f"{taken}-")
+    theirs.refresh_from_db()
+    assert theirs.participant == taken
+    assert Membership.objects.get(pk=worker.pk).external_id.startswith(f"erased-{worker.pk}-")
+    collected.forget_account(by=user)
+    assert User.objects.get(pk=user.pk).username.startswith(f"erased-{user.pk}-")

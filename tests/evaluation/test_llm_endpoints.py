@@ -15,7 +15,7 @@ from django.test import override_settings
 from annotation.models import AuditEntry, Project
 from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
-from evaluation.llm import endpoints, engine, keys
+from evaluation.llm import endpoints, engine, keys, probe, probing
 from evaluation.llm.ask import EndpointFails, ask_all
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.llm_asks import GOOD, Said, ask, make_run
@@ -139,17 +139,17 @@ def test_in_production_no_address_leads_into_the_private_network(
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     run = make_run()
+    number = f"[{led_to}]" if ":" in led_to else led_to
     with override_settings(CROWDQC_LOCAL_ENDPOINTS=False):
         with pytest.raises(Invalid) as refused:
-            add(run.project, "https://inside.example/v1")
+            add(run.project, f"https://{number}/v1")
         assert refused.value.fields == {"base_url": "This address lies in a private network."}
-        endpoint = add(run.project, "https://outside.example/v1")
-        # The name was moved since: a run looks again before it sends anything.
-        Endpoint.objects.filter(pk=endpoint.pk).update(base_url="https://inside.example/v1")
-        endpoint.refresh_from_db()
+        # What a name leads to is seen when a job connects: no page waits for a resolver.
+        endpoint = add(run.project, "https://inside.example/v1")
         model = endpoints.add_model(by=run.project.owner, endpoint=endpoint, name="m")
-        with pytest.raises(Conflict, match="private network"):
-            ask_all(run, model, [ask(1)])
+        (reply,) = ask_all(run, model, [ask(1)])
+        assert reply.value is None and "private network" in reply.reason
+        assert LLMAttempt.objects.count() == 1
     addresses.check("https://inside.example/v1")  # allowed outside production
 
 
@@ -213,13 +213,13 @@ def test_a_probe_finds_what_a_model_can() -> None:
     with serving(able) as stub:
         endpoint = add(project, stub.base_url, name="Able")
         model = endpoints.add_model(by=project.owner, endpoint=endpoint, name="stub-1")
-        model = endpoints.probe_model(by=project.owner, model=model)
-        assert endpoints.model_names(endpoint=endpoint) == ["stub-1"]
+        model = probing.probe_model(by=project.owner, model=model)
+        assert probe.model_names(endpoint) == ["stub-1"]
         assert len(stub.asked) <= 8
         vectors = endpoints.add_model(
             by=project.owner, endpoint=endpoint, name="stub-1", use="embedding"
         )
-        assert endpoints.probe_model(by=project.owner, model=vectors).can == {"dim": 16}
+        assert probing.probe_model(by=project.owner, model=vectors).can == {"dim": 16}
     assert model.can == {
         "format": "json_schema", "limit": "max_completion_tokens", "logprobs": True,
         "top_logprobs": 5, "seed": True,
@@ -236,14 +236,14 @@ def test_a_probe_of_a_plain_model_and_of_one_that_is_not_there() -> None:
     with serving(plain, usage=False) as stub:
         endpoint = add(project, stub.base_url)
         model = endpoints.add_model(by=project.owner, endpoint=endpoint, name="stub-1")
-        model = endpoints.probe_model(by=project.owner, model=model)
+        model = probing.probe_model(by=project.owner, model=model)
     assert (model.can["format"], model.can["logprobs"], model.can["seed"]) == ("text", False, False)
     assert "no usage" in model.probe_note
-    again = endpoints.probe_model(by=project.owner, model=model)  # the server is gone
+    again = probing.probe_model(by=project.owner, model=model)  # the server is gone
     assert again.probe_note == "The endpoint cannot be reached."
     assert again.can == model.can
     with pytest.raises(Conflict, match="cannot be reached"):
-        endpoints.model_names(endpoint=endpoint)
+        probe.model_names(endpoint)
 
 
 def test_what_was_spent_is_told_in_all_today_and_by_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evaluation.llm import endpoints
+from evaluation.llm import endpoints, probe, probing
 from evaluation.llm.ask import ask_all
 from evaluation.llm.schemas import SCORE, YES_NO
 from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
@@ -30,11 +30,11 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
         by=by, project=run.project, name="Small", base_url=small_model.base_url, parallel=2,
         hard_budget=1,
     )  # fmt: skip
-    assert endpoints.model_names(endpoint=endpoint) == [small_model.name]
+    assert probe.model_names(endpoint) == [small_model.name]
     model = endpoints.add_model(
         by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1
     )
-    model = endpoints.probe_model(by=by, model=model)
+    model = probing.probe_model(by=by, model=model)
     assert model.can == small_model.can
     room = {"temperature": 0, "max_tokens": 100}
     asks = [ask(n, SCORE, params=room) for n in range(4)]

@@ -18,6 +18,7 @@ from annotation.actions import tasks
 from annotation.models import Project, Role, Task
 from annotation.task_types import TYPES
 from evaluation import ask_start, kinds, runs
+from evaluation.llm import probing
 from evaluation.models import (
     CallState,
     Endpoint,
@@ -119,6 +120,11 @@ def test_a_requester_sets_up_an_endpoint_and_a_model_and_its_key_is_on_no_page(
     assert client.post(at_model, prices).status_code == 302
     model = LanguageModel.objects.get()
     client.post(reverse("models_model_probe", args=[project.pk, model.pk]))
+    found = reverse("models_model_found", args=[project.pk, model.pk])
+    assert "every 1s" in plain(client.get(found)) and not stub.asked
+    assert probing.probe_requested(by=project.owner, model_id=model.pk) == "done"
+    assert "every 1s" not in plain(client.get(found))
+    assert probing.probe_requested(by=project.owner, model_id=model.pk) == "not mine"
 
     texts = [page(client, "models", project.pk), page(client, "models_model", project.pk, model.pk)]
     texts.append(page(client, "models_endpoint", project.pk, endpoint.pk))
@@ -129,6 +135,25 @@ def test_a_requester_sets_up_an_endpoint_and_a_model_and_its_key_is_on_no_page(
     # What was typed does not come back with a refusal either.
     refused = client.post(reverse("models_endpoint_new", args=[project.pk]), {**fields, "name": ""})
     assert refused.status_code == 422 and SECRET not in refused.content.decode()
+
+
+def test_the_models_of_an_endpoint_are_listed_by_a_job_and_kept(
+    client: Client, project: Project, stub: Stub
+) -> None:
+    endpoint = make_model(project, stub.base_url, name="mine").endpoint
+    form = reverse("models_model_new", args=[project.pk, endpoint.pk])
+    at = reverse("models_names", args=[project.pk, endpoint.pk])
+    assert "List models" in plain(client.get(form))
+    for answer in (client.post(at), client.get(at), client.get(form)):
+        assert "every 1s" in plain(answer)
+    assert probing.list_models(endpoint_id=endpoint.pk) == "done"
+    for answer in (client.get(at), client.get(form)):
+        assert "every 1s" not in plain(answer) and "stub-1" in plain(answer)
+    client.post(at)
+    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
+    assert probing.list_models(endpoint_id=endpoint.pk) == "failed"
+    text = plain(client.get(at))
+    assert "It cannot be reached." in text and "stub-1" in text  # what was known stays
 
 
 def test_what_is_wrong_stands_beside_its_field(client: Client, project: Project) -> None:

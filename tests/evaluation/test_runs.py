@@ -6,11 +6,14 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.utils import timezone
 
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
-from evaluation import runs, text_runs
+from crowdqc.queues import queue_name
+from evaluation import jobs, runs, text_runs
 from evaluation.models import (
     AnswerScore,
     Embedding,
@@ -21,6 +24,7 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
+from tests import factories
 from tests.evaluation import corpus
 
 pytestmark = pytest.mark.django_db
@@ -174,6 +178,51 @@ def test_a_cancelled_run_stops_in_the_midst_of_its_work(monkeypatch: pytest.Monk
     assert not WorkerScore.objects.exists()
 
 
+def test_a_run_that_takes_too_long_is_stopped_with_words_and_can_be_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """(B8) What Celery raises at a job's limit ends the run; it is not left as being worked on."""
+
+    def endless(run: Run, steps: Any) -> None:
+        raise SoftTimeLimitExceeded
+
+    task = corpus.make_answered()
+    run = start(task)
+    with monkeypatch.context() as slow:
+        slow.setattr(text_runs, "compute", endless)
+        assert runs.execute(run.pk) == RunState.FAILED
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED and "longer than a run may" in run.error
+    assert start(task).state == RunState.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "asks"),
+    [("aqer", {"encoder": "minilm"}, False), ("aqer", {"encoder": "endpoint:7"}, True),
+     ("judge_pairs", {"model": 1}, True), ("pairwise", {}, False)],
+)  # fmt: skip
+def test_runs_that_ask_models_wait_in_their_own_queue_and_may_take_longer(
+    method: str,
+    params: dict[str, Any],
+    asks: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    """(B8) A model that is slow holds up no run that computes."""
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(jobs.run_job, "apply_async", lambda args, **more: sent.append(more))
+    task = factories.make_task(n=3)
+    run = Run.objects.create(
+        project=task.project, task=task, number=1, method=method, version="1", params=params
+    )
+    with django_capture_on_commit_callbacks(execute=True):
+        runs.enqueue(run.pk)
+    (more,) = sent
+    assert more["queue"] == queue_name("models" if asks else "default")
+    wanted = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
+    assert more["soft_time_limit"] == wanted < more["time_limit"]
+
+
 def test_a_run_that_does_not_converge_fails_and_says_so() -> None:
     run = finished(corpus.make_answered(), max_rounds=2)
     assert run.state == RunState.FAILED
@@ -227,3 +276,30 @@ def test_workers_who_share_no_question_stand_on_two_boards() -> None:
     run = finished(task)
     assert run.state == RunState.DONE
     assert set(WorkerScore.objects.filter(run=run).values_list("component", flat=True)) == {1, 2}
+
+
+def test_a_run_is_done_only_together_with_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between its results and its follow-up, it is done again whole (35)."""
+    task = corpus.make_answered()
+    run = start(task)
+
+    def killed(_: Run) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_follow", killed)
+        with pytest.raises(KeyboardInterrupt):
+            runs.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.RUNNING
+    assert not WorkerScore.objects.filter(run=run).exists()
+    Run.objects.filter(pk=run.pk).update(heartbeat_at=timezone.now() - dt.timedelta(minutes=5))
+    assert runs.resume_abandoned() == 1
+
+    def broken(_: Run) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_follow", broken)
+        assert runs.execute(run.pk) == RunState.DONE
+    assert WorkerScore.objects.filter(run=run).exists()

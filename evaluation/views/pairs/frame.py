@@ -12,6 +12,7 @@ from annotation.exports.pairwise import exports_of
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Missing
+from crowdqc.numbers import whole
 from evaluation import exports, schedules
 from evaluation.selectors import pair_runs
 from evaluation.selectors import runs as reads
@@ -34,9 +35,10 @@ VIEWS = {
 def number_of(request: HttpRequest, name: str = "run") -> int | None:
     """A whole number of the query string; Missing where it is something else."""
     raw = request.GET.get(name, "")
-    if raw and (not raw.isdecimal() or len(raw) > 9):
+    number = whole(raw, high=10**9)
+    if raw and number is None:
         raise Missing(f"{name} is not a number.")
-    return int(raw) if raw else None
+    return number
 
 
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:

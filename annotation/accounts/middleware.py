@@ -1,0 +1,55 @@
+"""When a session ends by itself, and which devices are known again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponse
+
+from crowdqc import limits
+
+BEGAN, SEEN = "signed_in_at", "seen_at"
+EVERY = 300  # seconds after which a session that is used is noted as used
+DAY = 86_400
+
+
+def begin(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+    """Note in a session when its person signed in."""
+    request.session[BEGAN] = request.session[SEEN] = int(time.time())
+
+
+class SessionLimits:
+    """A session ends some days after it was last used, and some days after it began.
+
+    Both times stand in the session itself, so that neither a cookie that was copied nor a clock
+    in a browser makes it longer. They are written every few minutes only.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.session.session_key and request.user.is_authenticated:
+            self._hold(request)
+        response = self.get_response(request)
+        names = getattr(request, "device_names", None)
+        if names:
+            mailed = getattr(request, "device_mailed", False)
+            limits.remember_device(request, response, names, mailed=mailed)
+        return response
+
+    def _hold(self, request: HttpRequest) -> None:
+        now, session = int(time.time()), request.session
+        began, seen = session.setdefault(BEGAN, now), session.get(SEEN, 0)
+        idle = seen and now - seen > settings.CROWDQC_SESSION_IDLE_DAYS * DAY
+        if idle or now - began > settings.CROWDQC_SESSION_DAYS * DAY:
+            UserSession.objects.filter(session_key=session.session_key).delete()
+            logout(request)
+        elif now - seen > EVERY:
+            session[SEEN] = now
+            UserSession.objects.create_from_request(request)

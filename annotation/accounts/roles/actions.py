@@ -1,0 +1,281 @@
+"""Giving, confirming and ending roles that move money.
+
+The owner and managers give them. Where a manager is there who is independent of both, that one
+confirms first: until then nobody has the role. Where none is, the role is given at once, and
+whoever has it stays tied to who gave it: neither approves what the other proposed.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts.security_log import Kind, log_event
+from annotation.accounts.stepup import require_recent
+from annotation.actions.audit import record
+from annotation.actions.notices import notify
+from annotation.models import (
+    Correction,
+    Invitation,
+    Membership,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Role,
+    RoleGrant,
+    User,
+)
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+from .selectors import (
+    confirmers,
+    gives_roles,
+    managers_of,
+    reason_cannot_confirm,
+)
+
+State = RoleGrant.State
+STAFF = (Role.REQUESTER, Role.MANAGER)
+GIVERS = "Only the owner and managers of this project may give or end this role."
+REMOVED = "The person who proposed it was removed from the project."
+
+
+def require_giver(project: Project, by: User) -> None:
+    """Raise NotAllowed unless the person may give and end roles that move money."""
+    if not gives_roles(project, by):
+        raise NotAllowed(GIVERS)
+
+
+def lock(project: Project) -> Project:
+    """Changes of roles queue here, so that each is checked against the one before."""
+    return Project.objects.select_for_update(no_key=True).select_related("owner").get(pk=project.pk)
+
+
+def set_role(*, project: Project, user: User, role: str) -> Membership:
+    """The person's membership in this role; one that had ended comes back."""
+    member, _ = Membership.objects.update_or_create(
+        project=project, user=user, role=role, defaults={"removed_at": None}
+    )
+    log_event(Kind.ROLE_GIVEN, user=user, project=project, role=role)
+    return member
+
+
+def tell_managers(project: Project, *, key: str, text: str, kind: str = "roles.changed") -> None:
+    """The owner and every manager, whoever did it: a change that is not theirs is seen."""
+    notify(
+        to=[project.owner, *managers_of(project)], kind=kind, key=key, text=text[:400],
+        project=project, url=reverse("people", args=[project.pk]) + "#roles",
+    )  # fmt: skip
+
+
+@transaction.atomic
+def accept(*, by: User, invitation: Invitation) -> Membership | None:
+    """Take the role of an invitation; None: it awaits the confirmation of a second manager.
+
+    The invitation's row is locked by the caller, which has checked whose it is.
+    """
+    project = lock(invitation.project)
+    giver = invitation.created_by
+    require_giver(project, giver)
+    if waiting(project, by, invitation.role):
+        return None
+    second = confirmers(project, user=by, giver=giver)
+    # Who has a role here already stays tied to whoever gave them the first one, and to nobody else.
+    held = Membership.objects.filter(
+        project=project, user=by, role__in=STAFF, removed_at__isnull=True
+    ).exists()
+    grant = RoleGrant.objects.create(
+        project=project, user=by, role=invitation.role, given_by=giver, invitation=invitation,
+        state=State.WAITING if second else State.HELD if held else State.GIVEN,
+    )  # fmt: skip
+    record(
+        by=by, project=project, action="role.accept", on=grant, role=grant.role,
+        given_by=giver.pk, waits=bool(second),
+    )  # fmt: skip
+    if not second:
+        tell_managers(
+            project, key=f"roles.changed:{grant.pk}:given",
+            text=f"A new {grant.get_role_display()} joined {project.name}. No independent manager "
+            "was there to confirm them.",
+        )  # fmt: skip
+        return set_role(project=project, user=by, role=grant.role)
+    notify(
+        to=second, kind="roles.waits", key=f"roles.waits:{grant.pk}", project=project,
+        text=f"A new {grant.get_role_display()} of {project.name} awaits your confirmation.",
+        url=reverse("people", args=[project.pk]) + "#roles",
+    )  # fmt: skip
+    return None
+
+
+def waiting(project: Project, user: User, role: str) -> RoleGrant | None:
+    """The grant of this role to this person that awaits confirmation, if there is one."""
+    rows = RoleGrant.objects.filter(project=project, user=user, role=role, state=State.WAITING)
+    return rows.first()
+
+
+def _locked(grant: RoleGrant) -> RoleGrant:
+    lock(grant.project)
+    rows = RoleGrant.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("project__owner", "user", "given_by").get(pk=grant.pk)
+
+
+@transaction.atomic
+def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
+    """Say that the person is somebody of their own, not who gave them the role.
+
+    By a manager who is independent of both, or (``by`` None) by the administrator of the
+    installation. Raises NotAllowed for anybody else, Conflict where there is nothing to confirm.
+    """
+    if by is not None:
+        require_recent(by, "change roles")
+    grant = _locked(grant)
+    if by is not None and (why_not := reason_cannot_confirm(grant, by)):
+        raise NotAllowed(why_not)
+    if grant.state in (State.CONFIRMED, State.HELD):
+        return grant
+    if grant.state == State.DECLINED:
+        raise Conflict("This was declined. Invite the person again.")
+    waited = grant.state == State.WAITING
+    _decide(grant, State.CONFIRMED, by)
+    if waited:
+        set_role(project=grant.project, user=grant.user, role=grant.role)
+    record(by=by, project=grant.project, action="role.confirm", on=grant, role=grant.role)
+    _tell_decided(grant, "was confirmed")
+    return grant
+
+
+@transaction.atomic
+def decline_role(*, by: User, grant: RoleGrant) -> RoleGrant:
+    """Refuse a role that awaits confirmation: by any manager, the owner or who gave it."""
+    require_recent(by, "change roles")
+    grant = _locked(grant)
+    if by.pk != grant.given_by_id:
+        require_giver(grant.project, by)
+    if grant.state == State.DECLINED:
+        return grant
+    if grant.state != State.WAITING:
+        raise Conflict("This role is in use. Remove the person instead.")
+    _decide(grant, State.DECLINED, by)
+    record(by=by, project=grant.project, action="role.decline", on=grant, role=grant.role)
+    _tell_decided(grant, "was declined")
+    return grant
+
+
+def _decide(grant: RoleGrant, state: str, by: User | None) -> None:
+    grant.state, grant.decided_by, grant.decided_at = state, by, timezone.now()
+    grant.save(update_fields=["state", "decided_by", "decided_at"])
+
+
+def _tell_decided(grant: RoleGrant, what: str) -> None:
+    project, role = grant.project, grant.get_role_display()
+    key = f"roles.changed:{grant.pk}:{grant.state}"
+    tell_managers(project, key=key, text=f"A new {role} of {project.name} {what}.")
+    notify(
+        to=[grant.user], kind="roles.changed", key=key, project=project,
+        text=f"Your role as {role} in {project.name} {what}.",
+        url=reverse("home"),
+    )  # fmt: skip
+
+
+# Ending a role ---------------------------------------------------------------------------------
+
+
+def lock_for_removal(member: Membership) -> Project:
+    """The project, locked after the open proposals of the person: the order of approvals."""
+    open_ = PayoutBatch.objects.select_for_update(of=("self",), no_key=True).filter(
+        project=member.project_id, proposed_by=member.user_id, state=PayoutBatch.State.PROPOSED
+    )
+    list(open_.order_by("pk"))
+    waiting_ = Correction.objects.select_for_update(of=("self",), no_key=True).filter(
+        project=member.project_id, proposed_by=member.user_id, state=Correction.State.PROPOSED
+    )
+    list(waiting_.order_by("pk"))
+    return lock(member.project)
+
+
+def check_removal(project: Project, member: Membership, by: User) -> None:
+    """Raise unless this person may end that membership."""
+    if member.role not in STAFF:
+        return
+    if member.role == Role.REQUESTER and member.user_id == project.owner_id:
+        raise Conflict("The owner stays requester of their own project.")
+    if member.user_id == by.pk:
+        return
+    require_giver(project, by)
+    if member.user_id == project.owner_id:
+        raise NotAllowed("Only the owner may end a role of their own.")
+
+
+def end_what_was_open(*, by: User, project: Project, user: User) -> None:
+    """What somebody began by a role they no longer have stops, in the transaction that ends it.
+
+    Whoever has no role over money left proposes nothing any more: proposals are sent back,
+    corrections declined. Whoever gives no roles any more: their invitations to one are revoked,
+    and what awaits confirmation is declined.
+    """
+    roles = set(
+        Membership.objects.filter(
+            project=project, user=user, role__in=STAFF, removed_at__isnull=True
+        ).values_list("role", flat=True)
+    )  # fmt: skip
+    now = timezone.now()
+    if not roles:
+        _stop_proposals(by, project, user)
+    if not gives_roles(project, user):
+        theirs = Q(given_by=user) if roles else Q(given_by=user) | Q(user=user)
+        for grant in RoleGrant.objects.filter(
+            theirs, project=project, state=State.WAITING
+        ).select_for_update(no_key=True):
+            _decide(grant, State.DECLINED, by)
+            record(by=by, project=project, action="role.decline", on=grant, role=grant.role)
+    ended = project.invitations.filter(created_by=user, revoked_at__isnull=True)
+    ended = ended.exclude(role=Role.WORKER) if roles else ended
+    if not roles or not gives_roles(project, user):
+        for invitation in ended:
+            record(by=by, project=project, action="invitation.revoke", on=invitation)
+        ended.update(revoked_at=now, email="", sent_to="", bound_to="", mail_at=None)
+
+
+def _stop_proposals(by: User, project: Project, user: User) -> None:
+    rows = PayoutBatch.objects.select_for_update(of=("self",), no_key=True).filter(
+        project=project, proposed_by=user, state=PayoutBatch.State.PROPOSED
+    )
+    now, stopped = timezone.now(), []
+    for batch in rows.order_by("pk"):
+        batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
+        batch.decided_at, batch.decision_note = now, REMOVED
+        batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
+        PayoutLine.objects.filter(batch=batch).update(live=False)
+        record(by=by, project=project, action="payout.stop", on=batch)
+        stopped.append(f"proposal {batch.number}")
+    waiting = Correction.objects.select_for_update(no_key=True).filter(
+        project=project, proposed_by=user, state=Correction.State.PROPOSED
+    )
+    for one in waiting.order_by("pk"):
+        one.state, one.decided_by = Correction.State.DECLINED, by
+        one.decided_at, one.decision_note = now, REMOVED
+        one.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
+        record(by=by, project=project, action="correction.decline", on=one)
+        stopped.append("a correction")
+    if stopped:
+        notify(
+            to=[project.owner, *managers_of(project)], kind="payout.stopped", project=project,
+            key=f"payout.stopped:{user.pk}:{now.isoformat()}",
+            text=f"Sent back in {project.name}, since their proposer was removed: "
+            f"{', '.join(stopped[:10])}. Propose anew what should still be paid.",
+            url=reverse("payout_list", args=[project.pk]),
+        )  # fmt: skip
+
+
+@transaction.atomic
+def confirm_by_installation(*, project: Project, user: User) -> int:
+    """Confirm somebody's roles for the administrator of the installation; gives how many."""
+    rows = RoleGrant.objects.filter(project=project, user=user).order_by("pk")
+    open_ = [row for row in rows if row.state in (State.WAITING, State.GIVEN)]
+    if not rows:
+        raise Invalid("Nobody gave this person a role in the project; nothing is to be confirmed.")
+    for grant in open_:
+        confirm_role(by=None, grant=grant)
+    return len(open_)

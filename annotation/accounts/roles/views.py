@@ -1,0 +1,49 @@
+"""Confirming and declining roles that somebody was given. HTTP only."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from annotation.access import Access, get_access
+from annotation.models import RoleGrant
+from crowdqc.errors import Missing
+
+from . import actions
+
+
+def get_grant(access: Access, grant_id: int) -> RoleGrant:
+    """A role that was given in the project, or Missing."""
+    found = access.project.role_grants.filter(pk=grant_id).first()
+    if found is None:
+        raise Missing("There is no such role in this project.")
+    found.project = access.project
+    return found
+
+
+def _back(project_id: int) -> HttpResponse:
+    return redirect(reverse("people", args=[project_id]) + "#roles")
+
+
+@login_required
+@require_POST
+def role_confirm(request: HttpRequest, project_id: int, grant_id: int) -> HttpResponse:
+    """Confirm that somebody is a person of their own."""
+    access = get_access(request, project_id)
+    actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))
+    messages.success(request, "Role confirmed.")
+    return _back(project_id)
+
+
+@login_required
+@require_POST
+def role_decline(request: HttpRequest, project_id: int, grant_id: int) -> HttpResponse:
+    """Refuse a role that awaits confirmation."""
+    access = get_access(request, project_id)
+    actions.decline_role(by=access.user, grant=get_grant(access, grant_id))
+    messages.success(request, "Role declined. The person was told.")
+    return _back(project_id)

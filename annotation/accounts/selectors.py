@@ -1,0 +1,178 @@
+"""Reads about accounts: the addresses a person has proven, and what protects the account."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.internal.flows.email_verification_by_code import EmailVerificationProcess
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.http import HttpRequest
+
+from annotation.models import AuditEntry, User
+from crowdqc import limits
+
+
+def verified_addresses(user: Any) -> set[str]:
+    """The addresses whose mailbox the person has proven to read, in lower case."""
+    if user.pk is None:
+        return set()
+    rows = EmailAddress.objects.filter(user_id=user.pk, verified=True)
+    return {address.lower() for address in rows.values_list("email", flat=True)}
+
+
+def has_verified(user: Any, address: str) -> bool:
+    """Whether the person has proven to read mail sent to ``address``."""
+    return address.strip().lower() in verified_addresses(user)
+
+
+def owes_proof(user: Any) -> bool:
+    """Whether the account names an address and has proven none.
+
+    Accounts without any address (made by commands, the demo) have nothing to prove.
+    """
+    claimed = EmailAddress.objects.filter(user_id=user.pk).values_list("verified", flat=True)
+    return not any(claimed) and bool(user.email or claimed)
+
+
+def user_by_name(name: str) -> User | None:
+    """Whose username or address this is; a proven address comes before a username."""
+    name = unicodedata.normalize("NFKC", name).strip()
+    if not name or "\0" in name or name.encode("utf-8", "replace").decode() != name:
+        return None  # no text that the database could hold
+    if "@" in name:
+        rows = EmailAddress.objects.filter(email=name.lower(), verified=True)
+        if proven := rows.select_related("user").first():
+            return proven.user
+    if user := User.objects.filter(username=name).first():
+        return user
+    found = alike("username", name)
+    if len(found) == 1:
+        return found[0]
+    return next(iter(alike("email", name)), None) if "@" in name else None
+
+
+def alike(field: str, name: str) -> list[User]:
+    """Whose username or address this is in another spelling, as limits count spellings.
+
+    The database alone says more: to it a dotless ı is an i, and a mailbox of somebody else.
+    """
+    found = User.objects.filter(**{f"{field}__iexact": name}).order_by("pk")
+    wanted = limits.same_name(name)
+    return [one for one in found if limits.same_name(getattr(one, field)) == wanted]
+
+
+def names_of(user: Any) -> set[str]:
+    """All that the person may sign in with."""
+    return {user.username, user.email, *verified_addresses(user)} - {""}
+
+
+def reads_mail_of(user: User, address: str) -> bool:
+    """Whether the account's own mail goes to exactly this address, capitals aside."""
+    return address.lower() in {user.email.lower(), *verified_addresses(user)} - {""}
+
+
+def has_account(address: str) -> bool:
+    """Whether an account holds this address: proven, or from before addresses were proven.
+
+    Whoever only wrote it into the sign-up form and never proved it holds nothing.
+    """
+    proven = EmailAddress.objects.filter(email=address.lower(), verified=True)
+    return proven.exists() or bool(alike("email", address))
+
+
+# -- the account page ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """A device on which the person is signed in."""
+
+    pk: int
+    device: str
+    ip: str
+    seen_at: dt.datetime
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class AccountPage:
+    """What the account page shows above the tokens."""
+
+    address: str
+    is_proven: bool
+    pending: str  # a new address whose code was sent in this session
+    has_password: bool
+    password_at: dt.datetime | None
+    passkeys: list[Authenticator]
+    totp: Authenticator | None
+    codes_left: int | None
+    codes_total: int
+    sso: str  # the provider's name; "" where none is set up
+    sso_account: SocialAccount | None
+    sessions: list[SessionRow]
+
+    @property
+    def is_protected(self) -> bool:
+        return self.totp is not None or bool(self.passkeys)
+
+
+def account_page(request: HttpRequest, user: User) -> AccountPage:
+    """The person's own account; sessions that ended are left out."""
+    process = EmailVerificationProcess.resume(request)
+    factors = list(Authenticator.objects.filter(user=user).order_by("pk"))
+    by_type: dict[str, Authenticator] = {one.type: one for one in factors}
+    codes = by_type.get(Authenticator.Type.RECOVERY_CODES)
+    changed = AuditEntry.objects.filter(
+        actor=user, action="account.password", object_id=user.pk
+    ).order_by("-pk")
+    return AccountPage(
+        address=user.email, is_proven=has_verified(user, user.email),
+        pending=process.email if process else "",
+        has_password=user.has_usable_password(),
+        password_at=changed.values_list("at", flat=True).first(),
+        passkeys=[one for one in factors if one.type == Authenticator.Type.WEBAUTHN],
+        totp=by_type.get(Authenticator.Type.TOTP),
+        codes_left=len(codes.wrap().get_unused_codes()) if codes else None, codes_total=10,
+        sso=settings.OIDC_NAME if settings.OIDC_SERVER_URL else "",
+        sso_account=SocialAccount.objects.filter(user=user).first(),
+        sessions=_sessions(request, user),
+    )  # fmt: skip
+
+
+def _sessions(request: HttpRequest, user: User) -> list[SessionRow]:
+    rows = [
+        SessionRow(
+            one.pk, device(one.user_agent), one.ip, one.last_seen_at,
+            one.session_key == request.session.session_key,
+        )
+        for one in UserSession.objects.purge_and_list(user)
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (not row.is_current, -row.seen_at.timestamp()))
+
+
+BROWSERS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrome", "Chrome"),
+            ("CriOS", "Chrome"), ("Safari", "Safari"))  # fmt: skip
+SYSTEMS = (("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
+           ("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"))  # fmt: skip
+
+
+def browser_and_system(agent: str) -> tuple[str, str]:
+    """What a browser says that it is, and what it runs on; each empty where it says nothing."""
+    browser = next((name for sign, name in BROWSERS if sign in agent), "")
+    return browser, next((name for sign, name in SYSTEMS if sign in agent), "")
+
+
+def device(agent: str) -> str:
+    """``Firefox on Linux``, as far as the browser says what it is."""
+    browser, system = browser_and_system(agent)
+    if browser and system:
+        return f"{browser} on {system}"
+    return browser or system or re.sub(r"[/ ].*", "", agent)[:40] or "Unknown device"

@@ -1,0 +1,85 @@
+"""Single sign-on: what is believed of the provider, and how long it may take."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from allauth.account.internal.decorators import login_not_required
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.openid_connect import views as oidc
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+
+from crowdqc import limits
+from crowdqc.middleware import POLICY
+
+from . import actions
+
+MAILS = "Too many mails were sent to this address."
+
+
+def let_out(response: HttpResponseBase) -> None:
+    """Let the forms of a page be sent on to the provider, whose address the policy refuses."""
+    if settings.OIDC_SERVER_URL:
+        parts = urlsplit(settings.OIDC_SERVER_URL)
+        own = "form-action 'self'"
+        allowed = POLICY.replace(own, f"{own} {parts.scheme}://{parts.netloc}")
+        response.headers["Content-Security-Policy"] = allowed
+
+
+@login_not_required
+def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """To the provider. One that does not answer, or answers nonsense, is said to be away."""
+    try:
+        response: HttpResponseBase = oidc.login(request, provider_id)
+    except (requests.RequestException, ValueError, KeyError):
+        response = render(request, "socialaccount/authentication_error.html", status=503)
+    return response
+
+
+class SsoAdapter(DefaultSocialAccountAdapter):
+    """A provider signs in whom it knows. It never opens an account that was there before it was
+    connected: somebody who has one signs in to it, then connects the provider on its page."""
+
+    error_messages = {
+        **DefaultSocialAccountAdapter.error_messages,
+        "no_password": "Set a password first, so that you can still sign in.",
+        "connected_other": "This sign-on is connected to another account.",
+    }
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        """Addresses of other domains were dropped before: whoever has none left is asked."""
+        return settings.CROWDQC_SIGNUP != "closed"
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
+        """The provider gives a name; the username is ours, the address the mailbox's."""
+        user = super().populate_user(request, sociallogin, data)
+        name = str(data.get("name") or f"{user.first_name} {user.last_name}").strip()
+        user.display_name = (name or user.email.partition("@")[0])[:80]
+        user.username = user.first_name = user.last_name = ""
+        return user
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """What the provider vouches for is proven: others who only claimed it lose it."""
+        if not sociallogin.is_existing:
+            for address in sociallogin.email_addresses:
+                if address.verified:
+                    actions.release_address(by=sociallogin.user, address=address.email)
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        """An address that the provider does not vouch for is a claim, as in a sign-up."""
+        user = super().save_user(request, sociallogin, form)
+        if not any(one.verified for one in sociallogin.email_addresses):
+            actions.disown_address(user=user)
+        if form is not None and not sociallogin.email_addresses:
+            limits.hold(limits.MAILS, f"sign-up {form.cleaned_data['email']}", MAILS)
+            actions.claim_address(user=user, address=form.cleaned_data["email"])
+        return user
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("account")

@@ -1,0 +1,92 @@
+"""Many rows at once by COPY: some ten times as fast as one INSERT after another, in flat memory."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from django.db import connection, models
+from psycopg import sql
+
+AT_ONCE = 5_000  # rows that are in memory at a time
+T = TypeVar("T")
+
+
+def parts(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """So many rows at a time."""
+    source = iter(rows)
+    while part := list(itertools.islice(source, size)):
+        yield part
+
+
+def new_ids(model: type[models.Model], count: int) -> list[int]:
+    """So many ids that nobody else gets."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+            [model._meta.db_table, count],
+        )
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def copy_into(
+    model: type[models.Model], names: Sequence[str], rows: Iterable[tuple[Any, ...]], **same: Any
+) -> None:
+    """Add rows whose fields ``names`` differ and ``same`` do not; the others have their defaults.
+
+    Constraints and triggers hold as always. A value is as the database takes it: the id of a
+    foreign key (its name with ``_id``), None, a truth, a number, a text or a moment.
+    """
+    fixed = {**_defaults(model, {*names, *same}), **same}
+    columns = [
+        sql.Identifier(str(model._meta.get_field(name).column))  # type: ignore[union-attr]
+        for name in [*names, *fixed]
+    ]
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+        sql.Identifier(model._meta.db_table), sql.SQL(", ").join(columns)
+    )
+    end = "".join(f"\t{_told(value)}" for value in fixed.values()) + "\n"
+    # The wrapper gives a broken constraint as Django's IntegrityError, like any other write.
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(statement) as into,
+    ):
+        for part in parts(rows, 1_000):
+            into.write("".join(["\t".join(map(_told, row)) + end for row in part]))
+
+
+def _defaults(model: type[models.Model], given: set[str]) -> dict[str, Any]:
+    found = {}
+    for field in model._meta.concrete_fields:
+        if field.primary_key or field.attname in given or field.name in given:
+            continue
+        value = field.get_default()
+        found[field.attname] = json.dumps(value) if isinstance(value, dict | list) else value
+    return found
+
+
+MARKS = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+MARKED = re.compile(r"[\\\t\n\r]")
+
+
+def _told(value: Any) -> str:
+    """A value as COPY's text format has it."""
+    if value.__class__ is int:
+        return str(value)
+    if isinstance(value, str):
+        return MARKED.sub(lambda found: MARKS[found[0]], value) if MARKED.search(value) else value
+    if value is None:
+        return r"\N"
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    raise TypeError(f"COPY is not told of {type(value).__name__}.")

@@ -1,0 +1,1 @@
+"""Files that come in: their limits, how they are read in a stream, and how they wait for import."""

@@ -1,0 +1,115 @@
+"""How large a file may be, in every sense, and the refusals that say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from crowdqc.errors import Invalid
+
+MAX_BYTES = 64 * 1024 * 1024  # some 200,000 answers of a paragraph
+AT_ONCE = 10 * 1024 * 1024  # bytes of a file that is read while a page waits
+MAX_NAME = 200  # characters of a column's name
+NAMED = 5  # columns that an error lists
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that is read of one file."""
+
+    size: int = MAX_BYTES  # bytes
+    rows: int = 500_000
+    columns: int = 500
+    cell: int = 1_000_000  # characters
+    line: int = 2_000_000  # characters
+    decoded: int = 256 * 1024 * 1024  # characters of all cells together
+
+
+def current() -> Limits:
+    """The limits of this installation."""
+    return Limits(
+        size=settings.CROWDQC_IMPORT_MAX_BYTES,
+        rows=settings.CROWDQC_IMPORT_MAX_ROWS,
+        columns=settings.CROWDQC_IMPORT_MAX_COLUMNS,
+    )
+
+
+def check_size(size: int, most: int | None = None) -> None:
+    """Refuse a file that is empty or too large, naming both sizes."""
+    most = current().size if most is None else most
+    if size == 0:
+        raise Invalid("The file is empty.", fields={"file": "Choose a file with rows."})
+    if size > most:
+        raise Invalid(
+            f"The file has {size / 2**20:.1f} MB; {most // 2**20} MB is the most.",
+            fields={"file": "Split it into smaller files; importing adds to what is there."},
+        )
+
+
+def check_columns(count: int, limits: Limits) -> None:
+    """Refuse a file of too many columns."""
+    if count > limits.columns:
+        raise Invalid(
+            f"The file has {count:,} columns; {limits.columns:,} is the most.",
+            fields={"file": "Remove the columns that are not imported."},
+        )
+
+
+def check_rows(count: int, limits: Limits) -> None:
+    """Refuse a file of too many rows."""
+    if count > limits.rows:
+        raise too_many_rows(f"{count:,}", limits)
+
+
+def too_many_rows(count: str, limits: Limits) -> Invalid:
+    """The refusal of a file with so many rows."""
+    return Invalid(
+        f"The file has {count} rows; {limits.rows:,} is the most.",
+        fields={"file": "Split it into smaller files; importing adds to what is there."},
+    )
+
+
+def check_decoded(size: int, limits: Limits) -> None:
+    """Refuse a file that is small only because it is compressed."""
+    if size > limits.decoded:
+        raise Invalid(
+            f"Uncompressed, the file has more than {limits.decoded // 2**20} MB of text.",
+            fields={"file": "Split it into smaller files; importing adds to what is there."},
+        )
+
+
+def check_head(columns: list[str], limits: Limits) -> None:
+    """Refuse a first line that names no column, one twice, too many, or at too great length."""
+    check_columns(len(columns), limits)
+    seen: set[str] = set()
+    twice = {name for name in columns if name and (name in seen or seen.add(name))}  # type: ignore[func-returns-value]
+    if twice:
+        shown = sorted(twice)
+        more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
+        raise Invalid(
+            f"The first line names {', '.join(shown[:NAMED])}{more} twice.",
+            fields={"file": "Give each column a name of its own."},
+        )
+    check_names(columns)
+    if not any(columns):
+        raise Invalid(
+            "The first line names no column.",
+            fields={"file": "The first line names the columns."},
+        )
+
+
+def check_names(columns: list[str], begin: int = 1) -> None:
+    """Refuse names of columns that are texts rather than names, or that cannot be stored."""
+    for number, name in enumerate(columns, begin):
+        if len(name) > MAX_NAME:
+            raise Invalid(
+                f"The name of column {number:,} has {len(name):,} characters; "
+                f"{MAX_NAME} is the most.",
+                fields={"file": "The first line names the columns."},
+            )
+        if "\x00" in name or any("\ud800" <= mark <= "\udfff" for mark in name):
+            raise Invalid(
+                f"The name of column {number:,} holds a character that no text can hold.",
+                fields={"file": "Save the file as UTF-8 text."},
+            )

@@ -1,0 +1,190 @@
+"""A file as pieces of bytes that can be read again: from memory, from an upload, from the database.
+
+Nothing here holds more of a file than a piece.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from crowdqc.errors import Invalid
+
+PIECE = 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's size and its bytes; ``pieces`` begins at the file's beginning each time."""
+
+    size: int
+    pieces: Callable[[], Iterator[bytes]]
+
+    def head(self, length: int = 4096) -> bytes:
+        """The first bytes."""
+        found = b""
+        for piece in self.pieces():
+            found += piece[: length - len(found)]
+            if len(found) >= length:
+                break
+        return found
+
+
+def of_bytes(content: bytes) -> Source:
+    """A file that is in memory."""
+    view = memoryview(content)
+    return Source(
+        len(content),
+        lambda: (bytes(view[at : at + PIECE]) for at in range(0, len(view), PIECE)),
+    )
+
+
+def of_upload(upload: Any) -> Source:
+    """A file that a form brought."""
+    return Source(upload.size or 0, lambda: iter(upload.chunks(PIECE)))
+
+
+# What a file begins with that is no table, and what to do about it.
+ARCHIVE = "Unpack it, and choose the table in it."
+SHEET = "Save the sheet as CSV (UTF-8), and choose that file."
+FOREIGN = (
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SHEET),
+    (b"PK\x05\x06", "an empty ZIP archive", ARCHIVE),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook", SHEET),
+    (b"\x1f\x8b", "a gzip archive", ARCHIVE),
+    (b"BZh", "a bzip2 archive", ARCHIVE),
+    (b"\xfd7zXZ", "an xz archive", ARCHIVE),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", ARCHIVE),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE),
+    (b"Rar!", "a RAR archive", ARCHIVE),
+    (b"%PDF", "a PDF", "Choose a CSV, JSONL or Parquet file."),
+    (b"\x89PNG", "a picture", "Choose a CSV, JSONL or Parquet file."),
+    (b"\xff\xd8\xff", "a picture", "Choose a CSV, JSONL or Parquet file."),
+    (b"GIF8", "a picture", "Choose a CSV, JSONL or Parquet file."),
+    (b"SQLite format 3", "a database", "Export the table as CSV."),
+    (b"\x7fELF", "a program", "Choose a CSV, JSONL or Parquet file."),
+    (b"<!DOCTYPE", "a web page", "Choose a CSV, JSONL or Parquet file."),
+    (b"<!doctype", "a web page", "Choose a CSV, JSONL or Parquet file."),
+    (b"<html", "a web page", "Choose a CSV, JSONL or Parquet file."),
+)  # fmt: skip
+
+
+def refuse_foreign(head: bytes) -> None:
+    """Refuse what is no table by its first bytes, whatever its name says."""
+    for mark, what, mend in FOREIGN:
+        if head.startswith(mark):
+            raise Invalid(f"The file is {what}, not a table.", fields={"file": mend})
+
+
+class _Raw(io.RawIOBase):
+    """Pieces as a stream."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def stream(source: Source) -> IO[bytes]:
+    """The file's bytes as a stream."""
+    return io.BufferedReader(_Raw(source.pieces()), PIECE)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a file's bytes become text, as it is called, and a note where it was guessed."""
+
+    codec: str
+    name: str
+    note: str = ""
+    errors: str = "strict"
+
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "UTF-8 with byte order mark"),
+    (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
+)  # fmt: skip
+
+
+def encoding_of(source: Source) -> Encoding:
+    """UTF-8 with or without byte order mark, UTF-16 with one or by its zero bytes, else Latin-1.
+
+    Latin-1 fits every file and is therefore said. Raises Invalid where a file is not what its
+    byte order mark says.
+    """
+    head = source.head(2000)
+    for mark, codec, name in MARKS:
+        if head.startswith(mark):
+            return _strict(source, Encoding(codec, name))
+    if head.count(0) > len(head) // 4:
+        codec = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
+        return _strict(source, Encoding(codec, "UTF-16", "without byte order mark"))
+    wrong = _first_wrong(source, "utf-8")
+    if wrong is None:
+        return Encoding("utf-8", "UTF-8")
+    note = f"line {wrong[1]:,} is not UTF-8, so it is read as Latin-1; look at its accents"
+    return Encoding("cp1252", "Latin-1", note, "replace")
+
+
+def _strict(source: Source, encoding: Encoding) -> Encoding:
+    wrong = _first_wrong(source, encoding.codec)
+    if wrong is not None:
+        raise Invalid(
+            f"The file says that it is {encoding.name}, but its byte {wrong[0]:,} is not.",
+            fields={"file": "Save it again as UTF-8."},
+        )
+    return encoding
+
+
+def _first_wrong(source: Source, codec: str) -> tuple[int, int] | None:
+    """Byte and line of the first byte that is not of this encoding."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    before, lines = 0, 1
+    for piece in source.pieces():
+        kept = len(decoder.getstate()[0])  # bytes of a character that the last piece cut
+        try:
+            decoder.decode(piece)
+        except UnicodeDecodeError as error:
+            at = max(0, error.start - kept)
+            return before - kept + error.start, lines + piece.count(b"\n", 0, at)
+        before, lines = before + len(piece), lines + piece.count(b"\n")
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        return before - len(error.object) + error.start, lines
+    return None
+
+
+def lines(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
+    """Lines with their ends (LF, CR LF or CR); Invalid where one has more than ``most`` characters.
+
+    A line is never read further than that.
+    """
+    text = io.TextIOWrapper(
+        stream(source), encoding=encoding.codec, errors=encoding.errors, newline=""
+    )
+    number = 0
+    while line := text.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise Invalid(
+                f"Line {number:,} has more than {most:,} characters.",
+                fields={"file": "Write each row on a line of its own."},
+            )
+        yield line

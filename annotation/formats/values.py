@@ -1,0 +1,39 @@
+"""What every reader of tables shares: values as text, and what cannot be stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+WRONG = "Holds a character that no text can hold."
+MEND = "Save the file as UTF-8 text and import it again."
+
+
+def as_text(value: Any) -> str:
+    """A value of JSON or Parquet as the text that a cell of CSV would hold."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def shown(text: str) -> str:
+    """What a page can show of it: a sign in place of each character that no text can hold."""
+    return UNSTORABLE.sub("\ufffd", text)
+
+
+def storable(text: str) -> bool:
+    """Whether the database can hold it: no NUL, no half of a surrogate pair."""
+    return not UNSTORABLE.search(text)
+
+
+def displayable(text: str, most: int) -> str:
+    """The beginning of a text as a page and the database can show it."""
+    return UNSTORABLE.sub("\ufffd", text[:most])

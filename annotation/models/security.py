@@ -1,0 +1,80 @@
+"""The security log: who signed in, what failed, and what changed about access and money."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from .people import Project, User
+
+
+class SecurityEvent(models.Model):
+    """One event, kept for some days. A trigger lets rows only be added, counted up or swept."""
+
+    class Kind(models.TextChoices):
+        SIGN_IN = "sign-in", "Signed in"
+        FAILED = "sign-in.failed", "Failed sign-in"
+        LOCKED = "sign-in.locked", "Sign-in blocked after too many tries"
+        SIGN_OUT = "sign-out", "Signed out"
+        SESSION_ENDED = "session.ended", "Session ended"
+        CONFIRMED = "confirmed", "Identity confirmed"
+        PASSWORD = "password.changed", "Password changed"
+        EMAIL = "email.changed", "E-mail address changed"
+        NAME = "name.changed", "Name changed"
+        FACTOR_ADDED = "factor.added", "Second factor added"
+        FACTOR_REMOVED = "factor.removed", "Second factor removed"
+        FACTOR_USED = "factor.used", "Second factor used"
+        FACTOR_FAILED = "factor.failed", "Wrong code for the second factor"
+        RECOVERY_USED = "recovery.used", "Recovery code used"
+        RECOVERY_RESET = "recovery.reset", "Recovery codes replaced"
+        CONNECTED = "sign-on.connected", "Single sign-on connected"
+        DISCONNECTED = "sign-on.disconnected", "Single sign-on disconnected"
+        TOKEN_MADE = "token.made", "API token created"
+        TOKEN_ENDED = "token.ended", "API token ended"
+        ROLE_GIVEN = "role.given", "Role given"
+        ROLE_REMOVED = "role.removed", "Role removed"
+        RULES = "rules.changed", "Budget or payment rules changed"
+        FACTOR_RULE = "second-factor.changed", "Second factor requirement changed"
+
+    kind = models.CharField(max_length=24, choices=Kind.choices)
+    # Whose account it is about; empty: of nobody known here. An account that was never confirmed
+    # may be deleted, and what was logged of it stays: hence no constraint.
+    user = models.ForeignKey(
+        User,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        blank=True,
+        db_constraint=False,
+        related_name="security_events",
+    )
+    # For roles, rules and money: where it holds.
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, null=True, blank=True, related_name="security_events"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+    # IPv6 by its /64, which is one household or office.
+    address = models.CharField(max_length=43, blank=True)
+    agent = models.CharField(max_length=60, blank=True)
+    detail = models.JSONField(default=dict)
+    # How often within the hour; failures are counted up instead of added, so strangers cannot
+    # fill the table. ``bucket`` names what is counted together.
+    count = models.PositiveIntegerField(default=1)
+    bucket = models.CharField(max_length=120, null=True, unique=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["user", "-id"]),
+            models.Index(fields=["project", "-id"]),
+            models.Index(fields=["at"]),
+        ]
+
+    @property
+    def said(self) -> str:
+        """The detail in a line."""
+        said = {
+            name: ("no", "yes")[one] if isinstance(one, bool) else one
+            for name, one in self.detail.items()
+        }
+        what = str(said.pop("what", "")).replace("_", " ")
+        rest = ", ".join(f"{name}: {value}" for name, value in said.items())
+        return ", ".join(part for part in (what, rest) if part)

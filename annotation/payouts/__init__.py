@@ -1,0 +1,1 @@
+"""Paying people: what needs a second person."""

@@ -1,0 +1,1 @@
+"""Every write of bookings that need a second person."""

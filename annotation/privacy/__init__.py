@@ -1,0 +1,1 @@
+"""Erasing what people wrote and what others call them."""

@@ -1,0 +1,1 @@
+"""Ways into a task: what is written and read about them."""

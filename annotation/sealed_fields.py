@@ -1,0 +1,16 @@
+"""Where this side keeps sealed values, for ``reseal_secrets``."""
+
+from __future__ import annotations
+
+from annotation.accounts import outbox
+from annotation.actions import hooks, payment_sending, replies
+from annotation.recruit import webhook
+from crowdqc.sealed import register
+
+register("annotation.Recruitment", "token_sealed", payment_sending.PURPOSE)
+register("annotation.Recruitment", "webhook_sealed", webhook.PURPOSE)
+register("annotation.Hook", "secret_sealed", hooks.PURPOSE)
+register("annotation.KeptReply", "sealed", replies.PURPOSE)
+# Second factors, as the adapter for django-allauth seals them.
+register("mfa.Authenticator", "data", "second factor", "secret", "seed", "migrated_codes")
+register("annotation.AccountMail", "sealed", outbox.PURPOSE)

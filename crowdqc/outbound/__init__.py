@@ -1,0 +1,181 @@
+"""Calls to other systems: platforms, key sets, language models, webhooks. There is no other way.
+
+Every request has one deadline, a size limit for what is read, and goes to numbers that were
+checked (``transport``). No redirect is followed, no proxy of the environment is used, and a web
+request can make none at all: jobs call, pages show what they wrote.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import httpx2
+
+from crowdqc.addresses import AddressRefused
+from crowdqc.outbound.transport import TooLong, Transport
+
+__all__ = [
+    "Answer", "Client", "NetworkError", "NoAnswer", "NotAllowedThere", "NotReached",
+    "OutboundError", "TimedOut", "Told", "TooLong", "leads_inside", "never_left", "post",
+    "words_of",
+]  # fmt: skip
+MOST_SAID = 1200  # bytes that are read of the answer to a webhook
+# What the bare client (``Client.http``) may raise, for a library that is handed it.
+TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
+
+
+class OutboundError(Exception):
+    """No whole answer came; ``str()`` says why in words. ``status`` where that much came."""
+
+    def __init__(self, words: str, status: int | None = None) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class NotReached(OutboundError):
+    """The request never left: nothing happened at the other end."""
+
+
+class NotAllowedThere(NotReached):
+    """The address leads into a private network; asking again leads there again."""
+
+
+class NoAnswer(OutboundError):
+    """The request left, and no whole answer came: nobody knows what happened."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: a body in the bytes that were sent, header names in lower case."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Client:
+    """Requests to one system, each within ``seconds``; used as a context, by any number of threads.
+
+    ``http`` is the client of httpx2 itself, for a library that wants one.
+    """
+
+    def __init__(
+        self, *, seconds: float, most_bytes: int, base_url: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.seconds = seconds
+        self.http = httpx2.Client(
+            base_url=base_url, headers={"user-agent": "crowdqc", **(headers or {})},
+            transport=Transport(seconds, most_bytes), follow_redirects=False, trust_env=False,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; a request that hangs on one of them fails."""
+        self.http.close()
+
+    def send(
+        self, method: str, url: str, *, json: Any = None, content: bytes | None = None,
+        headers: Mapping[str, str] | None = None, beginning: int | None = None,
+    ) -> Answer:  # fmt: skip
+        """The answer, whatever its status; of its body the ``beginning`` only, where one is given.
+
+        Raises NotReached and NoAnswer.
+        """
+        status = None
+        try:
+            with self.http.stream(
+                method, url, json=json, content=content, headers=headers
+            ) as answer:
+                status, body = answer.status_code, bytearray()
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if beginning is not None and len(body) >= beginning:
+                        break
+                return Answer(status, bytes(body[:beginning]), dict(answer.headers))
+        except httpx2.InvalidURL as error:
+            raise NotReached("The address cannot be read.") from error
+        except httpx2.TransportError as error:
+            words = words_of(error, self.seconds)
+            if leads_inside(error):
+                raise NotAllowedThere(words) from error
+            if never_left(error):
+                raise NotReached(words) from error
+            raise NoAnswer(words, status) from error
+
+
+def never_left(error: BaseException) -> bool:
+    """Whether the connection could not even be made, so that nothing was sent."""
+    return isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+
+
+def leads_inside(error: BaseException) -> bool:
+    """Whether the address led into a private network, where nothing may be sent."""
+    return _cause(error, AddressRefused) is not None
+
+
+def words_of(error: BaseException, seconds: float, it: str = "It") -> str:
+    """What went wrong, in a sentence for a person."""
+    refused = _cause(error, AddressRefused)
+    cut = "disconnected" in str(error) or "closed connection" in str(error)
+    if isinstance(refused, AddressRefused):
+        words = next(iter(refused.fields.values()), refused.message)
+    elif isinstance(error, httpx2.TimeoutException):
+        words = f"No whole answer within {seconds:g} seconds."
+    elif isinstance(error, TooLong):
+        words = str(error)
+    elif _cause(error, ssl.SSLError) is not None:
+        words = "Its certificate is not accepted."
+    elif never_left(error):
+        words = f"{it} cannot be reached."
+    elif isinstance(error, httpx2.ProtocolError | httpx2.UnsupportedProtocol) and not cut:
+        words = "The answer is not HTTP."
+    else:
+        words = "The connection was cut before the answer came."
+    return words
+
+
+def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+    """The error of this kind behind it; the libraries between raise some "from None"."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of a webhook: a status and the beginning of the body, or why there is none."""
+
+    status: int | None
+    said: str
+    error: str
+    took_ms: int
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Told:
+    """Send a webhook; never raises for what the other side does."""
+    began = time.monotonic()
+    status, said, error = None, "", ""
+    try:
+        with Client(seconds=seconds, most_bytes=2**20) as client:
+            answer = client.send(
+                "POST", url, content=body, beginning=MOST_SAID,
+                headers={"content-type": "application/json", **headers},
+            )  # fmt: skip
+        status, said = answer.status, _text(answer.body)
+    except OutboundError as problem:
+        status, error = problem.status, str(problem)
+    return Told(status, said, error, round(1000 * (time.monotonic() - began)))
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace").replace("\0", "").strip()

@@ -1,0 +1,8 @@
+"""Where this side keeps sealed values, for ``reseal_secrets``."""
+
+from __future__ import annotations
+
+from crowdqc.sealed import register
+from evaluation.llm import keys
+
+register("evaluation.Endpoint", "key_sealed", keys.PURPOSE)

@@ -1,0 +1,1 @@
+"""Attacks, played against the real stack."""
