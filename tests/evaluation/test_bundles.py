@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -169,7 +170,8 @@ def test_a_bundle_names_people_by_pseudonym_alone_and_says_what_it_is_of(tmp_pat
         manifest = json.loads(archive.read("manifest.json"))
         names = json.loads(archive.read("names.json"))
     for worker in Membership.objects.filter(project=run.project, role="worker"):
-        assert worker.external_id not in text
+        # As a whole word: "w-0" also stands in the pseudonym yarrow-00.
+        assert not re.search(rf"(?<![\w-]){re.escape(worker.external_id)}(?![\w-])", text)
         assert names["workers"][str(worker.pk)] == worker.pseudonym
     assert manifest["result_hash"] == run.result_hash
     assert manifest["seed"] == run.seed
