@@ -51,6 +51,8 @@ CODES = (Limit("code", 5, 5 * MINUTE), Limit("code-day", 60, DAY))
 # A code of a second factor opens once, whichever process it comes to.
 USED_CODES = Limit("code-used", 1, 5 * MINUTE)
 PASSKEYS = Limit("passkey-network", 30, MINUTE)
+# Ways to the identity provider, each of which asks it something.
+SSO_STARTS = Limit("sso-network", 60, MINUTE)
 SIGN_UPS = (Limit("sign-up-network", 30, 10 * MINUTE), Limit("sign-up-day", 300, DAY))
 RESETS = Limit("reset-network", 20, HOUR)
 # Mail that somebody who is not signed in has sent to one address.

@@ -1,7 +1,7 @@
-"""The job queues: ordinary work, calls to other systems, and runs that ask language models.
+"""The job queues: upkeep and mail, runs, files, other systems, and runs that ask models.
 
-A platform or a model that drips holds up the jobs of its own queue only: runs, exports and mail
-go on. Each queue has worker processes of its own (``crowdqc.workers``).
+What takes long (a run, a file, a platform or model that drips) holds up its own
+queue only. Each has worker processes of its own (``crowdqc.workers``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from celery.signals import before_task_publish
 from django.conf import settings
 
-DEFAULT, PLATFORMS, MODELS = "default", "platforms", "models"
-ROLES = (DEFAULT, PLATFORMS, MODELS)
+DEFAULT, RUNS, FILES, PLATFORMS, MODELS = "default", "runs", "files", "platforms", "models"
+ROLES = (DEFAULT, RUNS, FILES, PLATFORMS, MODELS)
 # The header of a message that says when it was sent, in seconds since 1970.
 SENT_AT = "crowdqc_sent_at"
 

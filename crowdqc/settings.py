@@ -373,6 +373,8 @@ CROWDQC_RUN_LIMIT = env.int("CROWDQC_RUN_LIMIT", default=6 * 3600)
 CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
 # Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
 CROWDQC_JOB_QUEUES = {
+    "annotation.jobs.process_upload": "files",
+    "annotation.jobs.write_export": "files",
     "annotation.jobs.send_payments": "platforms",
     "annotation.jobs.deliver_hooks": "platforms",
     "annotation.jobs.fetch_key_set": "platforms",

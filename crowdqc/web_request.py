@@ -6,12 +6,16 @@ Calls to other systems are made by jobs; pages show what the jobs wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
 
 _serving: ContextVar[bool] = ContextVar("serving", default=False)
+_one = threading.Semaphore(1)
+QUEUE_SECONDS = 1.0  # for which a second thread waits for the first
 
 
 class WebThreadWaits(RuntimeError):
@@ -30,6 +34,23 @@ class NoOutboundCalls:
             return self.get_response(request)
         finally:
             _serving.reset(before)
+
+
+@contextmanager
+def one_may_wait() -> Iterator[None]:
+    """Let this thread call another system in a web request, one thread of the process at a time.
+
+    For the identity provider alone, whose answer decides what the browser is sent: however slow it
+    is, all other threads go on. Raises TimeoutError where another thread waits already.
+    """
+    if not _one.acquire(timeout=QUEUE_SECONDS):
+        raise TimeoutError("Somebody else waits for the provider already.")
+    before = _serving.set(False)
+    try:
+        yield
+    finally:
+        _serving.reset(before)
+        _one.release()
 
 
 def forbid_in_web_request(what: str) -> None:

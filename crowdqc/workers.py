@@ -1,8 +1,9 @@
 """Worker processes for every queue, started and kept up by one: ``python -m crowdqc.workers``.
 
-Arguments say how many processes a queue gets: ``default=2 platforms=3 models=2`` (that is what
-there is without any). The program is loaded once and forked, so that the queues share its memory.
-A worker that dies is started again; SIGTERM lets jobs end, and a second one does not wait.
+Arguments say how many processes a queue gets: ``default=2 runs=2 files=1 platforms=3
+models=2`` (that is what there is without any). The program is loaded once and forked, so that the
+queues share its memory. A worker that dies is started again; SIGTERM lets jobs end, and a second
+one does not wait.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from types import FrameType
 from crowdqc.queues import ROLES, queue_name
 from crowdqc.worker import end_with_parent
 
-PROCESSES = {"default": 2, "platforms": 3, "models": 2}
+PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2}
 AGAIN_SECONDS = 1.0  # between the death of a worker and the next start of it
 
 

@@ -19,7 +19,7 @@ from annotation.selectors import erasure
 from annotation.task_types import get_type
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
-from crowdqc.queues import DEFAULT, MODELS, queue_name
+from crowdqc.queues import MODELS, RUNS, queue_name
 from evaluation import kinds, panel_watch
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
@@ -115,7 +115,7 @@ def enqueue(run_id: int) -> None:
     asks = kinds.asks_models(*found)
     limit = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
     queue.enqueue(
-        run_job, run_id, queue=queue_name(MODELS if asks else DEFAULT),
+        run_job, run_id, queue=queue_name(MODELS if asks else RUNS),
         soft_time_limit=limit, time_limit=limit + 120,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -15,11 +15,16 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from crowdqc import limits
+from crowdqc import limits, outbound
 from crowdqc.middleware import POLICY
+from crowdqc.web_request import one_may_wait
 
 from . import actions
 
+MOST_BYTES = 2**20  # of a provider's answer
+# Headers of ``requests`` that the client below writes itself.
+OWN_HEADERS = {"accept-encoding", "connection", "content-length"}
+STARTS = "Too many sign-ins from this network."
 MAILS = "Too many mails were sent to this address."
 
 
@@ -35,11 +40,43 @@ def let_out(response: HttpResponseBase) -> None:
 @login_not_required
 def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """To the provider. One that does not answer, or answers nonsense, is said to be away."""
+    limits.hold(limits.SSO_STARTS, limits.network(request), STARTS)
     try:
         response: HttpResponseBase = oidc.login(request, provider_id)
     except (requests.RequestException, ValueError, KeyError):
         response = render(request, "socialaccount/authentication_error.html", status=503)
     return response
+
+
+class _ToProvider(requests.adapters.BaseAdapter):
+    """What the library of ``requests`` sends goes by the one outbound client: one deadline for each
+    call, a size limit, and one thread of a web process at a time."""
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """The provider's answer; requests.ConnectionError where no whole one came in time."""
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        kept = {k: v for k, v in request.headers.items() if k.lower() not in OWN_HEADERS}
+        seconds = settings.SOCIALACCOUNT_REQUESTS_TIMEOUT
+        try:
+            with (
+                one_may_wait(),
+                outbound.Client(seconds=seconds, most_bytes=MOST_BYTES, inside=True) as client,
+            ):
+                answer = client.send(
+                    str(request.method), str(request.url), content=cast(bytes | None, body),
+                    headers=kept,
+                )  # fmt: skip
+        except (outbound.OutboundError, TimeoutError) as error:
+            raise requests.ConnectionError(str(error)) from error
+        response = requests.Response()
+        response.status_code, response.url = answer.status, str(request.url)
+        response.headers.update(answer.headers)
+        response._content = answer.body
+        response.request = request
+        return response
+
+    def close(self) -> None:
+        """Each call closes its own connection."""
 
 
 class SsoAdapter(DefaultSocialAccountAdapter):
@@ -51,6 +88,14 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         "no_password": "Set a password first, so that you can still sign in.",
         "connected_other": "This sign-on is connected to another account.",
     }
+
+    def get_requests_session(self) -> requests.Session:
+        """No redirect is followed: the provider answers at the addresses that it names."""
+        session = requests.Session()
+        session.max_redirects = 0
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _ToProvider())
+        return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         """Addresses of other domains were dropped before: whoever has none left is asked."""

@@ -231,7 +231,8 @@ class Supervisor:
             *("--timeout", "60", "--graceful-timeout", "4", "--no-control-socket"),
         ]
         # Fewer processes than a server gets: one machine runs everything here.
-        worker = [*python, "crowdqc.workers", "default=2", "platforms=2", "models=1"]
+        shares = ("default=1", "runs=2", "files=1", "platforms=2", "models=1")
+        worker = [*python, "crowdqc.workers", *shares]
         beat = [*celery, "beat", "--loglevel", "WARNING", "--pidfile="]
         for name, args, extra, death, fds in (
             ("web", web, {"CROWDQC_POOL": "1"}, signal.SIGTERM, [server.fileno()]),

@@ -60,17 +60,19 @@ class Answer:
 class Client:
     """Requests to one system, each within ``seconds``; used as a context, by any number of threads.
 
-    ``http`` is the client of httpx2 itself, for a library that wants one.
+    ``http`` is the client of httpx2 itself, for a library that wants one. ``inside`` lets it reach
+    our own network, for a host that the installation's owner named.
     """
 
     def __init__(
         self, *, seconds: float, most_bytes: int, base_url: str = "",
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None, inside: bool = False,
     ) -> None:  # fmt: skip
         self.seconds = seconds
         self.http = httpx2.Client(
             base_url=base_url, headers={"user-agent": "crowdqc", **(headers or {})},
-            transport=Transport(seconds, most_bytes), follow_redirects=False, trust_env=False,
+            transport=Transport(seconds, most_bytes, inside=inside), follow_redirects=False,
+            trust_env=False,
         )  # fmt: skip
 
     def __enter__(self) -> Self:

@@ -35,12 +35,12 @@ class TooLong(httpx2.ReadError):
 class Transport(httpx2.HTTPTransport):
     """A transport of httpx2 whose requests end with ``seconds`` and read ``most_bytes`` at most."""
 
-    def __init__(self, seconds: float, most_bytes: int) -> None:
+    def __init__(self, seconds: float, most_bytes: int, *, inside: bool = False) -> None:
         self.seconds, self.most_bytes = seconds, most_bytes
         # Made here, as only so it takes a network of ours.
         self._pool = httpcore2.ConnectionPool(
             _certificates(), max_connections=None, max_keepalive_connections=KEPT_OPEN,
-            keepalive_expiry=5.0, network_backend=_Network(),
+            keepalive_expiry=5.0, network_backend=_Network(inside),
         )  # fmt: skip
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -108,8 +108,8 @@ def _certificates() -> ssl.SSLContext:
 class _Network(httpcore2.NetworkBackend):
     """Connections to the numbers that were checked."""
 
-    def __init__(self) -> None:
-        self._plain = httpcore2.SyncBackend()
+    def __init__(self, inside: bool) -> None:
+        self._plain, self._inside = httpcore2.SyncBackend(), inside
 
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None,
@@ -131,7 +131,8 @@ class _Network(httpcore2.NetworkBackend):
 
     def _numbers(self, host: str, port: int, seconds: float) -> list[str]:
         try:
-            return addresses.resolve(host, port, seconds=seconds)[:NUMBERS_TRIED]
+            found = addresses.resolve(host, port, seconds=seconds, inside=self._inside)
+            return found[:NUMBERS_TRIED]
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout("the name was not looked up in time") from error
         except (OSError, DomainError) as error:

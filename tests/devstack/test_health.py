@@ -49,7 +49,7 @@ def test_not_ready_without_a_worker(client: Client) -> None:
 
 
 def test_not_ready_while_one_queue_has_no_worker(client: Client) -> None:
-    heartbeat.beat(heartbeat.worker_name("default"), heartbeat.worker_name("models"))
+    heartbeat.beat(*(heartbeat.worker_name(role) for role in ROLES if role != "platforms"))
     problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
     assert problem == "no worker of the queue platforms has reported yet"
 

@@ -58,11 +58,14 @@ def test_every_job_has_an_end_and_those_of_other_systems_a_queue_of_their_own() 
         hard = job.time_limit or app.conf.task_time_limit
         assert 0 < soft < hard <= 4000, name
     assert set(settings.CROWDQC_JOB_QUEUES) <= set(ours)
-    for name in ("annotation.jobs.send_payments", "evaluation.jobs.probe_model"):
-        assert app.amqp.router.route({}, name)["queue"].name == queue_name("platforms")
-    assert app.amqp.router.route({}, "annotation.jobs.send_mail")["queue"].name == queue_name(
-        "default"
-    )
+    for name, role in {
+        "annotation.jobs.send_payments": "platforms",
+        "evaluation.jobs.probe_model": "platforms",
+        "annotation.jobs.process_upload": "files",
+        "annotation.jobs.write_export": "files",
+        "annotation.jobs.send_mail": "default",
+    }.items():
+        assert app.amqp.router.route({}, name)["queue"].name == queue_name(role)
 
 
 def test_the_job_of_a_killed_worker_is_delivered_again_and_a_long_one_is_not_doubled(

@@ -218,7 +218,7 @@ def test_runs_that_ask_models_wait_in_their_own_queue_and_may_take_longer(
     with django_capture_on_commit_callbacks(execute=True):
         runs.enqueue(run.pk)
     (more,) = sent
-    assert more["queue"] == queue_name("models" if asks else "default")
+    assert more["queue"] == queue_name("models" if asks else "runs")
     wanted = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
     assert more["soft_time_limit"] == wanted < more["time_limit"]
 

@@ -67,7 +67,8 @@ def stack(folder: Path, **env: str) -> Iterator[str]:
         web = ("gunicorn", "crowdqc.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads",
                "4", "--no-control-socket")  # fmt: skip
         programs.enter_context(running(*web, log=folder / "web.log", **env))
-        workers = ("crowdqc.workers", "default=1", "platforms=3", "models=1")
+        shares = (f"{role}={3 if role == 'platforms' else 1}" for role in ROLES)
+        workers = ("crowdqc.workers", *shares)
         programs.enter_context(running(*workers, log=folder / "workers.log", **env))
 
         def up() -> bool:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 from allauth.account.models import EmailAddress
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
 from annotation.accounts import selectors
 from annotation.actions import accounts
 from annotation.models import AuditEntry, User
+from crowdqc import limits
 from tests import factories, oidc_provider
 from tests.security.factors import grow_old
+from tests.security.hostile import hostile
 from tests.security.mailbox import code_for, letters
 
 pytestmark = pytest.mark.django_db
@@ -153,17 +156,42 @@ def test_an_answer_that_nobody_asked_for_signs_nobody_in(client: Client) -> None
         assert one.get(reverse("account")).status_code == 302
 
 
-def test_a_silent_provider_holds_no_page_for_longer_than_its_time(
-    client: Client, settings: Any
+@pytest.mark.parametrize("way", ["mute", "drip", "drip_headers", "endless", "redirect"])
+def test_a_hostile_provider_holds_one_page_until_its_deadline_and_no_other(
+    client: Client, settings: Any, way: str
 ) -> None:
-    settings.SOCIALACCOUNT_REQUESTS_TIMEOUT = 0.4
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        connect_to(settings, f"http://127.0.0.1:{silent.getsockname()[1]}")
+    settings.SOCIALACCOUNT_REQUESTS_TIMEOUT = 1.5
+    start = reverse("openid_connect_login", args=["sso"])
+    with hostile() as enemy:
+        connect_to(settings, enemy.url(way))
         began = time.monotonic()
-        answer = client.post(reverse("openid_connect_login", args=["sso"]))
+        with ThreadPoolExecutor(1) as one:
+            held = one.submit(_only, client.post, start)
+            time.sleep(0.2)
+            second, waited = client.post(start), time.monotonic() - began - 0.2
+            answer = held.result()
         took = time.monotonic() - began
-    assert answer.status_code == 503 and took < 5
-    assert "Sign-on did not work" in answer.content.decode()
+    for page in (answer, second):
+        assert page.status_code == 503
+        assert "Sign-on did not work" in page.content.decode()
+    assert took < 4 and waited < 3
+    assert not [path for path in enemy.hits if "secret" in path]  # no redirect is followed
+
+
+def _only(call: Callable[..., Any], *args: Any) -> Any:
+    """The answer of a call in a thread of its own, whose connections it closes."""
+    try:
+        return call(*args)
+    finally:
+        connections.close_all()
+
+
+def test_a_stranger_cannot_have_the_provider_asked_without_end(client: Client) -> None:
+    start = reverse("openid_connect_login", args=["sso"])
+    for _ in range(limits.SSO_STARTS.most):
+        limits.take(limits.SSO_STARTS, "127.0.0.1")
+    answer = client.post(start)
+    assert answer.status_code == 429 and "Too many sign-ins" in answer.content.decode()
 
 
 @pytest.mark.parametrize("way", ["password", "app", "passkey", "email"])
