@@ -6,7 +6,7 @@ numbers, and no redirect, which could lead the key elsewhere.
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,10 +16,15 @@ from typing import Any
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
 
 from crowdqc import outbound
+from crowdqc.json_input import Unreadable, read_json
 from evaluation.llm import keys
 from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
 
-MOST_BYTES = 32 * 1024 * 1024  # of one answer; an endpoint must not fill the memory
+MB = 1024 * 1024
+# Of one answer: an endpoint must not fill the memory. Vectors are long, what a model says is not.
+MOST_MB = {EMBEDDINGS: 32}
+MOST_MB_OTHERWISE = 4
+LONGEST_WAIT = 3600.0  # seconds that an endpoint may ask us to wait
 
 
 class Sender:
@@ -27,7 +32,8 @@ class Sender:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        self._outbound = outbound.Client(seconds=link.timeout, most_bytes=MOST_BYTES)
+        most = max(MOST_MB.values())
+        self._outbound = outbound.Client(seconds=link.timeout, most_bytes=most * MB)
         self.openai = OpenAI(
             base_url=link.base_url, api_key=link.key, max_retries=0, timeout=link.timeout,
             http_client=self._outbound.http,
@@ -47,7 +53,7 @@ class Sender:
             reason = f"No whole answer within {self.link.timeout:g} seconds."
             found = Completion(outcome=Outcome.TIMEOUT, reason=reason, heals=True)
         except outbound.TooLong:
-            found = _broken("The answer is longer than 32 MB.")
+            found = _broken(f"The answer is longer than {_most_mb(path)} MB.")
         except APIStatusError as error:
             found = _status(error, self.link)
         except APIConnectionError as error:
@@ -65,12 +71,20 @@ class Sender:
         else:
             ready = self._streaming.chat.completions.create(messages=[], model="", **more)
         with ready as response:
-            pieces, status = list(response.iter_bytes()), response.status_code
+            status, body = response.status_code, bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _most_mb(path) * MB:
+                    raise outbound.TooLong("the answer")
         try:
-            told = json.loads(b"".join(pieces))
+            told = read_json(bytes(body), any_text=True)
             return (_vectors if path == EMBEDDINGS else _answer)(told, status)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except (Unreadable, ValueError, KeyError, IndexError, TypeError, AttributeError):
             return _broken("The answer is not what an OpenAI-compatible endpoint gives.", status)
+
+
+def _most_mb(path: str) -> int:
+    return MOST_MB.get(path, MOST_MB_OTHERWISE)
 
 
 def _answer(told: Mapping[str, Any], status: int) -> Completion:
@@ -134,13 +148,13 @@ def _status(error: APIStatusError, link: Link) -> Completion:
     rate, broken = status == 429, status >= 500 or status in (408, 409, 425)
     if rate:
         heals = "insufficient_quota" not in said
-        wait = _wait(error.response.headers)
+        wait = asked_wait(error.response.headers)
         return Completion(
             outcome=Outcome.RATE_LIMITED, reason=reason, status=status, heals=heals, wait=wait,
             sent=False,
         )  # fmt: skip
     if broken:
-        wait = _wait(error.response.headers)
+        wait = asked_wait(error.response.headers)
         return Completion(
             outcome=Outcome.SERVER_ERROR, reason=reason, status=status, heals=True, wait=wait,
             sent=False,
@@ -160,14 +174,14 @@ def _said(error: APIStatusError) -> str:
     return str(body or "").strip()
 
 
-def _wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that Retry-After (a number or a date) asks for."""
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that Retry-After (a number or a date) asks for, an hour at most; None: nothing."""
     told = headers.get("retry-after", "")
     try:
-        return max(0.0, float(told))
+        seconds = float(told)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(told).timestamp() - time.time())
-    except ValueError:
-        return None
+        try:
+            seconds = parsedate_to_datetime(told).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else min(max(0.0, seconds), LONGEST_WAIT)

@@ -7,7 +7,6 @@ only where the answer shows it.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from django.conf import settings
 
 from crowdqc import outbound
 from crowdqc.errors import Conflict
+from crowdqc.json_input import Unreadable, read_json
 from evaluation.llm import completion
 from evaluation.llm.client import Sender, plain
 from evaluation.llm.completion import CHAT, EMBEDDINGS, Completion, Outcome
@@ -143,8 +143,8 @@ def _fits(text: str) -> bool:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
+        return isinstance(read_json(text, any_text=True), dict)
+    except Unreadable:
         return False
 
 
@@ -158,9 +158,9 @@ def model_names(endpoint: Endpoint) -> list[str]:
             answer = client.send("GET", f"{link.base_url}/models")
         if answer.status != 200:
             raise Conflict(f"{endpoint.name} lists no models: HTTP {answer.status}.")
-        names = {str(one["id"])[:160] for one in json.loads(answer.body)["data"]}
+        names = {str(one["id"])[:160] for one in read_json(answer.body, any_text=True)["data"]}
     except outbound.OutboundError as error:
         raise Conflict(f"{endpoint.name} lists no models. {error}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (Unreadable, KeyError, TypeError):
         raise Conflict(f"{endpoint.name} lists no models: its answer is no such list.") from None
     return sorted(plain(name) for name in names)[:MOST_NAMES]

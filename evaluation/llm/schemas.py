@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from crowdqc.json_input import Unreadable, read_json
 
 JSON_SCHEMA, JSON_OBJECT, PLAIN = "json_schema", "json_object", "text"
 FORMATS = (JSON_SCHEMA, JSON_OBJECT, PLAIN)
@@ -75,7 +76,10 @@ def _json_of(text: str) -> Any:
     start, end = inner.find("{"), inner.rfind("}")
     if start < 0 or end < start:
         raise ValueError("no JSON object")
-    found = json.loads(inner[start : end + 1])
+    try:
+        found = read_json(inner[start : end + 1], any_text=True)
+    except Unreadable as error:
+        raise ValueError(error.says) from None
     if not isinstance(found, dict):
         raise ValueError("no JSON object")
     return found

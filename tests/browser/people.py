@@ -119,13 +119,14 @@ def log_is_sent(page: Page) -> None:
     The list of questions loads itself anew once late drafts are saved; the page after it sends
     what the one before had recorded.
     """
-    try:
-        page.evaluate("() => crowdqc.log.flush()")
-    except PlaywrightError as error:
-        if "Execution context was destroyed" not in str(error):
-            raise
+    for more in reversed(range(5)):  # a page may still be on its way to the next
+        try:
+            page.evaluate("() => crowdqc.log.flush()")
+            return
+        except PlaywrightError as error:
+            if not more or "Execution context was destroyed" not in str(error):
+                raise
         page.wait_for_load_state()
-        page.evaluate("() => crowdqc.log.flush()")
 
 
 class Api:

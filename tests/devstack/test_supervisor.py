@@ -47,7 +47,7 @@ class Stack:
 
     def address(self) -> str:
         """Where it serves, once it says so."""
-        until(lambda: SERVING.search(self.log.read_text()), 60, f"serving\n{self.log.read_text()}")
+        until(lambda: SERVING.search(self.log.read_text()), 150, f"serving: see {self.log}")
         found = SERVING.search(self.log.read_text())
         assert found is not None
         return found[1]

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from crowdqc.errors import Conflict
-from evaluation.llm import engine, ledger
+from evaluation.llm import client, engine, ledger
 from evaluation.llm.ask import EndpointFails, ask_all, preview
 from evaluation.llm.schemas import TEXT, YES_NO
 from evaluation.methods.base import Cancelled
@@ -84,7 +84,11 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
         5: [Fault(text='{"sco', finish="length")],
         6: ['{"score": 700}', '{"points": 3}'],
         7: [Fault(drip=0.2, text=GOOD)],
-        8: [Fault(raw=b"<html>an error page</html>")],
+        8: [
+            Fault(raw=b"<html>an error page</html>"),
+            Fault(raw=b"[" * 100_000 + b"]" * 100_000),
+            Fault(raw=b" " * (5 * 2**20)),
+        ],
     }
     with serving(scripted(script)) as stub:
         model = make_model(run.project, stub.base_url, timeout_seconds=3, hard_budget=5, parallel=4)
@@ -94,7 +98,7 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
     assert told == {
         1: ["rate_limited", "ok"], 2: ["server_error", "server_error", "ok"], 3: ["timeout", "ok"],
         4: ["connection", "ok"], 5: ["truncated", "ok"], 6: ["wrong_form", "wrong_form", "ok"],
-        7: ["timeout", "ok"], 8: ["server_error", "ok"], 9: ["ok"], 10: ["ok"],
+        7: ["timeout", "ok"], 8: [*["server_error"] * 3, "ok"], 9: ["ok"], 10: ["ok"],
     }  # fmt: skip
     assert len(stub.asked) == LLMAttempt.objects.count()
     failed = LLMAttempt.objects.exclude(outcome="ok")
@@ -340,6 +344,15 @@ def test_the_limits_of_a_minute_are_kept_and_waited_for(monkeypatch: pytest.Monk
     for at in range(len(sent) - 4):
         assert (sent[at + 4] - sent[at]).total_seconds() > 0.5
     assert preview(model, [ask(n) for n in range(10, 18)]).minutes == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [("1.2", 1.2), ("inf", 3600), ("1e99", 3600), ("-5", 0), ("nan", None), ("soon", None),
+     ("Mon, 99 Foo 99999 00:00:00 GMT", None)],
+)  # fmt: skip
+def test_no_endpoint_has_a_run_wait_for_more_than_an_hour(told: str, seconds: float | None) -> None:
+    assert client.asked_wait({"retry-after": told}) == seconds
 
 
 def test_a_pause_that_an_endpoint_asks_for_holds_for_all() -> None:
