@@ -252,7 +252,8 @@ def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     url = reverse("run_start", args=[task.project_id, task.pk])
     assert "One competence for all dimensions" in page(task, "run_start")
     options = {
-        "rank_by": "competence", "algorithm": "vb", "restarts": "2", "draws": "50",
+        "rank_by": "competence", "prevalence": "uniform", "algorithm": "vb",
+        "restarts": "2", "draws": "50",
         "resamples": "100", "regularisation": "0.2", "early": "7", "seed": "3", "pooled": "on",
     }  # fmt: skip
     response = client.post(url, options)
