@@ -97,7 +97,8 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
             "entropy": row["entropy"],
             "n": row["n"],
             "extra": {
-                "majority": _code(row["majority"]), "dawid_skene": _code(row["dawid_skene"]),
+                "majority": _code(row["majority"]),
+                "dawid_skene": _code(row["dawid_skene"]),
                 "dawid_skene_p": row["dawid_skene_p"],
             },
         }

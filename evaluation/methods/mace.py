@@ -122,9 +122,7 @@ def fit(
     others = None
     if settings["beside"]:
         others = mace_beside.beside(data, worker_part, item_part, hooks=hooks)
-    estimates = mace_tables.tables(
-        data, votes, own, kept, draws, others=others, settings=settings
-    )
+    estimates = mace_tables.tables(data, votes, own, kept, draws, others=others, settings=settings)
     settled = bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED))
     return Result(
         name=NAME,
@@ -132,7 +130,12 @@ def fit(
         estimates=estimates,
         intervals={},
         diagnostics=mace_tables.diagnostics(
-            data, votes, kept, draws, by_bound=by_bound, others=others,
+            data,
+            votes,
+            kept,
+            draws,
+            by_bound=by_bound,
+            others=others,
             label=estimates["item"]["label"],
         ),
         converged=settled,

@@ -55,9 +55,7 @@ def label_parts(data: Labels) -> tuple[IntArray, IntArray]:
         raise TooFewLabels(f"there is only the label {data.labels[0]!r}; there must be two")
     if len(np.unique(data.worker)) < 2:
         raise TooFewWorkers("one worker alone voted; there is nobody to compare with")
-    workers, items = parts_with_company(
-        data.worker, data.item, len(data.workers), len(data.items)
-    )
+    workers, items = parts_with_company(data.worker, data.item, len(data.workers), len(data.items))
     if not workers.any():
         raise TooFewWorkers("no item has votes of two workers; there is nothing to compare")
     return workers, items
