@@ -283,9 +283,14 @@ class CrossFit:
     """
 
     def __init__(
-        self, votes: Labels, *, folds: int, threshold: float, level: str,
+        self,
+        votes: Labels,
+        *,
+        folds: int,
+        threshold: float,
+        level: str,
         rng: np.random.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.threshold, self.level = threshold, level
         self.votes, self.folds = votes, _Folds(votes, _folds(len(votes.items), None, folds, rng)[0])
         self.others = self.folds.others()

@@ -88,9 +88,15 @@ def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -
     if not votes.parts:
         return _nobody(labels)
     fitted = mace_core.vb(
-        votes, plan.priors(votes.labels), restarts=plan.restarts, iterations=plan.iterations,
-        tolerance=plan.tolerance, noise=plan.noise, rng=rng, hooks=hooks,
-    )  # fmt: skip
+        votes,
+        plan.priors(votes.labels),
+        restarts=plan.restarts,
+        iterations=plan.iterations,
+        tolerance=plan.tolerance,
+        noise=plan.noise,
+        rng=rng,
+        hooks=hooks,
+    )
     return _found(votes, fitted)
 
 
@@ -194,9 +200,13 @@ class _Batch:
         strategy = many[votes.worker, :, votes.shown]
         prevalence = mace_prevalence.start(votes, self.priors, plan.restarts)
         return State(
-            spam, know, strategy, np.full_like(spam, np.inf), np.full_like(strategy, np.inf),
+            spam,
+            know,
+            strategy,
+            np.full_like(spam, np.inf),
+            np.full_like(strategy, np.inf),
             prevalence,
-        )  # fmt: skip
+        )
 
     def places(self) -> Iterator[tuple[slice, slice]]:
         """The workers and the items of each problem."""
@@ -229,10 +239,12 @@ class _Batch:
             if left.mean() < mace_core.EMPTIER:
                 kept, going, waiting = rows.of(left), going[left], waiting[left]
                 votes = _laid_out(_stacked([self.problems[k] for k in going])[0])
-                state = State(*(
-                    table if table is None else table[kept[axis]]
-                    for table, axis in zip(state.tables, AXES, strict=True)
-                ))  # fmt: skip
+                state = State(
+                    *(
+                        table if table is None else table[kept[axis]]
+                        for table, axis in zip(state.tables, AXES, strict=True)
+                    )
+                )
                 rows.narrow(left)
 
     def _put_aside(

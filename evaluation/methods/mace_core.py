@@ -80,9 +80,13 @@ def starts(
         many = 1.0 + noise * rng.random((j, k))
         strategy[:, r] = (many / many.sum(axis=1, keepdims=True))[votes.worker, votes.shown]
     return State(
-        spam, know, strategy, np.full_like(spam, np.inf), np.full_like(strategy, np.inf),
+        spam,
+        know,
+        strategy,
+        np.full_like(spam, np.inf),
+        np.full_like(strategy, np.inf),
         mace_prevalence.start(votes, priors, restarts),
-    )  # fmt: skip
+    )
 
 
 def odds(votes: Votes, state: State) -> FloatArray:
@@ -130,9 +134,12 @@ def expected(
 
 
 def m_step(
-    votes: Votes, priors: Priors, knowing: FloatArray, cells: FloatArray,
+    votes: Votes,
+    priors: Priors,
+    knowing: FloatArray,
+    cells: FloatArray,
     true: FloatArray | None = None,
-) -> State:  # fmt: skip
+) -> State:
     """New parameters from expected counts: section 3.1 (variational), or smoothed counts."""
     prevalence = None if true is None else mace_prevalence.improved(votes, priors, true)
     total, count, k = votes.total[:, None], votes.count[:, None], votes.labels

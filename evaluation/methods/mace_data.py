@@ -110,16 +110,23 @@ class State:
     def tables(self) -> tuple[FloatArray | None, ...]:
         """All of them, in the order of the fields."""
         return (
-            self.spam, self.know, self.strategy, self.knowing, self.cells, self.prevalence,
+            self.spam,
+            self.know,
+            self.strategy,
+            self.knowing,
+            self.cells,
+            self.prevalence,
             self.true,
-        )  # fmt: skip
+        )
 
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
         """These restarts (R,) only."""
-        return State(*(
-            table if table is None else np.ascontiguousarray(table[:, chosen])
-            for table in self.tables
-        ))  # fmt: skip
+        return State(
+            *(
+                table if table is None else np.ascontiguousarray(table[:, chosen])
+                for table in self.tables
+            )
+        )
 
 
 def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:

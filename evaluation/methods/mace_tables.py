@@ -33,14 +33,18 @@ def tables(
     probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     item = items(
-        probability, votes.item_part, per_item(data),
-        threshold=settings["threshold"], min_posterior=settings["min_posterior"],
-    )  # fmt: skip
+        probability,
+        votes.item_part,
+        per_item(data),
+        threshold=settings["threshold"],
+        min_posterior=settings["min_posterior"],
+    )
     if others is not None:
         beside = {
-            "majority": others.majority, "dawid_skene": others.dawid_skene,
+            "majority": others.majority,
+            "dawid_skene": others.dawid_skene,
             "dawid_skene_posterior": others.posterior,
-        }  # fmt: skip
+        }
         item = Table({**item.columns, **beside})
     return {
         "worker": _workers(votes, priors, fitted, draws, settings["level"]),

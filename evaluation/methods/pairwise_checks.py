@@ -204,10 +204,13 @@ def _worst(
     cases = [people, *(people.take(people.worker != row["worker"]) for row in rows)]
     crossed = _crossed(data, cases, settings, seed=int(rng.integers(2**62)), hooks=hooks)
     hooks.step(WORST, len(rows) + 1, len(rows) + 1)
-    return of_rows([
-        {**row, "cross_fitted": value, "cross_change": value - crossed[0]}
-        for row, value in zip(rows, crossed[1:], strict=True)
-    ], LOWEST)  # fmt: skip
+    return of_rows(
+        [
+            {**row, "cross_fitted": value, "cross_change": value - crossed[0]}
+            for row, value in zip(rows, crossed[1:], strict=True)
+        ],
+        LOWEST,
+    )
 
 
 def _crossed(
@@ -222,9 +225,12 @@ def _crossed(
         except EmptyData:
             continue
         fit = CrossFit(
-            votes, folds=_fold_count(settings, cases[case]), threshold=1 - settings["threshold"],
-            level="ordinal", rng=own,
-        )  # fmt: skip
+            votes,
+            folds=_fold_count(settings, cases[case]),
+            threshold=1 - settings["threshold"],
+            level="ordinal",
+            rng=own,
+        )
         fits.append((case, fit, own))
     every = ((votes, own) for _, fit, own in fits for votes in fit.others)
     spam = spam_fits(every, settings, hooks=quiet(hooks))

@@ -130,9 +130,11 @@ def gold_labels(
 
 
 def spam_fits(
-    problems: Iterable[tuple[Labels, np.random.Generator]], settings: dict[str, Any], *,
+    problems: Iterable[tuple[Labels, np.random.Generator]],
+    settings: dict[str, Any],
+    *,
     hooks: Hooks,
-) -> Iterator[FloatArray]:  # fmt: skip
+) -> Iterator[FloatArray]:
     """The published spam probability of each worker (workers,) on each, NaN where not scored.
 
     Quick fits for nulls and cross-fitting: no intervals. They are asked for one by one and fitted
@@ -144,9 +146,14 @@ def spam_fits(
 
 
 def quick_labels(
-    data: Judgments, people: ShownVotes, settings: dict[str, Any], weights: FloatArray, *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> IntArray:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    weights: FloatArray,
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> IntArray:
     """Labels (b, pairs, d) of the crowd under each of these weights of workers (b, workers).
 
     ``settings``: algorithm, pooled, restarts and prevalence. MISSING where there is no label.
@@ -183,9 +190,12 @@ def _quick(settings: dict[str, Any]) -> Plan:
     """A fit without intervals and polish."""
     own = {**mace.DEFAULTS, **{name: settings[name] for name in SHARED}}
     return Plan(
-        partial(mace.priors, own), settings["restarts"], own["iterations"], NOISE,
+        partial(mace.priors, own),
+        settings["restarts"],
+        own["iterations"],
+        NOISE,
         own["tolerance"],
-    )  # fmt: skip
+    )
 
 
 def _oriented(labels: Labels) -> tuple[Labels, bool]:
@@ -218,9 +228,12 @@ def _fit(
     columns |= dict(zip(GUESS, guess.T, strict=True))
     places = np.append(_places(labels), MISSING)  # the last is what -1 leads to
     return _Fit(
-        columns, _posterior(result.estimates["posterior"], labels), item["n"], item["component"],
+        columns,
+        _posterior(result.estimates["posterior"], labels),
+        item["n"],
+        item["component"],
         (places[item["majority"]], places[item["dawid_skene"]], item["dawid_skene_posterior"]),
-    ), result  # fmt: skip
+    ), result
 
 
 POLISH = 10_000  # rounds for the kept restart to settle; a round takes about a millisecond
@@ -297,9 +310,12 @@ def _nothing(people: ShownVotes, dimension: int | None) -> _Fit:
     n = np.bincount(people.pair[row] * vote.shape[1] + place, minlength=items)
     none = np.full(items, MISSING)
     return _Fit(
-        columns, np.full((items, LABELS), np.nan), n, np.zeros(items, dtype=np.int64),
+        columns,
+        np.full((items, LABELS), np.nan),
+        n,
+        np.zeros(items, dtype=np.int64),
         (none, none, np.full(items, np.nan)),
-    )  # fmt: skip
+    )
 
 
 def _mean(fits: list[_Fit]) -> _Fit:

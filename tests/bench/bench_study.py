@@ -94,8 +94,12 @@ def peer() -> float:
 
 
 CASES = {
-    "ours": ours, "checks": checks, "small_checks": small_checks, "forest": forest, "peer": peer,
-}  # fmt: skip
+    "ours": ours,
+    "checks": checks,
+    "small_checks": small_checks,
+    "forest": forest,
+    "peer": peer,
+}
 
 
 def _apart(case: str) -> float:
@@ -116,10 +120,20 @@ def run() -> list[dict[str, Any]]:
     return [
         figure("a study's core, everything its pages show", _apart("ours"), "s", told, note),
         figure("its nulls, cross-fit and intervals", _apart("checks"), "s", told, note),
-        figure("the same of 36 judgments", _apart("small_checks"), "s", ("aim", 20.0),
-               "one fit after the other it took ten times as long"),
-        figure("200,000 components numbered", _apart("forest"), "s", ("aim", 1.0),
-               "a pass for each component would be quadratic"),
+        figure(
+            "the same of 36 judgments",
+            _apart("small_checks"),
+            "s",
+            ("aim", 20.0),
+            "one fit after the other it took ten times as long",
+        ),
+        figure(
+            "200,000 components numbered",
+            _apart("forest"),
+            "s",
+            ("aim", 1.0),
+            "a pass for each component would be quadratic",
+        ),
     ]
 
 

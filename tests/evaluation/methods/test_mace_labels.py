@@ -36,9 +36,13 @@ def skewed(share: float, *, items: int = 1200, votes: int = 3, seed: int = 0) ->
     knows = rng.random(len(item)) < np.linspace(0.3, 0.8, 40)[worker]
     label = np.where(knows, truth[item], rng.random(len(item)) < 0.35)
     data = Labels.build(
-        worker, item, label, workers=[str(k) for k in range(40)],
-        items=[str(k) for k in range(items)], labels="ny",
-    )  # fmt: skip
+        worker,
+        item,
+        label,
+        workers=[str(k) for k in range(40)],
+        items=[str(k) for k in range(items)],
+        labels="ny",
+    )
     return data, truth
 
 
@@ -73,11 +77,15 @@ def test_which_text_of_a_pair_is_stored_first_changes_nothing(rows: list[Any], t
 
     data = built(rows)
     other = Labels.build(
-        data.worker, data.item,
+        data.worker,
+        data.item,
         [turned(*pair) for pair in zip(data.item.tolist(), data.label.tolist(), strict=True)],
-        shown=data.shown, weight=data.weight, workers=data.workers, items=data.items,
+        shown=data.shown,
+        weight=data.weight,
+        workers=data.workers,
+        items=data.items,
         labels=data.labels,
-    )  # fmt: skip
+    )
     one, two = (
         mace.fit(each, rng=RNG(0), prevalence="mirrored", **EVEN).estimates
         for each in (data, other)
@@ -124,9 +132,13 @@ def test_chains_that_end_in_different_places_are_noticed() -> None:
     item, worker = (part.ravel() for part in np.meshgrid(np.arange(60), np.arange(8)))
     camp = RNG(0).integers(0, 2, (2, 60))
     data = Labels.build(
-        worker, item, camp[worker // 4, item], workers=[str(k) for k in range(8)],
-        items=[str(k) for k in range(60)], labels="lr",
-    )  # fmt: skip
+        worker,
+        item,
+        camp[worker // 4, item],
+        workers=[str(k) for k in range(8)],
+        items=[str(k) for k in range(60)],
+        labels="lr",
+    )
     found = mace.fit(data, rng=RNG(0), resamples=400)
     assert found.diagnostics["r_hat"] > 1.1
     assert any("chains differ" in said for said in found.diagnostics["warnings"])

@@ -12,9 +12,16 @@ from evaluation.methods.agreement import krippendorff_alpha
 def test_points_between_two_others_are_points_of_their_own() -> None:
     value = np.array([[3.9], [3.0], [3.9], [4.0], [3.0], [3.1]])
     data = ratings.Ratings.build(
-        [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], value, system=[0, 0, 0], topic=[0, 0, 0],
-        workers="ab", texts="xyz", systems="s", scales=["clear"],
-    )  # fmt: skip
+        [0, 1, 0, 1, 0, 1],
+        [0, 0, 1, 1, 2, 2],
+        value,
+        system=[0, 0, 0],
+        topic=[0, 0, 0],
+        workers="ab",
+        texts="xyz",
+        systems="s",
+        scales=["clear"],
+    )
     votes = ratings.labels(data, 0)
     assert votes.labels == ("3", "3.1", "3.9", "4")
     # A 3.9 beside a 3 is no agreement; cut to whole points it was a perfect one.
