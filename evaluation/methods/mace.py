@@ -25,7 +25,7 @@ from evaluation.methods import (
 )
 from evaluation.methods.base import BadParameter, Hooks, Method, Result, with_defaults
 from evaluation.methods.mace_checks import between, label_parts, one_of, whole_from
-from evaluation.methods.mace_data import Priors
+from evaluation.methods.mace_data import Priors, Votes
 from evaluation.methods.votes import Labels
 
 NAME, VERSION = "mace", "2.0"
@@ -104,26 +104,15 @@ def fit(
     worker_part, item_part = label_parts(data)
     votes = mace_data.prepare(data, worker_part, item_part)
     own = priors(settings, votes.labels)
-    by_bound = settings["objective"] == "bound"
-    fitted = mace_core.vb(
-        votes, own, restarts=settings["restarts"], iterations=settings["iterations"],
-        tolerance=settings["tolerance"], noise=settings["noise"], by_bound=by_bound, rng=rng,
-        hooks=hooks,
-    )  # fmt: skip
-    kept = mace_core.polish(
-        votes, own, fitted, rounds=settings["polish"], tolerance=settings["tolerance"],
-        hooks=hooks,
-    )  # fmt: skip
-    draws = None
+    kept = _best(votes, own, settings, rng=rng, hooks=hooks)
+    draws = others = None
     if settings["resamples"]:
         draws = mace_sampler.draw(
             votes, own, kept.state, draws=settings["resamples"], rng=rng, hooks=hooks
         )
-    others = None
     if settings["beside"]:
         others = mace_beside.beside(data, worker_part, item_part, hooks=hooks)
     estimates = mace_tables.tables(data, votes, own, kept, draws, others=others, settings=settings)
-    settled = bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED))
     return Result(
         name=NAME,
         version=VERSION,
@@ -134,12 +123,42 @@ def fit(
             votes,
             kept,
             draws,
-            by_bound=by_bound,
+            by_bound=settings["objective"] == "bound",
             others=others,
             label=estimates["item"]["label"],
         ),
-        converged=settled,
+        converged=bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED)),
         recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
+
+
+def _best(
+    votes: Votes,
+    own: Priors,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> mace_core.Fitted:
+    """The best restart of each component, polished."""
+    fitted = mace_core.vb(
+        votes,
+        own,
+        restarts=settings["restarts"],
+        iterations=settings["iterations"],
+        tolerance=settings["tolerance"],
+        noise=settings["noise"],
+        by_bound=settings["objective"] == "bound",
+        rng=rng,
+        hooks=hooks,
+    )
+    return mace_core.polish(
+        votes,
+        own,
+        fitted,
+        rounds=settings["polish"],
+        tolerance=settings["tolerance"],
+        hooks=hooks,
     )
 
 
