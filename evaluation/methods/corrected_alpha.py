@@ -104,8 +104,8 @@ def corrected_alpha(
     data : dimension -> Labels, all on the same items and workers.
     competence : called with the votes of a dimension (all items, or those of the other folds);
         returns (workers,). For MACE: 1 - spam. A vote counts unless its worker's competence is
-        known to be below ``threshold`` (CrowdRAG: spam over .7). Or ``competences`` in its place,
-        called once a dimension with all its tables of votes, for fits that are quicker together.
+        known to be below ``threshold`` (CrowdRAG: spam over .7). Or ``competences``, called once a
+        dimension with all tables of votes, for fits that are quicker together.
     scored : (items,) bool, items that alpha is computed on (CrowdRAG: one direction of each
         pair); competence is fitted on all. Default all.
     group : (items,) what stays together in folds and resamples (both directions of a pair).
@@ -113,14 +113,15 @@ def corrected_alpha(
         fitted 1 + folds + shuffles times a dimension.
     level, values, resamples, confidence : as in ``agreement``.
 
-    Raises BadParameter, BadShape, EmptyData, TooFewVotes, NoVariation (uncorrected alpha of a
-    dimension not defined), Cancelled.
+    Raises BadParameter, BadShape, EmptyData, TooFewVotes, NoVariation (uncorrected), Cancelled.
     """
     items = _items(data)
-    if (competence is None) == (competences is None):
+    if competence is not None and competences is None:
+        competences = partial(map, competence)
+    elif competences is None or competence is not None:
         raise BadParameter("competence or competences must be given, and not both")
     plan = _Plan(
-        competences or partial(map, competence), threshold, level, values,
+        competences, threshold, level, values,
         np.ones(items, dtype=bool) if scored is None else _aligned("scored", scored, items, bool),
         *_folds(items, group, folds, rng),
         shuffles, resamples, confidence, thin,
@@ -201,11 +202,11 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
             noises.append(shuffled(votes, rng))
             yield noises[-1]
 
-    found = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
-    kept = _kept(found[0], votes, votes, plan.threshold)[0]
-    crossed, unknown = folds.kept(found[1 : 1 + len(folds)], plan.threshold)
+    given = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
+    kept = _kept(given[0], votes, votes, plan.threshold)[0]
+    crossed, unknown = folds.kept(given[1 : 1 + len(folds)], plan.threshold)
     nulls = []
-    for one, noise in zip(found[1 + len(folds) :], noises, strict=True):
+    for one, noise in zip(given[1 + len(folds) :], noises, strict=True):
         keep = _kept(one, noise, noise, plan.threshold)[0]
         nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan.level, plan.values))
     cross = _alpha(votes, crossed & ours, plan.level, plan.values)

@@ -160,8 +160,12 @@ class _Rows:
         part = np.full(votes.parts + 1, NOBODY)
         part[votes.worker_part] = whose
         part[0] = NOBODY
-        self.whose = (whose, whose[votes.worker], np.repeat(part, votes.labels))
-        self.place = tuple(np.arange(len(rows)) for rows in self.whose)
+        self.whose: tuple[IntArray, ...] = (
+            whose,
+            whose[votes.worker],
+            np.repeat(part, votes.labels),
+        )
+        self.place: tuple[IntArray, ...] = tuple(np.arange(len(rows)) for rows in self.whose)
 
     def of(self, chosen: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
         """Which rows belong to the chosen problems; nobody's rows always do."""
@@ -220,7 +224,7 @@ class _Batch:
         """Rounds until every restart of every fit has settled, or all rounds are made."""
         votes, going, rounds = self.votes, np.arange(len(self.problems)), self.plan.iterations
         # Of its own, since what has settled is written into the whole batch's.
-        state = State(*(None if t is None else t.copy() for t in self.state.tables))
+        state = self.state.map(np.copy)
         rows, waiting = _Rows(votes, self.workers), np.ones((len(going), self.plan.restarts), bool)
         for done in range(1, rounds + 1):
             before, state = state, mace_core.advance(votes, self.priors, state)
@@ -239,12 +243,7 @@ class _Batch:
             if left.mean() < mace_core.EMPTIER:
                 kept, going, waiting = rows.of(left), going[left], waiting[left]
                 votes = _laid_out(_stacked([self.problems[k] for k in going])[0])
-                state = State(
-                    *(
-                        table if table is None else table[kept[axis]]
-                        for table, axis in zip(state.tables, AXES, strict=True)
-                    )
-                )
+                state = state.rows(*kept)
                 rows.narrow(left)
 
     def _put_aside(

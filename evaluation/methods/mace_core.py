@@ -296,7 +296,7 @@ def _settled(
 
     Restarts that have settled are put aside, and the others go on without them.
     """
-    found = State(*(None if t is None else t.copy() for t in with_counts(state).tables))
+    found = with_counts(state).map(np.copy)
     shares, column, done = np.zeros_like(state.spam), np.arange(state.spam.shape[1]), 0
     waiting = np.ones(len(column), dtype=bool)
     for done in range(1, iterations + 1):

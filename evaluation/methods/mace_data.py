@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,13 +120,37 @@ class State:
             self.true,
         )
 
+    def map(self, change: Callable[[FloatArray], FloatArray]) -> State:
+        """Every table changed alike."""
+        return State(
+            change(self.spam),
+            change(self.know),
+            change(self.strategy),
+            change(self.knowing),
+            change(self.cells),
+            None if self.prevalence is None else change(self.prevalence),
+            None if self.true is None else change(self.true),
+        )
+
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
         """These restarts (R,) only."""
+        return self.map(lambda table: np.ascontiguousarray(table[:, chosen]))
+
+    def rows(
+        self,
+        worker: NDArray[np.bool_],
+        strategy: NDArray[np.bool_],
+        place: NDArray[np.bool_],
+    ) -> State:
+        """These workers (j,), strategies (u,) and places of prevalences only."""
         return State(
-            *(
-                table if table is None else np.ascontiguousarray(table[:, chosen])
-                for table in self.tables
-            )
+            self.spam[worker],
+            self.know[worker],
+            self.strategy[strategy],
+            self.knowing[worker],
+            self.cells[strategy],
+            None if self.prevalence is None else self.prevalence[place],
+            None if self.true is None else self.true[place],
         )
 
 

@@ -71,14 +71,13 @@ def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State
     There competences are drawn evenly from 0 to 1, strategies and prevalences are even. Spread
     around the fit instead, chains would stay in its optimum where the posterior has several.
     """
-    tables = (None if t is None else np.repeat(t, CHAINS, axis=1) for t in state.tables)
-    spam, know, strategy, knowing, cells, prevalence, true = tables
-    know[:, 1:] = rng.uniform(0.02, 0.98, size=(len(know), CHAINS - 1))
-    spam[:, 1:] = 1.0 - know[:, 1:]
-    strategy[:, 1:] = 1.0 / votes.labels
-    if prevalence is not None:
-        prevalence[:, 1:] = 1.0 / votes.labels
-    return State(spam, know, strategy, knowing, cells, prevalence, true)
+    chains = state.map(lambda table: np.repeat(table, CHAINS, axis=1))
+    chains.know[:, 1:] = rng.uniform(0.02, 0.98, size=(len(state.know), CHAINS - 1))
+    chains.spam[:, 1:] = 1.0 - chains.know[:, 1:]
+    chains.strategy[:, 1:] = 1.0 / votes.labels
+    if chains.prevalence is not None:
+        chains.prevalence[:, 1:] = 1.0 / votes.labels
+    return chains
 
 
 def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator) -> State:

@@ -250,7 +250,7 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> Non
 
 def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(task: Task) -> None:
     run = scored(task)
-    label = run.labels.get(item=run.labels.first().item_id, dimension="clarity")
+    label = run.labels.filter(dimension="clarity")[0]
     rows = ChoiceValue.objects.filter(answer__item=label.item_id, field="clarity")
     counted = Counter(rows.values_list("code", flat=True)).most_common()
     level = len(counted) > 1 and counted[0][1] == counted[1][1]

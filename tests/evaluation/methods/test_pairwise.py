@@ -201,7 +201,12 @@ def test_gold_labels_are_those_of_mace_on_canonical_pairs() -> None:
     found = scored(data, restarts=20)
     people = data.votes.once()
     for k, labels in ((0, data.labels(people, 0)), (1, data.labels(people, 1))):
-        alike = {"restarts": 20, "resamples": 0, "prevalence": "uniform", "noise": 0.5}
+        alike: dict[str, Any] = {
+            "restarts": 20,
+            "resamples": 0,
+            "prevalence": "uniform",
+            "noise": 0.5,
+        }
         own = mace.fit(labels, rng=RNG(0), **alike).estimates["item"]
         table = rows_of(found.estimates["label"], k)
         codes = own["label"] * (2 if k else 1)
