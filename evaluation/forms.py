@@ -97,6 +97,14 @@ class PairRunForm(forms.Form):
         label="Votes count in the ranking",
         help_text="By competence, what workers share weighs more; so does what they share wrongly.",
     )
+    prevalence = forms.ChoiceField(
+        choices=[
+            ("uniform", "All equally often, as in the paper"),
+            ("mirrored", "Estimated; first and second equally often"),
+        ],
+        label="How often each label is true (MACE)",
+        help_text="Where workers guess much, an estimate can run off to one label.",
+    )
     algorithm = forms.ChoiceField(
         choices=[("vb", "Variational Bayes, as in the paper"), ("em", "Expectation maximisation")],
         label="Fit of competence (MACE)",

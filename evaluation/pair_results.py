@@ -86,7 +86,7 @@ def candidate_rows(frozen: Frozen, table: Table) -> list[Row]:
 
 
 def label_rows(frozen: Frozen, table: Table) -> list[Row]:
-    """A row a pair and dimension: the label found, and how probable each is."""
+    """A row a pair and dimension: the label, how probable each is, and other methods' labels."""
     return [
         {
             "item_id": row["pair"],
@@ -96,10 +96,20 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
             "posterior": {code: row[f"p_{code}"] for code in STORED},
             "entropy": row["entropy"],
             "n": row["n"],
+            "extra": {
+                "majority": _code(row["majority"]),
+                "dawid_skene": _code(row["dawid_skene"]),
+                "dawid_skene_p": row["dawid_skene_p"],
+            },
         }
         for row in named(frozen, table)
         if row["label"] >= 0  # without votes there is none
     ]
+
+
+def _code(label: int) -> str:
+    """What a label stands for; nothing where there is none."""
+    return STORED[label] if label >= 0 else ""
 
 
 def figures(frozen: Frozen, result: Result) -> dict[str, Any]:

@@ -141,9 +141,8 @@ def _held(drawn: Drawn, counts: FloatArray, truth: FloatArray) -> float:
         players=[str(k) for k in range(len(truth))], judge=pair,
         judges=[str(k) for k in range(len(counts))], weight=counts[pair, outcome],
     )  # fmt: skip
-    fitted = bradley_terry.fit(
-        data, rng=np.random.default_rng(0), cluster="judge", resamples=0, level=LEVEL
-    )
+    chosen = {**bradley_terry.DEFAULTS, "cluster": "judge", "resamples": 0, "level": LEVEL}
+    fitted = bradley_terry.fit_units(data, chosen, rng=np.random.default_rng(0), hooks=Hooks())
     table = fitted.estimates["player"]
     return float(((table["low"] <= truth) & (truth <= table["high"])).mean())
 

@@ -23,14 +23,17 @@ CLOSE = 1e-6  # the last step, in log-merit; the error left is about its square
 @dataclass(frozen=True)
 class Model:
     """What is fitted. ``regularisation`` r: each player has won and lost r comparisons against a
-    dummy of log-merit 0. ``tie`` is the tie parameter where it is given, None where it is
-    estimated. ``side`` adds a term for being shown on the left.
+    dummy of log-merit 0, and so has the side. ``tie`` is the tie parameter where it is given, None
+    where it is estimated. ``side`` adds a term for being shown on the left. ``games`` are other
+    numbers of won and lost comparisons against the dummy: (k,) of the nodes, or (k + 1,) with the
+    side's.
     """
 
     ties: str
     regularisation: float
     side: bool = False
     tie: float | None = None
+    games: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def shared(self) -> tuple[str, ...]:
@@ -108,6 +111,9 @@ def look(cells: Cells, model: Model, point: Point) -> tuple[bt_ties.Terms, float
         model.ties, log_odds(cells, model, point), tie_of(model, point), cells.counts
     )
     held = np.append(point.merit, point.shared[:1] if model.side else [])
+    if model.games is not None:
+        won, lost = model.games
+        return part, part.value + float(won @ log_expit(held) + lost @ log_expit(-held))
     penalty = float((log_expit(held) + log_expit(-held)).sum()) if model.regularisation else 0.0
     return part, part.value + model.regularisation * penalty
 
@@ -124,13 +130,12 @@ def derivatives(
     diagonal = np.bincount(cells.first, part.xx, k) + np.bincount(cells.second, part.xx, k)
     border, corner, shared = _shared(cells, model, part)
     if model.regularisation:
-        chance = expit(point.merit)
-        merit += model.regularisation * (1 - 2 * chance)
-        diagonal += 2 * model.regularisation * chance * (1 - chance)
+        slope, bend = _held(model, np.append(point.merit, point.shared[:1] if model.side else []))
+        merit += slope[:k]
+        diagonal += bend[:k]
         if model.side:
-            held = expit(point.shared[0])
-            shared[0] += model.regularisation * (1 - 2 * held)
-            corner[0, 0] += 2 * model.regularisation * held * (1 - held)
+            shared[0] += slope[k]
+            corner[0, 0] += bend[k]
     blocks[layout.base + layout.local] += diagonal
     if not model.regularisation:
         # Merits are known up to a constant a component: hold its mean where it is.
@@ -138,6 +143,16 @@ def derivatives(
             held_mean = np.trace(block, axis1=1, axis2=2) / block.shape[1] ** 2
             np.add(block, held_mean[:, None, None], out=block)
     return Point(merit, shared), Curvature(blocks, border, corner)
+
+
+def _held(model: Model, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What the comparisons with the dummy add to the gradient, and to minus its derivative."""
+    chance = expit(at)
+    if model.games is None:
+        r = model.regularisation
+        return r * (1 - 2 * chance), 2 * r * chance * (1 - chance)
+    won, lost = model.games
+    return won * (1 - chance) - lost * chance, (won + lost) * chance * (1 - chance)
 
 
 def _shared(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from evaluation.methods.base import FloatArray, Hooks, IntArray
 from evaluation.methods.bt_cells import Cells, Layout
 from evaluation.methods.bt_fit import Model, Solution, maximise
 from evaluation.methods.bt_sandwich import Covariance, sandwich
-from evaluation.methods.bt_units import Units
+from evaluation.methods.bt_units import Units, redrawn_games
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +96,19 @@ def bootstrapped(
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> Spread:
-    """Percentile intervals (moved out for few units) from refits under random weights of units."""
+    """Percentile intervals (moved out for few units) from refits under random weights of units.
+
+    The comparisons that regularise are drawn anew too, as the sandwich counts them as units.
+    """
     layout, level, resamples = cells.layout, settings["level"], settings["resamples"]
     merit, n = layout.centred(found.point.merit), units.touching
     draws = np.empty((resamples, len(layout)))
     shared = np.empty((resamples, len(model.shared)))
     for b in range(resamples):
         hooks.step("resamples", b, resamples)
-        again = maximise(units.redrawn(rng, cells), model, found.point)
+        drawn = units.redrawn(rng, cells)
+        games = redrawn_games(rng, model.regularisation, len(layout) + model.side)
+        again = maximise(drawn, replace(model, games=games), found.point)
         draws[b], shared[b] = layout.centred(again.point.merit), again.point.shared
     low, high = bootstrap.percentile_interval(draws, n, level, complete=False)
     total = np.full(len(model.shared), round(units.size.sum()))

@@ -43,6 +43,25 @@ class Units:
         return replace(cells, win=win, tie=tie, loss=loss)
 
 
+LEAST = 0.01  # of the regularisation: with less, a merit that only this holds runs off
+
+
+def redrawn_games(
+    rng: np.random.Generator, regularisation: float, size: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """Won and lost comparisons (size,) with the dummy under random weights, gamma(r) each.
+
+    The prior enters a weighted bootstrap as comparisons that are drawn anew like all others (the
+    posterior bootstrap: Fong, Lyddon and Holmes 2019, "Scalable nonparametric sampling from
+    multimodal posteriors"). Held fixed, they would look like comparisons that came out as they did
+    for sure, and who won everything like somebody exactly known. None without regularisation.
+    """
+    if not regularisation:
+        return None
+    won, lost = np.maximum(rng.standard_gamma(regularisation, (2, size)), LEAST * regularisation)
+    return won, lost
+
+
 def units_of(data: Pairs, cells: Cells, cluster: str) -> Units:
     """Group the votes by ``cluster``, one of CLUSTERS; a vote without a judge stands for itself."""
     weight, kind = data.weight, 3 * cells.row + data.outcome

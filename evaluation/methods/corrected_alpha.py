@@ -10,8 +10,9 @@ of votes removed and the share of items left with fewer than three votes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from evaluation.methods.votes import Labels
 
 # Votes -> competence of each worker (workers,), in [0, 1] where it is a probability; NaN: unknown.
 Competence = Callable[[Labels], FloatArray]
+# The same of many tables of votes at once, which are made as they are asked for.
+Competences = Callable[[Iterable[Labels]], Iterable[FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class CorrectedAlpha:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    competence: Competence
+    competences: Competences
     threshold: float
     level: str
     values: FloatArray | None
@@ -78,8 +81,9 @@ class _Plan:
 
 def corrected_alpha(
     data: Mapping[str, Labels],
-    competence: Competence,
+    competence: Competence | None = None,
     *,
+    competences: Competences | None = None,
     rng: np.random.Generator,
     threshold: float = 0.3,
     level: str = "ordinal",
@@ -100,7 +104,8 @@ def corrected_alpha(
     data : dimension -> Labels, all on the same items and workers.
     competence : called with the votes of a dimension (all items, or those of the other folds);
         returns (workers,). For MACE: 1 - spam. A vote counts unless its worker's competence is
-        known to be below ``threshold`` (CrowdRAG: spam over .7).
+        known to be below ``threshold`` (CrowdRAG: spam over .7). Or ``competences``, called once a
+        dimension with all tables of votes, for fits that are quicker together.
     scored : (items,) bool, items that alpha is computed on (CrowdRAG: one direction of each
         pair); competence is fitted on all. Default all.
     group : (items,) what stays together in folds and resamples (both directions of a pair).
@@ -108,12 +113,15 @@ def corrected_alpha(
         fitted 1 + folds + shuffles times a dimension.
     level, values, resamples, confidence : as in ``agreement``.
 
-    Raises BadParameter, BadShape, EmptyData, TooFewVotes, NoVariation (uncorrected alpha of a
-    dimension not defined), Cancelled.
+    Raises BadParameter, BadShape, EmptyData, TooFewVotes, NoVariation (uncorrected), Cancelled.
     """
     items = _items(data)
+    if competence is not None and competences is None:
+        competences = partial(map, competence)
+    elif competences is None or competence is not None:
+        raise BadParameter("competence or competences must be given, and not both")
     plan = _Plan(
-        competence, threshold, level, values,
+        competences, threshold, level, values,
         np.ones(items, dtype=bool) if scored is None else _aligned("scored", scored, items, bool),
         *_folds(items, group, folds, rng),
         shuffles, resamples, confidence, thin,
@@ -185,14 +193,23 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
         "group": plan.group,
     }  # fmt: skip
     plain = alpha_interval(votes.take(ours), plan.level, plan.values, **drawing)
-    kept = _kept(votes, votes, plan)[0]
-    crossed, unknown = _cross_fitted(votes, plan)
+    folds, noises = _Folds(votes, plan.fold), list[Labels]()
+
+    def asked() -> Iterator[Labels]:
+        yield votes
+        yield from folds.others()
+        for _ in range(plan.shuffles):
+            noises.append(shuffled(votes, rng))
+            yield noises[-1]
+
+    given = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
+    kept = _kept(given[0], votes, votes, plan.threshold)[0]
+    crossed, unknown = folds.kept(given[1 : 1 + len(folds)], plan.threshold)
     nulls = []
-    for _ in range(plan.shuffles):
-        noise = shuffled(votes, rng)
-        keep = _kept(noise, noise, plan)[0]
-        nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan))
-    cross = _alpha(votes, crossed & ours, plan)
+    for one, noise in zip(given[1 + len(folds) :], noises, strict=True):
+        keep = _kept(one, noise, noise, plan.threshold)[0]
+        nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan.level, plan.values))
+    cross = _alpha(votes, crossed & ours, plan.level, plan.values)
     bounds = (np.nan, np.nan)
     if not np.isnan(cross):
         found = alpha_interval(votes.take(crossed & ours), plan.level, plan.values, **drawing)
@@ -205,7 +222,7 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     row = {
         "n": float(weight.sum()),
         "uncorrected": plain.estimate, "low": plain.low, "high": plain.high,
-        "corrected": _alpha(votes, kept & ours, plan),
+        "corrected": _alpha(votes, kept & ours, plan.level, plan.values),
         "shuffled_null": _mean(np.array(nulls)),
         "cross_fitted": cross, "cross_low": bounds[0], "cross_high": bounds[1],
         "removed_share": float((weight * ~kept).sum() / weight.sum()),
@@ -217,37 +234,80 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     return {**row, "reason": reason}
 
 
-def _kept(fitted: Labels, used: Labels, plan: _Plan) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _kept(
+    found: FloatArray, fitted: Labels, used: Labels, threshold: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which votes of ``used`` (n,) stay under competence from ``fitted``, and which are unknown."""
-    found = np.asarray(plan.competence(fitted), dtype=np.float64)
     if found.shape != (len(fitted.workers),):
         raise BadShape(f"competence gave {found.shape}; it must give ({len(fitted.workers)},)")
     known = np.zeros(len(found), dtype=bool)
     known[fitted.worker] = True
     known &= ~np.isnan(found)
-    dropped = known & (np.where(known, found, np.inf) < plan.threshold)
+    dropped = known & (np.where(known, found, np.inf) < threshold)
     return ~dropped[used.worker], ~known[used.worker]
 
 
-def _cross_fitted(votes: Labels, plan: _Plan) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    keep, unknown = np.ones(len(votes), dtype=bool), np.zeros(len(votes), dtype=bool)
-    part = plan.fold[votes.item]
-    for number in np.unique(part):
-        here = part == number
-        if here.all():
-            unknown[:] = True
-            continue
-        kept, missing = _kept(votes.take(~here), votes, plan)
-        keep[here], unknown[here] = kept[here], missing[here]
-    return keep, unknown
+class _Folds:
+    """The votes of each fold against competence from the others; ``fold`` (items,)."""
+
+    def __init__(self, votes: Labels, fold: IntArray) -> None:
+        part = fold[votes.item]
+        self.votes, parts = votes, [part == number for number in np.unique(part)]
+        # All votes in one fold: there are no others to learn from.
+        self.parts = [] if len(parts) == 1 else parts
+        self.rest = [votes.take(~here) for here in self.parts]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def others(self) -> list[Labels]:
+        """The votes outside each fold."""
+        return self.rest
+
+    def kept(
+        self, found: list[FloatArray], threshold: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which votes (n,) stay, and whose competence is unknown."""
+        keep = np.ones(len(self.votes), dtype=bool)
+        unknown = np.full(len(self.votes), not self.parts)
+        for here, one, rest in zip(self.parts, found, self.rest, strict=True):
+            kept, missing = _kept(one, rest, self.votes, threshold)
+            keep[here], unknown[here] = kept[here], missing[here]
+        return keep, unknown
 
 
-def _alpha(votes: Labels, rows: NDArray[np.bool_], plan: _Plan) -> float:
+class CrossFit:
+    """The cross-fitted alpha alone, in two steps, so that many can be fitted together.
+
+    ``others``: the votes outside each of ``folds`` random parts of the items; ``alpha``: of the
+    votes that stay under competence from them, NaN where it is not defined. Raises BadParameter.
+    """
+
+    def __init__(
+        self,
+        votes: Labels,
+        *,
+        folds: int,
+        threshold: float,
+        level: str,
+        rng: np.random.Generator,
+    ) -> None:
+        self.threshold, self.level = threshold, level
+        self.votes, self.folds = votes, _Folds(votes, _folds(len(votes.items), None, folds, rng)[0])
+        self.others = self.folds.others()
+
+    def alpha(self, competence: list[FloatArray]) -> float:
+        """From the competence (workers,) of each of ``others``."""
+        kept, _ = self.folds.kept(competence, self.threshold)
+        return _alpha(self.votes, kept, self.level, None)
+
+
+def _alpha(votes: Labels, rows: NDArray[np.bool_], level: str, values: FloatArray | None) -> float:
     """Alpha of these rows, NaN where it is not defined."""
     if not rows.any():
         return float("nan")
     try:
-        return krippendorff_alpha(votes.take(rows), plan.level, plan.values)
+        return krippendorff_alpha(votes.take(rows), level, values)
     except (TooFewVotes, NoVariation):
         return float("nan")
 

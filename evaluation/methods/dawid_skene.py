@@ -59,7 +59,8 @@ def fit(
     high; ``n`` votes), ``confusion`` (worker, true, given, probability), ``prior`` (component,
     label, probability), ``item`` (label -1 where not scored, its posterior, entropy in nats,
     ``kept``), ``posterior`` (item, label, probability). ``component`` 0 means not scored, with
-    NaN. Intervals are quantiles of the sampled posterior (dawid_skene_core.draw).
+    NaN. Intervals are quantiles of the sampled posterior (dawid_skene_core.draw): they hold if the
+    model holds, and do not say how often a worker is right where labels are wrong together.
 
     Raises TooFewWorkers, TooFewLabels, BadParameter, Cancelled.
     """
@@ -120,13 +121,7 @@ def _tables(
                 "probability": fitted.confusion[rows].ravel(),
             }
         ),
-        "prior": Table(
-            {
-                "component": np.repeat(np.arange(1, counts.parts + 1), k),
-                "label": np.tile(np.arange(k), counts.parts),
-                "probability": fitted.prior.ravel(),
-            }
-        ),
+        "prior": mace_tables.prior(fitted.prior),
         "item": mace_tables.items(
             probability, counts.item_part, mace_tables.per_item(data),
             threshold=settings["threshold"], min_posterior=settings["min_posterior"],
@@ -147,7 +142,7 @@ def _diagnostics(
         "log_likelihood": float(fitted.likelihood[-1]),
         "rounds": len(fitted.likelihood),
         **mace_tables.left_out(data, counts.worker_part),
-        **mace_tables.cautions(data, counts.worker_part, draws),
+        **mace_tables.cautions(data, counts.worker_part, draws, model="Dawid and Skene's"),
     }
 
 

@@ -7,19 +7,26 @@ under truth l. So an item's log posterior of l is, up to a constant, the sum of
 log(1 + kn_j / a) over its votes for l: a sparse matrix (cells x strategies) times a table. And the
 expected count of knowing votes is the transposed matrix times the posterior. Labels that nobody
 gave to an item all share the weight 1 and are only counted, so the cost does not depend on them.
+Where the prevalence of labels is estimated (``mace_prevalence``), every weight has it as a factor.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from evaluation.methods import mace_prevalence
 from evaluation.methods.base import FloatArray, Hooks, IntArray
 from evaluation.methods.mace_data import Priors, State, Votes, adding
 
 BLOCK = 2_000_000  # numbers in one table of a block of restarts (16 MB)
+EMPTIER = 0.7  # what has settled is laid aside when no more than this share goes on
+CHUNK = 16_384  # numbers that stay in the processor's cache
 LARGEST = 600.0  # exp of more than about 700 overflows
 # exp(digamma(x)) = y * sum_n SERIES[n] / y^(2n) with y = x - 1/2, from the Bernoulli numbers.
 SERIES_FROM = 9.5
@@ -29,11 +36,15 @@ SERIES = (
 )  # fmt: skip
 
 
+UNIFORM = Priors()
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The best restart of every component, as one column.
 
-    ``posterior`` (cells,) of the labels voted for and ``missing`` (i,) of each other label.
+    ``posterior`` (cells,) of the labels voted for and ``missing`` (i,) of each other label (times
+    its prevalence, where that is estimated).
     ``likelihood`` and ``bound`` (parts, restarts) are the log marginal likelihood and the ELBO
     (NaN in EM) of every restart, ``best`` (parts,) the restart kept. ``change`` (parts,) is by how
     much any worker's share of knowing votes moved in its last round; ``rounds`` were made for all
@@ -52,7 +63,13 @@ class Fitted:
     polished: int = 0
 
 
-def starts(votes: Votes, restarts: int, noise: float, rng: np.random.Generator) -> State:
+def starts(
+    votes: Votes,
+    restarts: int,
+    noise: float,
+    rng: np.random.Generator,
+    priors: Priors = UNIFORM,
+) -> State:
     """Random parameters as in the published code: 1 + noise * uniform, normalised."""
     j, k = len(votes.total), votes.labels
     spam, know = np.empty((j, restarts)), np.empty((j, restarts))
@@ -62,20 +79,30 @@ def starts(votes: Votes, restarts: int, noise: float, rng: np.random.Generator) 
         spam[:, r], know[:, r] = (two / two.sum(axis=1, keepdims=True)).T
         many = 1.0 + noise * rng.random((j, k))
         strategy[:, r] = (many / many.sum(axis=1, keepdims=True))[votes.worker, votes.shown]
-    return State(spam, know, strategy, np.full_like(spam, np.inf), np.full_like(strategy, np.inf))
+    return State(
+        spam,
+        know,
+        strategy,
+        np.full_like(spam, np.inf),
+        np.full_like(strategy, np.inf),
+        mace_prevalence.start(votes, priors, restarts),
+    )
 
 
 def odds(votes: Votes, state: State) -> FloatArray:
     """kn_j / a of every strategy (u, R)."""
-    found: FloatArray = (state.know / state.spam)[votes.worker]
+    found: FloatArray = np.take(state.know / state.spam, votes.worker, axis=0)
     found /= state.strategy
     return found
 
 
-def e_step(votes: Votes, ratio: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def e_step(
+    votes: Votes, ratio: FloatArray, prevalence: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Posterior of the cells (c, R), and of a label without votes and log of the sum (i, R).
 
-    The sum is over an item's labels, of their likelihood relative to a label without votes.
+    The sum is over an item's labels, of their likelihood relative to a label without votes (times
+    their prevalence where it is given; a label without votes then has its prevalence times this).
     """
     weight = votes.matrix @ np.log1p(ratio)
     shift = None
@@ -85,10 +112,15 @@ def e_step(votes: Votes, ratio: FloatArray) -> tuple[FloatArray, FloatArray, Flo
         weight -= shift[votes.cell_item]
     np.exp(weight, out=weight)
     none = 1.0 if shift is None else np.exp(-shift)
+    if prevalence is None:
+        rest = votes.absent[:, None]
+    else:
+        weight *= np.take(prevalence, votes.cell_place, axis=0)
+        rest = mace_prevalence.absent(votes, prevalence)
     total = votes.per_item @ weight
-    total += votes.absent[:, None] * none
+    total += rest * none
     inverse = 1.0 / total
-    weight *= inverse[votes.cell_item]
+    weight *= np.take(inverse, votes.cell_item, axis=0)
     return weight, none * inverse, np.log(total) + (0.0 if shift is None else shift)
 
 
@@ -101,8 +133,15 @@ def expected(
     return votes.per_worker @ cells, cells
 
 
-def m_step(votes: Votes, priors: Priors, knowing: FloatArray, cells: FloatArray) -> State:
+def m_step(
+    votes: Votes,
+    priors: Priors,
+    knowing: FloatArray,
+    cells: FloatArray,
+    true: FloatArray | None = None,
+) -> State:
     """New parameters from expected counts: section 3.1 (variational), or smoothed counts."""
+    prevalence = None if true is None else mace_prevalence.improved(votes, priors, true)
     total, count, k = votes.total[:, None], votes.count[:, None], votes.labels
     spamming = np.maximum(total - knowing, 0.0)
     drawn = np.maximum(count - cells, 0.0)
@@ -111,37 +150,54 @@ def m_step(votes: Votes, priors: Priors, knowing: FloatArray, cells: FloatArray)
         of_all, of_strategy = total + 2 * c, spamming + k * c
         return State(
             (spamming + c) / of_all, (knowing + c) / of_all,
-            (drawn + c) / of_strategy[votes.worker], knowing, cells,
+            (drawn + c) / of_strategy[votes.worker], knowing, cells, prevalence, true,
         )  # fmt: skip
     inverse = 1.0 / exp_digamma(total + priors.alpha + priors.beta)
     strategy = exp_digamma(drawn + priors.strategy)
-    strategy *= (1.0 / exp_digamma(spamming + k * priors.strategy))[votes.worker]
+    of_worker = 1.0 / exp_digamma(spamming + k * priors.strategy)
+    strategy *= np.take(of_worker, votes.worker, axis=0)
     return State(
         exp_digamma(spamming + priors.alpha) * inverse,
         exp_digamma(knowing + priors.beta) * inverse,
-        strategy, knowing, cells,
+        strategy, knowing, cells, prevalence, true,
     )  # fmt: skip
 
 
 def advance(votes: Votes, priors: Priors, state: State) -> State:
     """One round: what the parameters say of the votes, and what that says of the parameters."""
     ratio = odds(votes, state)
-    posterior, _, _ = e_step(votes, ratio)
-    return m_step(votes, priors, *expected(votes, ratio, posterior))
+    posterior, missing, _ = e_step(votes, ratio, state.prevalence)
+    true = None
+    if state.prevalence is not None:
+        true = mace_prevalence.expected(votes, state.prevalence, posterior, missing)
+    return m_step(votes, priors, *expected(votes, ratio, posterior), true)
 
 
 def exp_digamma(x: FloatArray) -> FloatArray:
-    """exp(digamma(x)); from x = 9.5 on by its asymptotic series, to 14 digits."""
-    if x.size == 0 or x.min() < SERIES_FROM:
-        return np.exp(digamma(x))
-    y = x - 0.5
-    inverse = 1.0 / (y * y)
-    found = np.full_like(y, SERIES[-1])
-    for coefficient in SERIES[-2::-1]:
-        found *= inverse
-        found += coefficient
-    found *= y
-    return found
+    """exp(digamma(x)) of positive x to 13 digits; from x = 9.5 on by its asymptotic series.
+
+    Below, digamma(x) = digamma(x + 10) - sum of 1 / (x + k), whose terms k and 9 - k make
+    (2x + 9) / (x (x + 9) + k (9 - k)). In pieces that stay in the cache: it is most of a round.
+    """
+    flat, found = np.ravel(x), np.empty(x.size)
+    for first in range(0, x.size, CHUNK):
+        at, out = flat[first : first + CHUNK], found[first : first + CHUNK]
+        small = at.min() < SERIES_FROM
+        y = at + (9.5 if small else -0.5)
+        inverse = 1.0 / (y * y)
+        out[:] = SERIES[-1]
+        for coefficient in SERIES[-2::-1]:
+            out *= inverse
+            out += coefficient
+        out *= y
+        if small:
+            product = at * (at + 9.0)
+            terms = 1.0 / product
+            for more in (8.0, 14.0, 18.0, 20.0):
+                terms += 1.0 / (product + more)
+            terms *= -(2.0 * at + 9.0)
+            out *= np.exp(terms)
+    return found.reshape(x.shape)
 
 
 def objectives(
@@ -155,7 +211,7 @@ def objectives(
     """
     used = np.log(state.spam)[votes.worker] + np.log(state.strategy)
     by_worker = votes.per_worker @ (votes.count[:, None] * used)
-    by_item = log_total - np.log(votes.labels)
+    by_item = log_total if state.prevalence is not None else log_total - np.log(votes.labels)
     likelihood = _by_part(votes.worker_part, by_worker, votes.parts)
     likelihood += _by_part(votes.item_part, by_item, votes.parts)
     if not priors.variational:
@@ -168,7 +224,10 @@ def objectives(
     gap += votes.per_worker @ one
     gap += gammaln(spamming + k * prior) - gammaln(k * prior)
     gap -= spamming * digamma(spamming + k * prior)
-    return likelihood, likelihood - _by_part(votes.worker_part, gap, votes.parts)
+    bound = likelihood - _by_part(votes.worker_part, gap, votes.parts)
+    if state.true is not None:
+        bound -= mace_prevalence.divergence(votes, priors, state.true)
+    return likelihood, bound
 
 
 def _divergence(counts: FloatArray, prior: FloatArray) -> FloatArray:
@@ -201,25 +260,72 @@ def vb(
     """Fit all restarts (EM where ``priors`` is not variational) and keep each component's best.
 
     Components share no parameter, so one computation fits them all. A restart is as good as its
-    log marginal likelihood, or its ELBO with ``by_bound``. Rounds end at ``iterations`` or when no
-    worker's share of knowing votes moved by more than ``tolerance`` in any restart (0: never).
+    log marginal likelihood, or its ELBO with ``by_bound``. Its rounds end at ``iterations`` or
+    when no worker's share of knowing votes moved by ``tolerance`` or more in it (0: never).
     The numbers do not depend on how restarts are split into blocks. Raises Cancelled.
     """
     hooks = hooks or Hooks()
     widest = max(len(votes.cell_item), len(votes.worker), len(votes.absent), 1)
     size = max(1, min(restarts, BLOCK // widest))
-    kept = _Kept(votes)
+    kept = Kept(votes)
     for first in range(0, restarts, size):
         width = min(size, restarts - first)
-        state = starts(votes, width, noise, rng)
-        before, done = state, 0
-        for done in range(1, iterations + 1):
-            before, state = state, advance(votes, priors, state)
-            hooks.step("restarts", first * iterations + done * width, restarts * iterations)
-            if tolerance and _moved(votes, before, state).max(initial=0.0) < tolerance:
-                break
-        kept.offer(priors, state, _moved(votes, before, state), done, by_bound=by_bound)
+        state = starts(votes, width, noise, rng, priors)
+        told = partial(_told, hooks, first * iterations, width, restarts * iterations)
+        state, moved, done = _settled(
+            votes, priors, state, iterations=iterations, tolerance=tolerance, step=told
+        )
+        kept.offer(priors, state, moved, done, by_bound=by_bound)
     return kept.fitted()
+
+
+def _told(hooks: Hooks, begun: int, width: int, total: int, done: int) -> None:
+    hooks.step("restarts", begun + done * width, total)
+
+
+def _settled(
+    votes: Votes,
+    priors: Priors,
+    state: State,
+    *,
+    iterations: int,
+    tolerance: float,
+    step: Callable[[int], None],
+) -> tuple[State, FloatArray, int]:
+    """Rounds until each restart has settled by itself; the state, its last moves, the rounds.
+
+    Restarts that have settled are put aside, and the others go on without them.
+    """
+    found = with_counts(state).map(np.copy)
+    shares, column, done = np.zeros_like(state.spam), np.arange(state.spam.shape[1]), 0
+    waiting = np.ones(len(column), dtype=bool)
+    for done in range(1, iterations + 1):
+        before, state = state, advance(votes, priors, state)
+        step(done)
+        if not tolerance and done < iterations:
+            continue
+        moved = moved_shares(votes, before, state)
+        over = waiting & ((moved.max(axis=0, initial=0.0) < tolerance) | (done == iterations))
+        if not over.any():
+            continue
+        for whole, table in zip(found.tables, state.tables, strict=True):
+            if whole is not None and table is not None:
+                whole[:, column[over]] = table[:, over]
+        shares[:, column[over]] = moved[:, over]
+        waiting &= ~over
+        if not waiting.any():
+            break
+        if waiting.mean() < EMPTIER:
+            state, column = state.restarts(waiting), column[waiting]
+            waiting = np.ones(len(column), dtype=bool)
+    return found, shares, done
+
+
+def with_counts(state: State) -> State:
+    """A start with room for the expected items of each label."""
+    if state.prevalence is None or state.true is not None:
+        return state
+    return replace(state, true=np.zeros_like(state.prevalence))
 
 
 def polish(
@@ -236,11 +342,11 @@ def polish(
     while done < rounds and moved.max(initial=0.0) >= tolerance:
         before, state = state, advance(votes, priors, state)
         moved = np.zeros(votes.parts + 1)
-        np.maximum.at(moved, votes.worker_part, _moved(votes, before, state)[:, 0])
+        np.maximum.at(moved, votes.worker_part, moved_shares(votes, before, state)[:, 0])
         moved, done = moved[1:], done + 1
         if done % 50 == 0:
             hooks.step("polish", done, rounds)
-    posterior, missing, log_total = e_step(votes, odds(votes, state))
+    posterior, missing, log_total = e_step(votes, odds(votes, state), state.prevalence)
     likelihood, bound = objectives(votes, priors, state, log_total)
     return replace(
         fitted, state=state, posterior=posterior[:, 0], missing=missing[:, 0], change=moved,
@@ -248,20 +354,22 @@ def polish(
     )  # fmt: skip
 
 
-def _moved(votes: Votes, before: State, after: State) -> FloatArray:
+def moved_shares(votes: Votes, before: State, after: State) -> FloatArray:
     """By how much each worker's share of knowing votes changed (j, R); infinite at the start."""
     found: FloatArray = np.abs(after.knowing - before.knowing)
     found /= np.maximum(votes.total, 1e-12)[:, None]
     return found
 
 
-class _Kept:
+class Kept:
     """The best restart so far of every component."""
 
     def __init__(self, votes: Votes) -> None:
         j, u, parts = len(votes.total), len(votes.worker), votes.parts
         self.votes, self.rounds, self.seen = votes, 0, 0
         self.columns = [np.ones((size, 1)) for size in (j, j, u, j, u)]
+        # By component and label: uniform until a restart is kept, none where not estimated.
+        self.by_place: list[FloatArray] = []
         self.score = np.full(parts, -np.inf)
         self.best = np.zeros(parts, dtype=np.int64)
         self.change = np.full(parts, np.inf)
@@ -272,7 +380,7 @@ class _Kept:
     ) -> None:
         """Take over whatever is better than what is kept."""
         votes = self.votes
-        _, _, log_total = e_step(votes, odds(votes, state))
+        _, _, log_total = e_step(votes, odds(votes, state), state.prevalence)
         likelihood, bound = objectives(votes, priors, state, log_total)
         score = bound if by_bound else likelihood
         column = score.argmax(axis=1)
@@ -291,13 +399,27 @@ class _Kept:
             where = rows if by_worker else cells
             which = column[part[rows if by_worker else votes.worker[cells]]]
             kept[where, 0] = table[where, which]
+        if state.prevalence is not None and state.true is not None:
+            self._offer_prevalence(state.prevalence, state.true, better, column)
         self.scores.append((likelihood, bound))
         self.rounds, self.seen = max(self.rounds, rounds), self.seen + state.spam.shape[1]
 
+    def _offer_prevalence(
+        self, prevalence: FloatArray, true: FloatArray, better: NDArray[np.bool_], column: IntArray
+    ) -> None:
+        """Take over the rows of the components (parts,) that got better."""
+        size = len(prevalence)
+        if not self.by_place:
+            self.by_place = [np.full((size, 1), 1.0 / self.votes.labels), np.zeros((size, 1))]
+        part = np.arange(size) // self.votes.labels - 1  # the first rows are of no component
+        rows = np.flatnonzero((part >= 0) & better[np.maximum(part, 0)])
+        for kept, table in zip(self.by_place, (prevalence, true), strict=True):
+            kept[rows, 0] = table[rows, column[part[rows]]]
+
     def fitted(self) -> Fitted:
         """The kept restarts with their posterior."""
-        state = State(*self.columns)
-        posterior, missing, _ = e_step(self.votes, odds(self.votes, state))
+        state = State(*self.columns, *self.by_place)
+        posterior, missing, _ = e_step(self.votes, odds(self.votes, state), state.prevalence)
         likelihood, bound = (np.hstack(tables) for tables in zip(*self.scores, strict=True))
         own = np.arange(len(self.best))
         return Fitted(

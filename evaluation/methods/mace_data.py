@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from evaluation.methods.base import FloatArray, IntArray
@@ -39,6 +42,33 @@ class Votes:
     parts: int
     labels: int
 
+    @cached_property
+    def cell_place(self) -> IntArray:
+        """The row (c,) of each cell's component and label in a table of prevalences."""
+        return self.item_part[self.cell_item] * self.labels + self.cell_label
+
+    @cached_property
+    def given(self) -> csr_array:
+        """(items, places) with 1 where an item got the label of its component."""
+        size = (len(self.item_part), (self.parts + 1) * self.labels)
+        return vote_matrix(self.cell_item, self.cell_place, np.ones(len(self.cell_item)), size)
+
+    @cached_property
+    def not_given(self) -> tuple[csr_array, csr_array]:
+        """(items, places) with 1 where an item did not get the label, and the same turned."""
+        item = np.repeat(np.arange(len(self.item_part)), self.labels)
+        place = (self.item_part[:, None] * self.labels + np.arange(self.labels)).ravel()
+        left = np.ones(len(item), dtype=bool)
+        left[self.cell_item * self.labels + self.cell_label] = False
+        size = (len(self.item_part), (self.parts + 1) * self.labels)
+        found = vote_matrix(item[left], place[left], np.ones(int(left.sum())), size)
+        return found, csr_array(found.T.tocsr())
+
+    @cached_property
+    def per_place(self) -> csr_array:
+        """The sum of cells (places, cells) by component and label."""
+        return adding(self.cell_place, (self.parts + 1) * self.labels)
+
 
 @dataclass(frozen=True)
 class Priors:
@@ -46,6 +76,8 @@ class Priors:
 
     ``alpha`` and ``beta`` are the Beta prior of spamming and of knowing, ``strategy`` the
     Dirichlet prior of each label of a strategy; ``smoothing`` is added to every count in EM.
+    ``prevalence`` says how often labels are true (``mace_prevalence``), with a Dirichlet prior of
+    ``true`` a label.
     """
 
     variational: bool = True
@@ -53,6 +85,8 @@ class Priors:
     beta: float = 0.5
     strategy: float = 10.0
     smoothing: float = 0.1 / 3
+    prevalence: str = "uniform"
+    true: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +94,9 @@ class State:
     """Parameters of R restarts: ``spam`` and ``know`` (j, R), ``strategy`` (u, R).
 
     ``knowing`` (j, R) and ``cells`` (u, R) are the expected counts of knowing votes that they came
-    from (infinite at the start). In the variational M-step they do not add up to 1.
+    from (infinite at the start). In the variational M-step they do not add up to 1. ``prevalence``
+    ((parts + 1) * K, R), a label of each component a row, from ``true`` expected items; None where
+    all labels are equally likely.
     """
 
     spam: FloatArray
@@ -68,6 +104,54 @@ class State:
     strategy: FloatArray
     knowing: FloatArray
     cells: FloatArray
+    prevalence: FloatArray | None = None
+    true: FloatArray | None = None
+
+    @property
+    def tables(self) -> tuple[FloatArray | None, ...]:
+        """All of them, in the order of the fields."""
+        return (
+            self.spam,
+            self.know,
+            self.strategy,
+            self.knowing,
+            self.cells,
+            self.prevalence,
+            self.true,
+        )
+
+    def map(self, change: Callable[[FloatArray], FloatArray]) -> State:
+        """Every table changed alike."""
+        return State(
+            change(self.spam),
+            change(self.know),
+            change(self.strategy),
+            change(self.knowing),
+            change(self.cells),
+            None if self.prevalence is None else change(self.prevalence),
+            None if self.true is None else change(self.true),
+        )
+
+    def restarts(self, chosen: NDArray[np.bool_]) -> State:
+        """These restarts (R,) only."""
+        return self.map(lambda table: np.ascontiguousarray(table[:, chosen]))
+
+    def rows(
+        self,
+        worker: NDArray[np.bool_],
+        strategy: NDArray[np.bool_],
+        place: NDArray[np.bool_],
+    ) -> State:
+        """These workers (j,), strategies (u,) and places of prevalences only."""
+        return State(
+            self.spam[worker],
+            self.know[worker],
+            self.strategy[strategy],
+            self.knowing[worker],
+            self.cells[strategy],
+            None if self.prevalence is None else self.prevalence[place],
+            None if self.true is None else self.true[place],
+        )
 
 
 def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:

@@ -3,7 +3,9 @@
 The variational posterior takes the expected counts for known ones, so its intervals are far too
 short. Here truth, knowing and strategies are drawn in turn from their conditional distributions
 under the same priors (all conjugate: Hovy et al., section 3, figure 1), which carries over what is
-not known about the truth and about the other workers. Chains run side by side, one a column.
+not known about the truth and about the other workers. Chains run side by side, one a column, each
+from a place of its own, and all but the first know nothing of the fit: only so does their agreement
+say that they have forgotten where they began (Gelman and Rubin 1992).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.methods import mace_prevalence
 from evaluation.methods.base import FloatArray, Hooks
 from evaluation.methods.mace_core import e_step, odds
 from evaluation.methods.mace_data import Priors, State, Votes
@@ -44,13 +47,13 @@ def draw(
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> Draws:
-    """``draws`` (rounded up to whole chains) posterior draws of kn_j, from ``state`` (one column).
+    """``draws`` (rounded up to whole chains) posterior draws of kn_j; ``state`` is the fit (one
+    column), at which the first chain begins.
 
     Raises Cancelled.
     """
     each = -(-draws // CHAINS)
-    tables = (state.spam, state.know, state.strategy, state.knowing, state.cells)
-    state = State(*(np.repeat(table, CHAINS, axis=1) for table in tables))
+    state = overdispersed(votes, state, rng)
     found = np.empty((CHAINS, each, len(votes.total)), dtype=np.float32)
     rounds = BURN_IN + THIN * each
     for done in range(rounds):
@@ -62,11 +65,31 @@ def draw(
     return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
 
 
+def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State:
+    """A start for each chain (columns): the fit, and places that know nothing of it.
+
+    There competences are drawn evenly from 0 to 1, strategies and prevalences are even. Spread
+    around the fit instead, chains would stay in its optimum where the posterior has several.
+    """
+    chains = state.map(lambda table: np.repeat(table, CHAINS, axis=1))
+    chains.know[:, 1:] = rng.uniform(0.02, 0.98, size=(len(state.know), CHAINS - 1))
+    chains.spam[:, 1:] = 1.0 - chains.know[:, 1:]
+    chains.strategy[:, 1:] = 1.0 / votes.labels
+    if chains.prevalence is not None:
+        chains.prevalence[:, 1:] = 1.0 / votes.labels
+    return chains
+
+
 def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator) -> State:
     """Truth given parameters, knowing votes given truth, parameters given both."""
     ratio = odds(votes, state)
-    posterior, _, _ = e_step(votes, ratio)
-    right = votes.transposed @ truth(votes, posterior, rng)
+    posterior, _, _ = e_step(votes, ratio, state.prevalence)
+    chosen = truth(votes, posterior, rng)
+    right = votes.transposed @ chosen
+    true = prevalence = None
+    if state.prevalence is not None:
+        true = _true(votes, state.prevalence, chosen, rng)
+        prevalence = mace_prevalence.drawn(votes, priors, true, rng)
     # Weights need not be whole: what is left over is a vote with that probability.
     votes_right = np.floor(right + rng.random(right.shape)).astype(np.int64)
     cells = np.minimum(rng.binomial(votes_right, ratio / (1.0 + ratio)), votes.count[:, None])
@@ -79,7 +102,29 @@ def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator)
     total_drawn = votes.per_worker @ drawn + others
     strategy = np.maximum(drawn / np.maximum(total_drawn, TINY)[votes.worker], TINY)
     know = np.clip(know, 1e-12, 1.0 - 1e-12)
-    return State(1.0 - know, know, strategy, knowing, cells)
+    return State(1.0 - know, know, strategy, knowing, cells, prevalence, true)
+
+
+def _true(
+    votes: Votes, prevalence: FloatArray, chosen: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """How many items ((parts + 1) * K, chains) have each label, where ``chosen`` cells are true.
+
+    Where none of an item's cells is, one of the labels that it did not get is drawn.
+    """
+    found = np.asarray(votes.per_place @ chosen)
+    item, chain = np.nonzero((votes.per_item @ chosen == 0) & (votes.item_part > 0)[:, None])
+    if len(item):
+        k = votes.labels
+        place = votes.item_part[item][:, None] * k + np.arange(k)
+        chance = (
+            prevalence[place, chain[:, None]]
+            * ~votes.given[item].toarray().astype(bool)[np.arange(len(item))[:, None], place]
+        )
+        ends = chance.cumsum(axis=1)
+        label = (rng.random((len(item), 1)) * ends[:, -1:] >= ends).sum(axis=1)
+        np.add.at(found, (votes.item_part[item] * k + np.minimum(label, k - 1), chain), 1.0)
+    return found
 
 
 def truth(votes: Votes, posterior: FloatArray, rng: np.random.Generator) -> FloatArray:

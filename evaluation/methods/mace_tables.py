@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.methods import mace_beside, mace_prevalence
 from evaluation.methods.base import FloatArray, IntArray, Table
+from evaluation.methods.mace_beside import Beside
 from evaluation.methods.mace_core import Fitted
 from evaluation.methods.mace_data import Priors, Votes, summed
 from evaluation.methods.mace_sampler import Draws
@@ -24,25 +26,54 @@ def tables(
     fitted: Fitted,
     draws: Draws | None,
     *,
+    others: Beside | None,
     settings: dict[str, Any],
 ) -> dict[str, Table]:
     """The estimates of a fit; they are described at ``mace.fit``."""
-    probability = posterior(votes, fitted.posterior, fitted.missing)
+    probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
+    item = items(
+        probability,
+        votes.item_part,
+        per_item(data),
+        threshold=settings["threshold"],
+        min_posterior=settings["min_posterior"],
+    )
+    if others is not None:
+        beside = {
+            "majority": others.majority,
+            "dawid_skene": others.dawid_skene,
+            "dawid_skene_posterior": others.posterior,
+        }
+        item = Table({**item.columns, **beside})
     return {
         "worker": _workers(votes, priors, fitted, draws, settings["level"]),
         "strategy": _strategies(votes, priors, fitted),
-        "item": items(
-            probability, votes.item_part, per_item(data),
-            threshold=settings["threshold"], min_posterior=settings["min_posterior"],
-        ),
+        "prior": prior(mace_prevalence.mean(votes, priors, fitted.state)),
+        "item": item,
         "posterior": long(probability),
-    }  # fmt: skip
+    }
 
 
-def posterior(votes: Votes, cells: FloatArray, missing: FloatArray) -> FloatArray:
+def prior(probability: FloatArray) -> Table:
+    """How often each label is true (parts, K), a row a component and label."""
+    parts, k = probability.shape
+    return Table(
+        {
+            "component": np.repeat(np.arange(1, parts + 1), k),
+            "label": np.tile(np.arange(k), parts),
+            "probability": probability.ravel(),
+        }
+    )
+
+
+def posterior(
+    votes: Votes, cells: FloatArray, missing: FloatArray, prevalence: FloatArray | None = None
+) -> FloatArray:
     """Probability of every label of every item (i, K); rows add up to 1."""
     found = np.repeat(missing[:, None], votes.labels, axis=1)
+    if prevalence is not None:
+        found *= prevalence.reshape(-1, votes.labels)[votes.item_part]
     found[votes.cell_item, votes.cell_label] = cells
     return found
 
@@ -163,12 +194,23 @@ def _strategies(votes: Votes, priors: Priors, fitted: Fitted) -> Table:
 
 
 def diagnostics(
-    data: Labels, votes: Votes, fitted: Fitted, draws: Draws | None, *, by_bound: bool
+    data: Labels,
+    votes: Votes,
+    fitted: Fitted,
+    draws: Draws | None,
+    *,
+    by_bound: bool,
+    others: Beside | None,
+    label: IntArray,
 ) -> dict[str, Any]:
     """What to know of each component, who and what was left out, and warnings."""
     score = fitted.bound if by_bound else fitted.likelihood
     near = (score >= score.max(axis=1, keepdims=True) - NEAR).sum(axis=1)
     likelihood, bound = fitted.at_end
+    said = cautions(data, votes.worker_part, draws)
+    if others is not None:
+        said["against_majority"] = mace_beside.against_majority(label, others.majority)
+        said["warnings"] += filter(None, [mace_beside.warning(others, label)])
     return {
         "components": [
             {
@@ -187,7 +229,7 @@ def diagnostics(
         "polished": fitted.polished,
         "last_change": float(fitted.change.max(initial=0.0)),
         **left_out(data, votes.worker_part),
-        **cautions(data, votes.worker_part, draws),
+        **said,
     }
 
 
@@ -209,12 +251,16 @@ def components_of(data: Labels, worker_part: IntArray, item_part: IntArray) -> l
     ]
 
 
-def cautions(data: Labels, worker_part: IntArray, draws: Draws | None) -> dict[str, Any]:
+def cautions(
+    data: Labels, worker_part: IntArray, draws: Draws | None, model: str = "this"
+) -> dict[str, Any]:
     """Labels that nobody gave, what the interval is, how well the chains agree, and warnings."""
     given = summed(data.label, data.weight, len(data.labels))
     found: dict[str, Any] = {
         "labels_never_given": [data.labels[k] for k in np.flatnonzero(given == 0)],
-        "interval": "none: no draws" if draws is None else "quantiles of the sampled posterior",
+        "interval": "none: no draws"
+        if draws is None
+        else f"quantiles of the sampled posterior, if {model} model holds",
         "warnings": [],
     }
     if (given > 0).sum() == 1:

@@ -37,12 +37,13 @@ from evaluation.methods.pairwise_judges import judge_tables
 from evaluation.methods.pairwise_order import interdependence_table, order_tables, repeats
 from evaluation.methods.pairwise_tables import votes_behind
 
-NAME, VERSION = "pairwise", "1.0"
+NAME, VERSION = "pairwise", "1.1"
 DEFAULTS: dict[str, Any] = {
     "algorithm": "vb",
     "restarts": 20,
     "draws": 2000,
     "pooled": False,
+    "prevalence": "uniform",
     "rank_by": "votes",
     "regularisation": 0.2,
     "early": 7,
@@ -58,6 +59,7 @@ def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
     settings = with_defaults(NAME, DEFAULTS, params)
     one_of(settings, algorithm=("vb", "em"), rank_by=("votes", "competence"))
+    one_of(settings, prevalence=("uniform", "mirrored"))
     whole_from(settings, restarts=1, draws=0, early=1, resamples=100)
     if 0 < settings["draws"] < 100:
         raise BadParameter(f"draws is {settings['draws']}; it must be 0, or 100 or more")
@@ -73,17 +75,21 @@ def fit(
     """Score a study.
 
     Parameters (defaults in DEFAULTS): ``algorithm``, ``restarts``, ``draws`` (for the intervals of
-    competence; 0: none) of MACE; ``pooled``: one fit over all dimensions; ``rank_by`` 'votes', or
-    'competence' to let votes weigh as much as their worker's; ``regularisation`` of Bradley-Terry;
-    ``early``, the last position that counts as early; ``level`` of intervals, ``resamples``.
+    competence; 0: none) of MACE; ``prevalence`` of the labels, 'uniform' as published or 'mirrored'
+    (estimated; first and second share one: see pairwise_gold); ``pooled``: one fit over all
+    dimensions; ``rank_by`` 'votes', or 'competence' to let votes weigh as much as their worker's;
+    ``regularisation`` of Bradley-Terry; ``early``, the last position that counts as early;
+    ``level`` of intervals, ``resamples``.
 
     Tables (indices into the names of ``data``; dimension -1: all together; NaN: not known):
     ``worker`` dimension, component (0: not scored), worker, competence, low, high, spam, n,
     guess_left, guess_neutral, guess_right (what is answered when guessing, as displayed),
     with_others (share of decisive votes that go with the majority of the others' on the pair),
     n_others. ``label`` dimension, pair, label (canonical: 0 first, 1 neutral, 2 second, -1 none),
-    p_first, p_neutral, p_second, entropy (nats), n, component. ``system`` and ``shared`` (side and
-    tie): as of ``bradley_terry``. ``win`` votes between system_a < system_b. ``candidate`` merit,
+    p_first, p_neutral, p_second, entropy (nats), n, component, and beside it the labels of the
+    ``majority`` (-1: two are level) and of ``dawid_skene`` with its posterior ``dawid_skene_p``.
+    ``system`` and ``shared`` (side and tie): as of ``bradley_terry``. ``win`` votes between
+    system_a < system_b. ``candidate`` merit,
     rank, grade (mean of grade_low and grade_high, which equal merits share) among ``of`` texts,
     pairs, n (votes). ``grade_mean``, ``grade_test`` (Wilcoxon by topic, corrected over its rows);
     ``group_mean``, ``group_test``: the same of ``data.groups``. ``agreement``, ``drift``,

@@ -154,10 +154,10 @@ def _board(
     choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
     notes = []
     try:
-        result = bradley_terry.fit(main, rng=rng, hooks=quiet(hooks), **choices)
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
     except bradley_terry.NoSides:
         choices["side"] = False
-        result = bradley_terry.fit(main, rng=rng, hooks=quiet(hooks), **choices)
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
     if not choices["side"]:
         notes.append("no side effect is taken out, since the systems kept their sides")
     player, shared = result.estimates["player"], result.estimates["shared"]
@@ -183,7 +183,7 @@ def _board(
 
 def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
     """What Bradley-Terry is asked for: ties after Davidson, units as judges."""
-    return {
+    return bradley_terry.DEFAULTS | {
         "cluster": "judge", "ties": "davidson", "level": settings["level"],
         "resamples": settings["resamples"], "regularisation": settings["regularisation"],
     }  # fmt: skip

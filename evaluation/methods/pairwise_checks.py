@@ -8,6 +8,8 @@ the same crowd might have given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,15 @@ import numpy as np
 from evaluation.methods.base import (
     BadParameter,
     DataError,
+    EmptyData,
     FloatArray,
     Hooks,
     Method,
     Result,
     Table,
-    TooFewWorkers,
     with_defaults,
 )
-from evaluation.methods.corrected_alpha import corrected_alpha
+from evaluation.methods.corrected_alpha import CrossFit, corrected_alpha
 from evaluation.methods.judgments import Judgments
 from evaluation.methods.mace_checks import between, one_of, whole_from
 from evaluation.methods.order_data import ShownVotes
@@ -33,16 +35,17 @@ from evaluation.methods.pairwise_agreement import (
     split_alphas,
     without_each,
 )
-from evaluation.methods.pairwise_gold import spam_fit
+from evaluation.methods.pairwise_gold import spam_fits
 from evaluation.methods.pairwise_resample import STAGE as RESAMPLED
 from evaluation.methods.pairwise_resample import resampled_gold
 from evaluation.methods.pairwise_tables import EVERY, mean_of, of_rows, quiet
 from evaluation.methods.votes import Labels
 
-NAME, VERSION = "pairwise_checks", "1.0"
+NAME, VERSION = "pairwise_checks", "1.1"
 DEFAULTS: dict[str, Any] = {
     "algorithm": "vb",
     "pooled": False,
+    "prevalence": "uniform",
     "restarts": 10,
     "threshold": 0.7,
     "folds": 5,
@@ -69,7 +72,7 @@ FEWEST = 100  # resamples that intervals take at least
 def check(**params: Any) -> None:
     """Raise BadParameter, naming it, on a parameter that fit would not take."""
     settings = with_defaults(NAME, DEFAULTS, params)
-    one_of(settings, algorithm=("vb", "em"))
+    one_of(settings, algorithm=("vb", "em"), prevalence=("uniform", "mirrored"))
     whole_from(
         settings, restarts=1, folds=2, shuffles=1, resamples=FEWEST, permutations=99, worst=0,
         gold_resamples=0,
@@ -92,7 +95,8 @@ def fit(
 ) -> Result:
     """Check a study.
 
-    Parameters (defaults in DEFAULTS): ``algorithm``, ``pooled`` and ``restarts`` of MACE;
+    Parameters (defaults in DEFAULTS): ``algorithm``, ``pooled``, ``prevalence`` (as of
+    ``pairwise``) and ``restarts`` of MACE;
     ``threshold`` of spam above which a worker's votes are dropped (CrowdRAG: .7); ``folds`` and
     ``shuffles`` of ``corrected_alpha``; ``resamples`` of alpha's intervals; ``permutations`` of
     the test who lowers agreement, and how many of the ``worst`` are also left out of the
@@ -168,21 +172,16 @@ def _one(
 ) -> dict[str, Any]:  # fmt: skip
     """The figures of one dimension, or NaN with the reason."""
 
-    def competence(votes: Labels) -> FloatArray:
-        try:
-            spam = spam_fit(
-                votes, rng=rng, restarts=settings["restarts"], algorithm=settings["algorithm"]
-            )
-        except TooFewWorkers:  # a fold without company: nobody's competence is known
-            return np.full(len(votes.workers), np.nan)
-        return 1 - spam
+    def competences(many: Iterable[Labels]) -> Iterator[FloatArray]:
+        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=quiet(hooks)):
+            yield 1 - spam
 
     n = int((people.vote[:, dimension] >= 0).sum())
     try:
         found = corrected_alpha(
-            {data.dimensions[dimension]: data.labels(people, dimension)}, competence,
+            {data.dimensions[dimension]: data.labels(people, dimension)}, competences=competences,
             rng=rng, threshold=1 - settings["threshold"], shuffles=settings["shuffles"],
-            folds=min(settings["folds"], max(2, len(people.pairs))),
+            folds=_fold_count(settings, people),
             resamples=settings["resamples"], confidence=settings["level"], hooks=quiet(hooks),
         )  # fmt: skip
     except (DataError, BadParameter) as problem:
@@ -201,24 +200,48 @@ def _worst(
     rows = sorted(rows, key=lambda row: -row["change"])[: settings["worst"]]
     if not rows:
         return of_rows([], LOWEST)
-    fast = {**settings, "shuffles": 1, "resamples": FEWEST}
-    seed, found = int(rng.integers(2**62)), []
-
-    def crossed(votes: ShownVotes) -> float:
-        draws = [np.random.default_rng(seed) for _ in data.dimensions]
-        return mean_of([
-            _one(data, votes, k, fast, rng=draw, hooks=hooks)["cross_fitted"]
-            for k, draw in enumerate(draws)
-        ])  # fmt: skip
-
     hooks.step(WORST, 0, len(rows) + 1)
-    base = crossed(people)
-    for done, row in enumerate(rows):
-        hooks.step(WORST, done + 1, len(rows) + 1)
-        value = crossed(people.take(people.worker != row["worker"]))
-        found.append({**row, "cross_fitted": value, "cross_change": value - base})
+    cases = [people, *(people.take(people.worker != row["worker"]) for row in rows)]
+    crossed = _crossed(data, cases, settings, seed=int(rng.integers(2**62)), hooks=hooks)
     hooks.step(WORST, len(rows) + 1, len(rows) + 1)
-    return of_rows(found, LOWEST)
+    return of_rows(
+        [
+            {**row, "cross_fitted": value, "cross_change": value - crossed[0]}
+            for row, value in zip(rows, crossed[1:], strict=True)
+        ],
+        LOWEST,
+    )
+
+
+def _crossed(
+    data: Judgments, cases: list[ShownVotes], settings: dict[str, Any], *, seed: int, hooks: Hooks
+) -> list[float]:
+    """The cross-fitted alpha of each case, a mean over dimensions, each from the same draws."""
+    fits: list[tuple[int, CrossFit, np.random.Generator]] = []
+    for k, case in product(range(len(data.dimensions)), range(len(cases))):
+        own = np.random.default_rng(seed)
+        try:
+            votes = data.labels(cases[case], k)
+        except EmptyData:
+            continue
+        fit = CrossFit(
+            votes,
+            folds=_fold_count(settings, cases[case]),
+            threshold=1 - settings["threshold"],
+            level="ordinal",
+            rng=own,
+        )
+        fits.append((case, fit, own))
+    every = ((votes, own) for _, fit, own in fits for votes in fit.others)
+    spam = spam_fits(every, settings, hooks=quiet(hooks))
+    found: list[list[float]] = [[] for _ in cases]
+    for case, fit, _ in fits:
+        found[case].append(fit.alpha([1 - next(spam) for _ in fit.others]))
+    return [mean_of(values) for values in found]
+
+
+def _fold_count(settings: dict[str, Any], people: ShownVotes) -> int:
+    return min(int(settings["folds"]), max(2, len(people.pairs)))
 
 
 def _warnings(data: Judgments, corrected: Table) -> list[str]:

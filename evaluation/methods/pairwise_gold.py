@@ -1,14 +1,19 @@
 """Gold labels and competence of a pairwise study: MACE a dimension at a time, or pooled.
 
 An item is a pair in canonical order, so that both ways of showing it are one item; guessing lives
-in the coordinates as displayed. CrowdRAG (section 3.2.3) fits each dimension by itself, with every
-direction an item of its own; pooled, a pair on a dimension is an item and a worker has one
-competence.
+in the coordinates as displayed. All labels are taken as equally likely, as published. Estimated
+('mirrored': which text is stored first is an accident, so first and second have one prevalence),
+the neutral label runs off where workers mostly guess: on CrowdRAG's stylistic coherence it takes
+.91 of the pairs, and labels leave the majority on .41 of them (uniform: .20; on topical correctness
+.16 and .14). CrowdRAG (section 3.2.3) fits each dimension by itself, with every direction an item
+of its own; pooled, a pair on a dimension is an item and a worker has one competence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +30,7 @@ from evaluation.methods.base import (
     TooFewWorkers,
 )
 from evaluation.methods.judgments import CODES, MISSING, NEUTRAL, Judgments
+from evaluation.methods.mace_batch import Plan, fit_each
 from evaluation.methods.mace_tables import UNSETTLED
 from evaluation.methods.order_data import ShownVotes
 from evaluation.methods.pairwise_tables import (
@@ -44,6 +50,7 @@ WORKER = (
 )  # fmt: skip
 LABEL = (
     "dimension", "pair", "label", "p_first", "p_neutral", "p_second", "entropy", "n", "component",
+    "majority", "dawid_skene", "dawid_skene_p",
 )  # fmt: skip
 
 
@@ -67,22 +74,25 @@ class Gold:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """One fit: the workers' columns, and of every pair the posterior (p, 3), votes, component."""
+    """One fit: the workers' columns, and of every pair the posterior (p, 3), votes, component.
+
+    ``beside`` holds the labels (p,) of the majority and of Dawid-Skene, and their posterior (p,).
+    """
 
     worker: dict[str, NDArray[Any]]
     posterior: FloatArray
     n: IntArray
     component: IntArray
+    beside: tuple[IntArray, IntArray, FloatArray]
 
 
 def gold_labels(
     data: Judgments, people: ShownVotes, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks, weight: FloatArray | None = None,
+    rng: np.random.Generator, hooks: Hooks,
 ) -> Gold:  # fmt: skip
     """Fit MACE to ``people``, who judge every pair once (``ShownVotes.once``).
 
-    ``settings`` are those of ``pairwise`` (``polish`` may limit the last rounds); with ``weight``
-    (workers,), positive, every vote counts as that many.
+    ``settings`` are those of ``pairwise``.
     """
     size = 1 if settings["pooled"] else len(data.dimensions)
     fits, notes, warnings = [], [], []
@@ -91,8 +101,6 @@ def gold_labels(
         name = "all dimensions" if settings["pooled"] else data.dimensions[k]
         try:
             labels = _pooled(data, people) if settings["pooled"] else data.labels(people, k)
-            if weight is not None:
-                labels = replace(labels, weight=labels.weight * weight[labels.worker])
             found, result = _fit(labels, settings, child, hooks)
         except (EmptyData, TooFewWorkers) as problem:
             found, result = _nothing(people, None if settings["pooled"] else k), None
@@ -121,18 +129,73 @@ def gold_labels(
     )
 
 
-def spam_fit(
-    labels: Labels, *, rng: np.random.Generator, restarts: int, algorithm: str = "vb"
-) -> FloatArray:
-    """The published spam probability of each worker (workers,), NaN where not scored.
+def spam_fits(
+    problems: Iterable[tuple[Labels, np.random.Generator]],
+    settings: dict[str, Any],
+    *,
+    hooks: Hooks,
+) -> Iterator[FloatArray]:
+    """The published spam probability of each worker (workers,) on each, NaN where not scored.
 
-    A quick fit for nulls and cross-fitting: no intervals. Raises TooFewWorkers.
+    Quick fits for nulls and cross-fitting: no intervals. They are asked for one by one and fitted
+    together (``mace_batch``). ``settings``: algorithm, restarts and prevalence. Raises Cancelled.
     """
-    oriented, _ = _oriented(labels)
-    table = mace.fit(
-        oriented, rng=rng, restarts=restarts, algorithm=algorithm, polish=0, resamples=0
-    ).estimates["worker"]
-    return np.where(table["component"] > 0, table["spam"], np.nan)
+    turned = ((_oriented(labels)[0], rng) for labels, rng in problems)
+    for found in fit_each(turned, _quick(settings), hooks=hooks):
+        yield found.spam
+
+
+def quick_labels(
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    weights: FloatArray,
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> IntArray:
+    """Labels (b, pairs, d) of the crowd under each of these weights of workers (b, workers).
+
+    ``settings``: algorithm, pooled, restarts and prevalence. MISSING where there is no label.
+    Raises Cancelled.
+    """
+    pooled, d = settings["pooled"], len(data.dimensions)
+    rngs = [rng.spawn(1 if pooled else d) for _ in weights]
+    found = np.full((len(weights), len(people.pairs), d), MISSING)
+    for k in range(1 if pooled else d):
+        hooks.step(STAGE, k, 1 if pooled else d)
+        try:
+            labels = _oriented(_pooled(data, people) if pooled else data.labels(people, k))[0]
+        except EmptyData:
+            continue
+        weighed = (
+            (replace(labels, weight=labels.weight * weight[labels.worker]), rngs[b][k])
+            for b, weight in enumerate(weights)
+        )
+        for b, one in enumerate(fit_each(weighed, _quick(settings), hooks=quiet(hooks))):
+            posterior = np.full((len(one.probability), LABELS), np.nan)
+            posterior[~np.isnan(one.probability[:, 0])] = 0.0
+            posterior[:, _places(labels)] += one.probability
+            if pooled:
+                for dimension in range(d):
+                    own = _offered(data, dimension, posterior[dimension::d])
+                    found[b, :, dimension] = _best(own)
+            else:
+                found[b, :, k] = _best(posterior)
+    hooks.step(STAGE, 1, 1)
+    return found
+
+
+def _quick(settings: dict[str, Any]) -> Plan:
+    """A fit without intervals and polish."""
+    own = {**mace.DEFAULTS, **{name: settings[name] for name in SHARED}}
+    return Plan(
+        partial(mace.priors, own),
+        settings["restarts"],
+        own["iterations"],
+        NOISE,
+        own["tolerance"],
+    )
 
 
 def _oriented(labels: Labels) -> tuple[Labels, bool]:
@@ -156,19 +219,26 @@ def _fit(
     result = mace.fit(
         oriented, rng=rng, hooks=quiet(hooks), algorithm=settings["algorithm"],
         restarts=settings["restarts"], resamples=settings["draws"], level=settings["level"],
-        polish=settings.get("polish", POLISH),
+        polish=POLISH, prevalence=settings["prevalence"], noise=NOISE,
     )  # fmt: skip
     worker, item = result.estimates["worker"], result.estimates["item"]
     columns = {name: worker[name] for name in ("competence", "low", "high", "spam", "n")}
     columns["component"] = worker["component"]
     guess = _guesses(result.estimates["strategy"], len(labels.workers), labels, mirrored)
     columns |= dict(zip(GUESS, guess.T, strict=True))
+    places = np.append(_places(labels), MISSING)  # the last is what -1 leads to
     return _Fit(
-        columns, _posterior(result.estimates["posterior"], labels), item["n"], item["component"]
+        columns,
+        _posterior(result.estimates["posterior"], labels),
+        item["n"],
+        item["component"],
+        (places[item["majority"]], places[item["dawid_skene"]], item["dawid_skene_posterior"]),
     ), result
 
 
 POLISH = 10_000  # rounds for the kept restart to settle; a round takes about a millisecond
+NOISE = 0.5  # starts close to each other, as in the published code
+SHARED = ("algorithm", "prevalence")  # what a pairwise study hands on to MACE as it is
 GUESS = ("guess_left", "guess_neutral", "guess_right")
 
 
@@ -208,12 +278,20 @@ def _apart(data: Judgments, whole: _Fit) -> list[_Fit]:
     """The pooled fit's items back by dimension."""
     size, found = len(data.dimensions), []
     for k in range(size):
-        posterior = whole.posterior[k::size].copy()
-        if data.forced[k]:  # what was not offered has no probability
-            posterior[:, NEUTRAL] *= 0.0
-            posterior /= posterior.sum(axis=1, keepdims=True)
-        found.append(_Fit({}, posterior, whole.n[k::size], whole.component[k::size]))
+        most, other, sure = (column[k::size] for column in whole.beside)
+        posterior = _offered(data, k, whole.posterior[k::size])
+        found.append(
+            _Fit({}, posterior, whole.n[k::size], whole.component[k::size], (most, other, sure))
+        )
     return found
+
+
+def _offered(data: Judgments, dimension: int, posterior: FloatArray) -> FloatArray:
+    """The posterior (..., 3) on a dimension: what was not offered has no probability."""
+    if not data.forced[dimension]:
+        return posterior
+    left = posterior * (np.arange(LABELS) != NEUTRAL)
+    return np.asarray(left / left.sum(axis=-1, keepdims=True))
 
 
 def _nothing(people: ShownVotes, dimension: int | None) -> _Fit:
@@ -230,7 +308,14 @@ def _nothing(people: ShownVotes, dimension: int | None) -> _Fit:
     # Items as in the pooled fit: pair * d + dimension.
     items = pairs * vote.shape[1]
     n = np.bincount(people.pair[row] * vote.shape[1] + place, minlength=items)
-    return _Fit(columns, np.full((items, LABELS), np.nan), n, np.zeros(items, dtype=np.int64))
+    none = np.full(items, MISSING)
+    return _Fit(
+        columns,
+        np.full((items, LABELS), np.nan),
+        n,
+        np.zeros(items, dtype=np.int64),
+        (none, none, np.full(items, np.nan)),
+    )
 
 
 def _mean(fits: list[_Fit]) -> _Fit:
@@ -283,6 +368,7 @@ def _labels(fits: list[_Fit]) -> Table:
             "pair": np.arange(len(p)), "label": _best(p), "p_first": p[:, 0],
             "p_neutral": p[:, 1], "p_second": p[:, 2], "entropy": np.maximum(entropy, 0.0),
             "n": fit.n, "component": fit.component,
+            **dict(zip(LABEL[-3:], fit.beside, strict=True)),
         }  # fmt: skip
         parts.append(({"dimension": k}, Table(columns)))
     return stacked(parts, LABEL)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.base import FloatArray, Hooks, IntArray, Table
+from evaluation.methods.base import FloatArray, Hooks, Table
 from evaluation.methods.judgments import Judgments
 from evaluation.methods.order_data import ShownVotes
-from evaluation.methods.pairwise_gold import gold_labels
+from evaluation.methods.pairwise_gold import quick_labels
 from evaluation.methods.pairwise_grades import candidates
 from evaluation.methods.pairwise_tables import LABELS, of_rows, one_hot, quiet, votes_behind
 
@@ -37,26 +37,25 @@ def resampled_gold(
         return {
             "label_stability": of_rows([], STABILITY), "candidate_interval": of_rows([], INTERVAL)
         }  # fmt: skip
-    chosen = {name: settings[name] for name in ("algorithm", "pooled", "level")}
-    chosen |= {"restarts": RESTARTS, "draws": 0, "polish": 0}
+    chosen = {name: settings[name] for name in ("algorithm", "pooled", "prevalence")}
     one, two = rng.spawn(2)
-
-    def gold(weight: FloatArray | None) -> IntArray:
-        return gold_labels(
-            data, people, chosen, rng=one, hooks=quiet(hooks), weight=weight
-        ).gold  # fmt: skip
-
+    # The first are the votes as they are.
+    weights = np.ones((size + 1, len(people.workers)))
+    weights[1:] = two.standard_exponential((size, len(people.workers)))
+    hooks.step(STAGE, 0, 2 * size)
+    found = quick_labels(
+        data, people, {**chosen, "restarts": RESTARTS}, weights, rng=one, hooks=quiet(hooks)
+    )
     votes = votes_behind(people)
-    base = candidates(data, gold(None), votes)
+    base = candidates(data, found[0], votes)
     seen = np.zeros((*votes.shape, LABELS))
     grades = np.empty((size, len(base)))
-    for b in range(size):
-        hooks.step(STAGE, b, size)
-        found = gold(two.standard_exponential(len(people.workers)))
-        seen += one_hot(found.ravel()).reshape(seen.shape)
+    for b, labels in enumerate(found[1:]):
+        hooks.step(STAGE, size + b, 2 * size)
+        seen += one_hot(labels.ravel()).reshape(seen.shape)
         # Weights drop no vote, so the same texts are graded every time, in the same order.
-        grades[b] = candidates(data, found, votes)["grade"]
-    hooks.step(STAGE, size, size)
+        grades[b] = candidates(data, labels, votes)["grade"]
+    hooks.step(STAGE, 2 * size, 2 * size)
     return {"label_stability": _stability(seen), "candidate_interval": _spread(base, grades, level)}
 
 

@@ -133,13 +133,13 @@ def fit(
 
 
 def labels(data: Ratings, scale: int) -> Labels:
-    """One scale as labels that read as numbers. Raises EmptyData."""
+    """One scale as labels that read as numbers, also a point between others. Raises EmptyData."""
     given = np.isfinite(data.value[:, scale])
-    points = data.value[given, scale].astype(np.int64)
-    known = sorted(set(points.tolist()))
+    known, label = np.unique(data.value[given, scale], return_inverse=True)
     return Labels.build(
-        data.worker[given], data.text[given], np.searchsorted(known, points),
-        workers=data.workers, items=data.texts, labels=[str(point) for point in known],
+        data.worker[given], data.text[given], label,
+        workers=data.workers, items=data.texts,
+        labels=[str(int(point)) if point == int(point) else str(point) for point in known.tolist()],
     )  # fmt: skip
 
 

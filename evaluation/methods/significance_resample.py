@@ -100,18 +100,21 @@ def bca(
     ``draws`` (b,) are the resampled values, ``jackknife`` (n,) the values without each unit. The
     p-value is the level at which the interval just reaches 0. ``expand`` moves the tails out for
     small n as a t interval would (Hesterberg 2015): plain BCa covers too little there. Without
-    any spread the interval is the point and p is 1 at 0, else 1 / (b + 1).
+    any spread the interval is the point, and p is 1 at 0.
+
+    No p lies below 2 / 2^n, the least that flipping the signs of n units can give (the exact p
+    where all of them differ by the same): draws that all fall on one side do not say more.
     """
-    size = len(draws)
+    size, n = len(draws), len(jackknife)
+    least = max(1 / (size + 1), 2.0 ** (1 - n))
     if np.ptp(draws) <= 1e-12 * max(1.0, abs(point)):
-        return Bca(point, point, 1.0 if abs(point) < 1e-12 else 1 / (size + 1), 0.0, 0.0)
+        return Bca(point, point, 1.0 if abs(point) < 1e-12 else least, 0.0, 0.0)
     # Ties with the point count half, as for a discrete statistic.
     below = ((draws < point).sum() + 0.5 * (draws == point).sum()) / size
     bias = float(ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
     apart = jackknife.mean() - jackknife
     spread = float(np.square(apart).sum()) ** 1.5
     acceleration = float((apart**3).sum()) / (6 * spread) if spread > 0 else 0.0
-    n = len(jackknife)
     widen = float(np.sqrt(n / (n - 1)))
     tail = (1 - confidence) / 2
     reach = widen * float(stdtrit(n - 1, tail)) if expand else float(ndtri(tail))
@@ -121,7 +124,7 @@ def bca(
     low, high = np.quantile(draws, at)
     zero = _reach_of_zero(draws, bias, acceleration)
     beyond = float(stdtr(n - 1, zero / widen)) if expand else float(ndtr(zero))
-    p = max(2 * min(beyond, 1 - beyond), 1 / (size + 1))
+    p = max(2 * min(beyond, 1 - beyond), least)
     return Bca(float(low), float(high), p, bias, acceleration)
 
 

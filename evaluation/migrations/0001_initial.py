@@ -711,6 +711,7 @@ class Migration(migrations.Migration):
                 ("posterior", models.JSONField(default=dict)),
                 ("entropy", models.FloatField(null=True)),
                 ("n", models.PositiveIntegerField()),
+                ("extra", models.JSONField(default=dict)),
                 (
                     "item",
                     models.ForeignKey(

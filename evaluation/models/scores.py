@@ -83,6 +83,8 @@ class ItemLabel(models.Model):
     posterior = models.JSONField(default=dict)  # code -> probability
     entropy = models.FloatField(null=True)
     n = models.PositiveIntegerField()
+    # What other methods say of the item (majority, dawid_skene, dawid_skene_p).
+    extra = models.JSONField(default=dict)
 
     class Meta:
         constraints = [

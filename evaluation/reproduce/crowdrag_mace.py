@@ -55,7 +55,7 @@ def by_component(labels: Labels, *, rng: np.random.Generator, restarts: int) -> 
     """Spam probability (workers,) where each component keeps its own best restart."""
     table = mace.fit(
         labels, rng=rng, restarts=restarts, iterations=ROUNDS, noise=NOISE, polish=0,
-        tolerance=0.0, resamples=0,
+        tolerance=0.0, resamples=0, prevalence="uniform", beside=False,
     ).estimates["worker"]  # fmt: skip
     out = np.full(len(labels.workers), np.nan)
     out[table["worker"]] = np.where(table["component"] > 0, table["spam"], np.nan)

@@ -32,6 +32,7 @@ SORTS: dict[str, tuple[Any, ...]] = {
     "topic": ("item__group__position", "item__group__key"),
     "votes": ("n",),
 }
+BESIDE = ("dawid_skene", "majority")
 LAST = ("item__position", "item_id")
 LETTERS = dict(zip(STORED, ("A", "N", "B"), strict=True))
 ROW = ("item", "item__group", "item__first__system", "item__second__system")
@@ -49,6 +50,20 @@ def rows_where(run: Run | None, name: str, column: str, value: int) -> list[dict
     )  # fmt: skip
     found = RunFigure.objects.filter(run=run, name=name).values_list(path, flat=True).first()
     return found or []
+
+
+@dataclass(frozen=True)
+class OtherLabel:
+    """What another method says of a pair, beside the label of MACE."""
+
+    letter: str  # "" where it has none: two labels are level, or the run is older than this
+    differs: bool
+
+
+def other_label(label: ItemLabel, method: str) -> OtherLabel:
+    """The label of the majority or of Dawid-Skene."""
+    code = label.extra.get(method, "")
+    return OtherLabel(LETTERS.get(code, ""), bool(code) and code != label.label)
 
 
 # The list --------------------------------------------------------------------------------------
@@ -73,6 +88,11 @@ class PairRow:
     @property
     def letter(self) -> str:
         return LETTERS.get(self.label.label, "")
+
+    @property
+    def beside(self) -> list[OtherLabel]:
+        """Of Dawid-Skene and of the majority."""
+        return [other_label(self.label, method) for method in BESIDE]
 
     @property
     def winner(self) -> str:
@@ -192,6 +212,13 @@ class DimensionRow:
     @property
     def posterior(self) -> float | None:
         return self.label.posterior.get(self.label.label) if self.label else None
+
+    @property
+    def beside(self) -> list[OtherLabel]:
+        """Of Dawid-Skene and of the majority."""
+        if self.label is None:
+            return [OtherLabel("", False) for _ in BESIDE]
+        return [other_label(self.label, method) for method in BESIDE]
 
     @property
     def others(self) -> str:

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import zipfile
+from collections import Counter
 
 import pytest
 from django.db import connection
@@ -247,12 +248,34 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> Non
     assert client.get(url, {"what": "arena", "format": "csv"}).status_code == 422
 
 
+def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(task: Task) -> None:
+    run = scored(task)
+    label = run.labels.filter(dimension="clarity")[0]
+    rows = ChoiceValue.objects.filter(answer__item=label.item_id, field="clarity")
+    counted = Counter(rows.values_list("code", flat=True)).most_common()
+    level = len(counted) > 1 and counted[0][1] == counted[1][1]
+    assert label.extra["majority"] == ("" if level else counted[0][0])
+    assert label.extra["dawid_skene"] in {"first", "neutral", "second"}
+    for other in ("dawid_skene", "majority"):
+        label.extra[other] = "second" if label.label != "second" else "first"
+    label.save()
+    for html in (
+        page(task, "pair_list", query="?dimension=clarity"),
+        page(task, "pair", label.item_id),
+    ):
+        assert '<th scope="col">Dawid-Skene</th>' in html
+        assert '<th scope="col">Majority</th>' in html
+        assert html.count("differs</span>") >= 2
+        assert "hold if the model holds" in html
+
+
 def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     client = client_of(task)
     url = reverse("run_start", args=[task.project_id, task.pk])
     assert "One competence for all dimensions" in page(task, "run_start")
     options = {
-        "rank_by": "competence", "algorithm": "vb", "restarts": "2", "draws": "50",
+        "rank_by": "competence", "prevalence": "uniform", "algorithm": "vb",
+        "restarts": "2", "draws": "50",
         "resamples": "100", "regularisation": "0.2", "early": "7", "seed": "3", "pooled": "on",
     }  # fmt: skip
     response = client.post(url, options)

@@ -114,6 +114,8 @@ def main(simulations: int = 1000, say: Callable[[str], None] = print) -> None:
         ((480, "rao_kupper"), {"resamples": 0}),
         ((480, "davidson"), {"judges": 30, "taste": 0.8, "cluster": "judge", "resamples": 500}),
         ((240, "davidson"), {"interval": "bootstrap", "resamples": 200}),
+        ((56, "none"), {"interval": "bootstrap", "resamples": 200}),
+        ((56, "none"), {"resamples": 0}),
     ]
     for (votes, ties), params in cases:
         for name, nominal, covered, n in study(simulations, votes, ties, **params):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from crowdqc.errors import Invalid
 from evaluation.methods.base import IntArray
 from evaluation.methods.votes import Labels
+from evaluation.reproduce.data import data_folder
 
 RNG = np.random.default_rng
 
@@ -79,6 +82,22 @@ def frame(data: Labels, pandas: Any) -> Any:
             "label": np.array(data.labels)[data.label],
         }
     )
+
+
+def real_labels(name: str) -> tuple[Labels, IntArray]:
+    """A crowd of data/labels and the known label of each item (-1: unknown); skips without it."""
+    try:
+        path = data_folder() / "labels" / f"{name}.csv"
+    except Invalid as reason:
+        pytest.skip(f"the data is not here: {reason.message}")
+    if not path.is_file():
+        pytest.skip(f"there is no {path.name}")
+    with path.open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    columns = ([row[name] for row in rows] for name in ("worker", "item", "label"))
+    data = Labels.from_names(*columns)
+    known = {row["item"]: data.labels.index(row["gold"]) for row in rows if row["gold"]}
+    return data, np.array([known.get(item, -1) for item in data.items])
 
 
 votes_of_few = st.lists(

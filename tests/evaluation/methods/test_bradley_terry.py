@@ -161,7 +161,7 @@ def numeric_hessian(loss: Any, at: FloatArray, h: float = 1e-3) -> FloatArray:
 @pytest.mark.parametrize("cluster", ["none", "judge", "pair"])
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
 def test_standard_errors_are_those_of_a_sandwich_made_by_hand(ties: str, cluster: str) -> None:
-    data = crowd(3, 120, 4, judges=9)
+    data = crowd(3, 120, 4, judges=12)
     found = fit(data, ties=ties, side=True, cluster=cluster)
     at = np.concatenate([found.estimates[t]["estimate"] for t in ("player", "shared")])
     cells = cells_of(data, side=True)  # the same point before centring
@@ -196,7 +196,7 @@ def test_standard_errors_are_those_of_a_sandwich_made_by_hand(ties: str, cluster
 def test_large_data_take_another_road_to_the_same_standard_errors(
     cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = crowd(11, 90, 5, judges=7)
+    data = crowd(11, 90, 5, judges=12)
     plain = fit(data, side=True, cluster=cluster).estimates
     monkeypatch.setattr(bt_sandwich, "DENSE", 0)
     monkeypatch.setattr(bt_units, "FLAGS", 0)
@@ -378,3 +378,38 @@ def test_a_candidate_that_won_everything_is_first_but_not_exactly_known() -> Non
     assert table["rank"].tolist() == [1, 2, 2]
     assert table["se"][0] > 0.5
     assert table["rank_high"][0] > 1
+
+
+ONE_WAY: list[tuple[dict[str, Any], Pairs]] = [
+    # The left always wins; a wins but for a trace of a vote; every other game of a pair is a tie.
+    (
+        {"side": True},
+        Pairs.build([0, 1, 0, 1], [1, 0, 1, 0], [0] * 4, players="ab", left=[1, 1, 1, 1]),
+    ),
+    (
+        {"interval": "bootstrap", "resamples": 100},
+        Pairs.build([0, 1, 1], [1, 0, 2], [0, 0, 1], players="abc", weight=[5.0, 1e-12, 3.0]),
+    ),
+    (
+        {"side": True, "ties": "rao_kupper"},
+        Pairs.build([0, 0, 1], [1, 1, 0], [0, 1, 0], players="ab", left=[1, -1, 1]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("params", "data"), ONE_WAY)
+def test_without_a_finite_fit_it_is_said_what_to_do_and_no_matrix_is_named(
+    params: dict[str, Any], data: Pairs
+) -> None:
+    with pytest.raises(bt.Unbounded, match=r"set regularisation to 0\.2 or more"):
+        fit(data, regularisation=0.0, **params)
+    assert fit(data, **{**params, "regularisation": 0.2}).converged
+
+
+def test_intervals_between_fewer_than_ten_judges_are_refused_and_from_ten_on_given() -> None:
+    for judges in (1, 2, 9):
+        with pytest.raises(bt.TooFewJudges, match=f"{judges} judges.*need 10 or more"):
+            fit(crowd(3, judges=judges), cluster="judge")
+    assert np.isfinite(fit(crowd(3, judges=10), cluster="judge").estimates["player"]["low"]).all()
+    # Votes that name no judge stand for themselves.
+    assert np.isfinite(fit(crowd(3), cluster="judge").estimates["player"]["low"]).all()

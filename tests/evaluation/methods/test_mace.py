@@ -43,12 +43,13 @@ class Literal:
         self.rows = list(zip(data.worker, data.item, data.label, data.shown, strict=True))
         self.weight, self.labels = data.weight, len(data.labels)
         self.spam, self.know, self.strategy = list(spam), list(know), strategy
+        self.prevalence = [1.0 / self.labels] * self.labels
 
     def estimate(self) -> tuple[float, dict[int, list[float]]]:
         """Log marginal likelihood and posteriors (E-step)."""
         likelihood, posterior = 0.0, {}
         for item in {row[1] for row in self.rows}:
-            each = [1.0 / self.labels] * self.labels
+            each = list(self.prevalence)
             for (j, i, label, shown), c in zip(self.rows, self.weight, strict=True):
                 if i == item:
                     guess = self.spam[j] * self.strategy[j][shown]
@@ -73,6 +74,16 @@ class Literal:
         two = (priors.alpha, priors.beta) if priors.variational else (priors.smoothing,) * 2
         many = priors.strategy if priors.variational else priors.smoothing
         of = (lambda x: math.exp(digamma(x))) if priors.variational else (lambda x: x)
+        if priors.prevalence != "uniform":
+            prior = priors.true if priors.variational else priors.smoothing
+            true = [sum(row[t] for row in posterior.values()) for t in range(self.labels)]
+            group = [{t} for t in range(self.labels)]
+            if priors.prevalence == "mirrored":
+                group = [{t, self.labels - 1 - t} for t in range(self.labels)]
+            whole = of(sum(true) + self.labels * prior)
+            self.prevalence = [
+                of(sum(true[t] + prior for t in own)) / whole / len(own) for own in group
+            ]
         for j in range(n):
             total = of(spamming[j] + two[0] + knowing[j] + two[1])
             self.spam[j] = of(spamming[j] + two[0]) / total
@@ -82,7 +93,15 @@ class Literal:
 
 
 @pytest.mark.parametrize(
-    "priors", [Priors(), Priors(alpha=0.3, beta=0.8, strategy=0.7), Priors(variational=False)]
+    "priors",
+    [
+        Priors(),
+        Priors(alpha=0.3, beta=0.8, strategy=0.7),
+        Priors(variational=False),
+        Priors(prevalence="estimated", true=0.7),
+        Priors(prevalence="mirrored"),
+        Priors(prevalence="estimated", variational=False),
+    ],
 )
 def test_all_restarts_in_one_array_give_what_loops_over_votes_give(priors: Priors) -> None:
     data, _ = crowd([0.9, 0.2, 0.6, 0.8, 0.4], items=12, votes=3, seed=3)
@@ -91,7 +110,7 @@ def test_all_restarts_in_one_array_give_what_loops_over_votes_give(priors: Prior
         items=data.items, labels=data.labels, weight=1.0 + np.arange(len(data)) % 3,
     )  # fmt: skip
     votes = laid_out(data)
-    begin = mace_core.starts(votes, 3, 0.5, RNG(1))
+    begin = mace_core.starts(votes, 3, 0.5, RNG(1), priors)
     found = mace_core.vb(votes, priors, restarts=3, iterations=8, rng=RNG(1))
     for r in range(3):
         # Strategies that no vote uses are not kept; what is left of 1 serves as well.
@@ -157,12 +176,18 @@ def test_crowd_kit_gives_the_same_from_the_same_start(algorithm: str) -> None:
 def test_no_round_makes_the_bound_or_the_likelihood_worse(seed: int) -> None:
     data, _ = crowd(list(RNG(seed).random(6)), items=15, seed=seed)
     votes = laid_out(data)
-    for priors, which in ((Priors(), 1), (Priors(variational=False, smoothing=1e-9), 0)):
-        state = mace_core.starts(votes, 4, 0.5, RNG(seed))
+    for priors, which in (
+        (Priors(), 1),
+        (Priors(prevalence="estimated"), 1),
+        (Priors(prevalence="mirrored", true=0.3), 1),
+        (Priors(variational=False, smoothing=1e-9), 0),
+        (Priors(variational=False, smoothing=1e-9, prevalence="estimated"), 0),
+    ):
+        state = mace_core.starts(votes, 4, 0.5, RNG(seed), priors)
         last = np.full((votes.parts, 4), -np.inf)
         for _ in range(12):
             state = mace_core.advance(votes, priors, state)
-            log_total = mace_core.e_step(votes, mace_core.odds(votes, state))[2]
+            log_total = mace_core.e_step(votes, mace_core.odds(votes, state), state.prevalence)[2]
             now = mace_core.objectives(votes, priors, state, log_total)[which]
             assert (now >= last - 1e-6).all()
             last = now

@@ -201,10 +201,19 @@ def test_gold_labels_are_those_of_mace_on_canonical_pairs() -> None:
     found = scored(data, restarts=20)
     people = data.votes.once()
     for k, labels in ((0, data.labels(people, 0)), (1, data.labels(people, 1))):
-        own = mace.fit(labels, rng=RNG(0), restarts=20, resamples=0).estimates["item"]
+        alike: dict[str, Any] = {
+            "restarts": 20,
+            "resamples": 0,
+            "prevalence": "uniform",
+            "noise": 0.5,
+        }
+        own = mace.fit(labels, rng=RNG(0), **alike).estimates["item"]
         table = rows_of(found.estimates["label"], k)
         codes = own["label"] * (2 if k else 1)
         assert (table["label"] == codes).mean() > 0.98
+        for name in ("majority", "dawid_skene"):
+            beside = np.where(own[name] < 0, -1, own[name] * (2 if k else 1))
+            assert table[name].tolist() == beside.tolist()
         chance = np.stack([table[f"p_{code}"] for code in ("first", "neutral", "second")], axis=1)
         assert chance.sum(axis=1) == pytest.approx(1.0)
         assert (chance.argmax(axis=1) == table["label"]).all()

@@ -102,6 +102,21 @@ def test_equal_predictors_do_not_differ() -> None:
     assert (same.estimate, same.p) == (pytest.approx(0, abs=1e-12), 1.0)
 
 
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_a_bootstrap_of_few_units_is_never_surer_than_the_exact_sign_flip_test(n: int) -> None:
+    for apart in (np.full(n, 2.0), np.linspace(1.0, 1.5, n)):
+        exact = significance.paired_permutation(apart, np.zeros(n), rng=rng())
+        ours = significance.bca_mean_difference(apart, np.zeros(n), rng=rng())
+        assert exact.p == 2.0 ** (1 - n)
+        assert ours.p >= exact.p
+    same = significance.bca_mean_difference(np.full(n, 2.0), np.zeros(n), rng=rng())
+    assert same.p == 2.0 ** (1 - n)
+    truth = np.arange(5.0)
+    turned = significance.bca_correlation_difference(truth, -truth, truth, rng=rng())
+    assert turned.p == 2.0**-4
+    assert significance.bca_mean_difference(truth, truth, rng=rng()).p == 1.0
+
+
 def test_mean_difference_interval_equals_scipys() -> None:
     a, b, _ = scores(50)
     ours = significance.bca_mean_difference(a, b, rng=rng(), resamples=20_000, expand=False)
