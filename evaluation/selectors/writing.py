@@ -13,13 +13,13 @@ from django.utils.safestring import SafeString
 from annotation.models import Task
 from crowdqc.numbers import NBSP, interval, percent, plural, score, word
 from evaluation import charts_writing
+from evaluation.methods.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
 from evaluation.schedules import FirstRun
 from evaluation.writing_data import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles
 FRAME = "frame"
-FEWEST = 5  # topics without which no interval is shown
 GROUPS = {PEOPLE: "People", MODELS: "Models"}
 # View -> its label and the figures that it needs.
 VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -154,9 +154,7 @@ def _bounds(
 
 
 def _too_few(topics: int | None) -> str:
-    if topics is None or topics >= FEWEST:
-        return ""
-    return f"{plural(topics, 'topic')}; an interval needs {FEWEST}"
+    return "" if topics is None else too_few(topics, "topics", RESAMPLED)
 
 
 def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:
