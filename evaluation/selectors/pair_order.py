@@ -398,7 +398,7 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
     return f" By dimension it shows on {listed(found)} ({how})."
 
 
-def _side_note(sides: Sequence[Side]) -> str:
+def side_note(sides: Sequence[Side]) -> str:
     """One statement for all rows: over all together first, then which dimensions show it."""
     every = sides[0]
     if every.right is None:
@@ -417,7 +417,7 @@ def _side_note(sides: Sequence[Side]) -> str:
     return "There is no measurable lean to a side, over all dimensions or on any."
 
 
-def _drift_note(drifts: Sequence[Drift]) -> str:
+def drift_note(drifts: Sequence[Drift]) -> str:
     every = drifts[0]
     if every.low is None:
         return f"No interval for the change of neutral answers: {every.reason}."
@@ -439,9 +439,9 @@ def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | 
     """What the effects mean, one statement each; it is about the same intervals as the rows."""
     said = []
     if sides:
-        said.append(_side_note(sides))
+        said.append(side_note(sides))
     if drifts and drifts[0].difference is not None:
-        said.append(_drift_note(drifts))
+        said.append(drift_note(drifts))
     if straight is not None:
         times = straight.share / straight.chance if straight.chance else 0
         beside = f", {times:.0f} times what independent answers would give" if times >= 2 else ""

@@ -124,7 +124,7 @@ def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
     """An ESTIMATE of the method in words; ``share`` writes it as a percentage."""
     if row is None or row.get("value") is None:
         return Said("none")
-    low, high, why = _bounds(row.get("low"), row.get("high"), row.get("topics"))
+    low, high, why = _bounds(row, "low", "high", row.get("topics"))
     value = percent(row["value"], digits) if share else figure(row["value"], digits)
     if low is None or high is None:
         return Said(value, "", why)
@@ -137,20 +137,20 @@ def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> Said:
     """The mean of a DISTRIBUTION of the method over so many topics."""
     if not row or row.get("mean") is None:
         return Said("none")
-    low, high, why = _bounds(row.get("mean_low"), row.get("mean_high"), topics)
+    low, high, why = _bounds(row, "mean_low", "mean_high", topics)
     value = figure(row["mean"], digits)
     return Said(value, interval(low, high, digits) if low is not None else "", why)
 
 
 def _bounds(
-    low: float | None, high: float | None, topics: int | None
+    row: Row, low: str, high: str, topics: int | None
 ) -> tuple[float | None, float | None, str]:
-    """The ends of an interval, or why there is none: few topics drawn anew say little."""
+    """The ends of an interval, or why there is none; of older runs too."""
     if few := _too_few(topics):
         return None, None, few
-    if low is None or high is None:
-        return None, None, "no interval"
-    return low, high, ""
+    if row.get(low) is None or row.get(high) is None:
+        return None, None, row.get("reason") or "no interval"
+    return row[low], row[high], ""
 
 
 def _too_few(topics: int | None) -> str:

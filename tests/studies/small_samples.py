@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,24 +46,32 @@ class Design:
     truth: float
 
 
-def _sizes(rng: np.random.Generator, number: int, each: int, even: bool) -> FloatArray:
-    if even:
-        return np.full(number, each)
-    return np.maximum(1, rng.negative_binomial(2, 2 / (2 + each), number))
+class Sampling(NamedTuple):
+    """Trials a unit (on average, or all alike) and the share of variance between units."""
+
+    each: int
+    even: bool
+    alike: float
+
+    def sizes(self, rng: np.random.Generator, number: int) -> FloatArray:
+        """Trials of each unit."""
+        if self.even:
+            return np.full(number, self.each)
+        return np.maximum(1, rng.negative_binomial(2, 2 / (2 + self.each), number))
 
 
 def shares() -> Iterator[Design]:
     """Shares of votes by worker; ``alike`` is the intraclass correlation."""
     for chance in (0.5, 0.7, 0.9, 0.95):
-        for each, even, alike in ((1, True, 0.0), (8, True, 0.1), (8, True, 0.3), (8, False, 0.1),
-                                  (8, False, 0.3)):  # fmt: skip
+        for sampling in (Sampling(1, True, 0.0), Sampling(8, True, 0.1), Sampling(8, True, 0.3),
+                         Sampling(8, False, 0.1), Sampling(8, False, 0.3)):  # fmt: skip
 
             def once(
-                rng: np.random.Generator, number: int, chance: float = chance, each: int = each,
-                even: bool = even, alike: float = alike,
+                rng: np.random.Generator, number: int, chance: float = chance,
+                sampling: Sampling = sampling,
             ) -> Bounds:  # fmt: skip
-                n = _sizes(rng, number, each, even)
-                odds = (1 - alike) / max(alike, 1e-9)
+                n = sampling.sizes(rng, number)
+                odds = (1 - sampling.alike) / max(sampling.alike, 1e-9)
                 own = rng.beta(chance * odds, (1 - chance) * odds, number)
                 hit = rng.binomial(n, own).astype(float)
                 found = share(hit, n.astype(float), np.arange(number), LEVEL)
@@ -71,25 +80,20 @@ def shares() -> Iterator[Design]:
             yield Design(units.SHARE, once, chance)
 
 
-def _valued(rng: np.random.Generator, number: int, each: int, even: bool, alike: float,
-            skewed: bool) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Values of units: which unit (n,), and the value (n,)."""
-    of = np.repeat(np.arange(number), _sizes(rng, number, each, even))
-    value = alike**0.5 * rng.normal(size=number)[of] + (1 - alike) ** 0.5 * rng.normal(size=len(of))
-    return of, np.exp(0.5 * value) if skewed else value
-
-
 def means(kind: str) -> Iterator[Design]:
     """Means by a clustered t interval, or by topics drawn anew."""
     for skewed in (False, True):
-        for each, even, alike in ((1, True, 0.0), (4, False, 0.1), (4, False, 0.4), (8, True, 0.1),
-                                  (8, True, 0.4)):  # fmt: skip
+        for sampling in (Sampling(1, True, 0.0), Sampling(4, False, 0.1), Sampling(4, False, 0.4),
+                         Sampling(8, True, 0.1), Sampling(8, True, 0.4)):  # fmt: skip
 
             def once(
-                rng: np.random.Generator, number: int, each: int = each, even: bool = even,
-                alike: float = alike, skewed: bool = skewed,
+                rng: np.random.Generator, number: int, sampling: Sampling = sampling,
+                skewed: bool = skewed,
             ) -> Bounds:  # fmt: skip
-                of, value = _valued(rng, number, each, even, alike, skewed)
+                of = np.repeat(np.arange(number), sampling.sizes(rng, number))
+                between = sampling.alike**0.5 * rng.normal(size=number)
+                value = between[of] + (1 - sampling.alike) ** 0.5 * rng.normal(size=len(of))
+                value = np.exp(0.5 * value) if skewed else value
                 if kind == units.MEAN:
                     found = ratio(value, np.ones(len(value)), of, LEVEL)
                     return found.low, found.high
@@ -194,7 +198,11 @@ def correlated() -> Iterator[Design]:
 
         def pearson(rng: np.random.Generator, texts: int, rho: float = rho) -> Bounds:
             x, y = _points(rng, texts, rho).T
-            if texts < units.LEAST[units.CORRELATION] and texts < 4 or not x.std() * y.std():
+            if (
+                units.too_few(texts, "texts", units.CORRELATION)
+                or texts < 4
+                or x.std() * y.std() == 0
+            ):
                 return NONE
             return units.fisher(float(np.corrcoef(x, y)[0, 1]), texts, LEVEL)
 
@@ -210,7 +218,9 @@ def correlated() -> Iterator[Design]:
             grade = rng.normal(size=len(question)) + 0.5 * rng.normal(size=questions)[question]
             common = 0.5 * rng.normal(size=len(question))
             first, second = (
-                grade + common + scale * rng.normal(size=len(question))
+                grade
+                + common
+                + scale * rng.normal(size=len(question))
                 + 0.2 * rng.normal(size=(draws, len(question)))
                 for scale in (noise, 0.5)
             )
@@ -222,11 +232,12 @@ def correlated() -> Iterator[Design]:
             row = compared(*study(rng, questions), LEVEL)
             return row["low"], row["high"]
 
-        # Question effects make r of many questions the truth, not that of one.
-        true = compared(*study(np.random.default_rng(1), 3000), LEVEL)["difference"]
-        yield Design("difference of r", gap, true)
+        large, *scores = study(np.random.default_rng(1), 20_000)
+        r = [np.mean([np.corrcoef(one, large.grade)[0, 1] for one in own]) for own in scores]
+        yield Design("difference of r", gap, float(r[0] - r[1]))
 
 
+@cache
 def designs() -> list[Design]:
     """Everything that is simulated."""
     return [*shares(), *means(units.MEAN), *means(units.RESAMPLED), *agreements(), *coefficients(),
