@@ -26,6 +26,7 @@ from evaluation.methods.agreement_pairs import cohen_kappa, kendall_tau_b, worke
 from evaluation.methods.base import BadParameter, BadShape, FloatArray, IntArray
 from evaluation.methods.order_clustered import Clustered
 from evaluation.methods.order_clustered import share as clustered_share
+from evaluation.methods.units import PERCENT
 from evaluation.methods.votes import Labels
 
 __all__ = [
@@ -234,7 +235,7 @@ def percent_interval(
     pairs = float((votes * (votes - 1)).sum() / 2)
     return clustered_share(
         rows[:, 0], rows[:, 1], np.unique(unit, return_inverse=True)[1], confidence,
-        trials=pairs, nouns=(noun, ""),
+        trials=pairs, nouns=(noun, ""), kind=PERCENT,
     )  # fmt: skip
 
 

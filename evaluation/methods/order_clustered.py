@@ -74,11 +74,12 @@ def share(
     crossed: IntArray | None = None,
     trials: float | None = None,
     nouns: tuple[str, str] = NOUNS,
+    kind: str = SHARE,
 ) -> Clustered:
     """The same where each row's ``above`` counts hits among its ``below`` trials: bounds in [0, 1].
 
     Wilson's interval on the effective number of trials; ``trials`` are as many as there are at
-    most (default: the sum of ``below``).
+    most (default: the sum of ``below``); ``kind`` of ``units`` says from how many clusters.
     """
     check_confidence(confidence)
     total = float(below.sum())
@@ -86,7 +87,7 @@ def share(
         return _none(0, "there is nothing to count")
     value = float(above.sum()) / total
     spread = _spread((above - value * below) / total, cluster, below > 0, crossed, nouns)
-    if reason := too_few(spread.fewest, spread.noun, SHARE):
+    if reason := too_few(spread.fewest, spread.noun, kind):
         return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
     effective = effective_trials(
         value, spread.variance, trials=total if trials is None else trials,

@@ -37,7 +37,7 @@ from evaluation.methods.pairwise_judges import judge_tables
 from evaluation.methods.pairwise_order import interdependence_table, order_tables, repeats
 from evaluation.methods.pairwise_tables import votes_behind
 
-NAME, VERSION = "pairwise", "1.0"
+NAME, VERSION = "pairwise", "1.1"
 DEFAULTS: dict[str, Any] = {
     "algorithm": "vb",
     "restarts": 20,

@@ -39,7 +39,7 @@ from evaluation.methods.pairwise_resample import resampled_gold
 from evaluation.methods.pairwise_tables import EVERY, mean_of, of_rows, quiet
 from evaluation.methods.votes import Labels
 
-NAME, VERSION = "pairwise_checks", "1.0"
+NAME, VERSION = "pairwise_checks", "1.1"
 DEFAULTS: dict[str, Any] = {
     "algorithm": "vb",
     "pooled": False,

@@ -68,7 +68,7 @@ from evaluation.methods.writing_statements import cut
 
 __all__ = ["METHOD", "Responses", "WritingResult", "check", "fit"]
 
-NAME, VERSION = "writing", "1.0"
+NAME, VERSION = "writing", "1.1"
 DEFAULTS: dict[str, Any] = {
     "resamples": 1000, "level": 0.95, "order": 8, "threshold": 25.0, "heavy": 50.0, "bins": 20,
 }  # fmt: skip

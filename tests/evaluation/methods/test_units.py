@@ -24,13 +24,13 @@ from tests.studies import small_samples as study
 FEW = (2, 3, 5, 6, 10)
 
 
-@pytest.mark.parametrize("kind", [units.SHARE, units.MEAN, units.RESAMPLED, "percent"])
+@pytest.mark.parametrize("kind", [units.SHARE, units.MEAN, units.RESAMPLED, units.PERCENT])
 def test_small_samples_have_an_interval_that_holds_or_none(kind: str) -> None:
     """The small version of the study; one design alone may lie further off."""
     own = [one for one in study.designs() if one.kind == kind]
     for number in FEW:
-        found = [study.cover(one, number, 60) for one in own]
-        if number < units.LEAST.get(kind, units.LEAST[units.SHARE]):
+        found = [study.cover(one, number, 100) for one in own]
+        if number < units.LEAST[kind]:
             assert {given for _, given in found} == {0.0}, number
         else:
             assert all(given > 0.95 for _, given in found), number
@@ -46,25 +46,26 @@ def test_coefficients_have_an_interval_from_their_least_number_on(kind: str) -> 
     assert 0.9 <= np.mean(held) <= 0.985
 
 
-def test_six_items_that_agree_do_not_look_certain() -> None:
-    label = [0, 1, 0, 1, 0, 1]
-    data = Labels.build(
-        [0, 1] * 6, np.repeat(np.arange(6), 2), np.repeat(label, 2), workers="ab", items="uvwxyz",
-        labels="01",
+def agreeing(items: int) -> Labels:
+    """Two raters who agree on every item."""
+    return Labels.build(
+        np.tile([0, 1], items), np.repeat(np.arange(items), 2), np.repeat(np.arange(items) % 2, 2),
+        workers="ab", items=[str(k) for k in range(items)], labels="01",
     )  # fmt: skip
-    same = agreement.percent_interval(data)
-    assert same.estimate == 1 and same.low == pytest.approx(0.61, abs=0.01) and same.high == 1
-    found = agreement.alpha_interval(data, rng=np.random.default_rng(0))
-    assert found.estimate == 1 and np.isnan([found.low, found.high]).all()
+
+
+def test_six_items_that_agree_do_not_look_certain() -> None:
+    same = agreement.percent_interval(agreeing(6))
+    assert (same.estimate, same.reason) == (1, "6 items; an interval needs 10")
+    found = agreement.alpha_interval(agreeing(6), rng=np.random.default_rng(0))
+    assert found.estimate == 1 and np.isnan([found.low, found.high, same.low]).all()
     assert found.reason == "6 items; an interval needs 15"
 
 
-def test_twenty_items_that_agree_have_no_interval_of_alpha() -> None:
-    data = Labels.build(
-        np.tile([0, 1], 20), np.repeat(np.arange(20), 2), np.repeat(np.arange(20) % 2, 2),
-        workers="ab", items=[str(k) for k in range(20)], labels="01",
-    )  # fmt: skip
-    found = agreement.alpha_interval(data, rng=np.random.default_rng(0))
+def test_twenty_items_that_agree_have_an_interval_of_the_share_and_none_of_alpha() -> None:
+    same = agreement.percent_interval(agreeing(20))
+    assert (same.estimate, same.high) == (1, 1) and same.low == pytest.approx(0.84, abs=0.01)
+    found = agreement.alpha_interval(agreeing(20), rng=np.random.default_rng(0))
     assert np.isnan(found.low) and found.reason == units.ALL_SAME
 
 
