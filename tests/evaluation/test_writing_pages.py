@@ -88,7 +88,7 @@ def test_few_responses_are_said_to_be_few() -> None:
         writing_corpus.respond(task, item, worker, "Bees sleep in turns [1]. They wake early [3].")
     run_on(task)
     assert "2 topics; an interval needs 10" in get(task)
-    assert "2 workers; an interval needs 5" in get(task, "signals")
+    assert "1 worker; an interval needs 5" in get(task, "signals")
     for view in VIEWS:
         get(task, view)
 
