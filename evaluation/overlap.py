@@ -15,10 +15,12 @@ import numpy as np
 from annotation.selectors import judgments
 from evaluation.judged import FrozenPairs
 from evaluation.methods.base import FloatArray, IntArray
+from evaluation.methods.pairwise_tables import mean_interval, mean_of
 from evaluation.methods.rank_correlation import spearman
 from evaluation.methods.text_corpus import tokens_13a
 from evaluation.methods.text_metrics import bert_score, bleu, rouge_l, token_ids
 from evaluation.methods.text_stem import stem
+from evaluation.methods.units import LEAST, MEAN, SHARE, too_few, wilson
 from evaluation.models import CandidateScore, Run
 from evaluation.token_vectors import token_vectors
 
@@ -69,17 +71,27 @@ def scores(
 def correlations(
     grade: IntArray, topic: IntArray, first: IntArray, second: IntArray, score: FloatArray
 ) -> tuple[list[float], list[float]]:
-    """Mean over topics of Spearman's rho between grade and similarity to the best text.
+    """Means over topics of ``by_topic``: a value a dimension over all other texts, and over the
+    worst and the second best alone; NaN where no topic has one."""
+    full, ends = by_topic(grade, topic, first, second, score)
+    return [mean_of(one) for one in full], [mean_of(one) for one in ends]
+
+
+def by_topic(
+    grade: IntArray, topic: IntArray, first: IntArray, second: IntArray, score: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Spearman's rho between grade and similarity to the best text, a topic and dimension.
 
     ``grade`` (n, d) is 1 for the worst text of its topic, without ties, 0 for a text without a
-    grade; ``topic`` (n,); ``score`` (p,) the similarity of ``second`` to ``first``. Returns a
-    value a dimension over all other texts, and over the worst and the second best alone.
+    grade; ``topic`` (n,); ``score`` (p,) the similarity of ``second`` to ``first``. Returns
+    (d, topics) over all other texts, and over the worst and the second best alone (1 or -1), NaN
+    where it is not defined.
     """
     size, topics = len(topic), int(topic.max()) + 1
     matrix = np.full((size, size), np.nan)
     matrix[first, second] = score
-    full: list[float] = []
-    best_worst: list[float] = []
+    full: list[FloatArray] = []
+    best_worst: list[FloatArray] = []
     for one in grade.T:
         top = np.zeros(topics, dtype=np.int64)
         np.maximum.at(top, topic, one)
@@ -91,8 +103,34 @@ def correlations(
         ends = np.isin(one[others], (1,)) | (one[others] == top[topic[others]] - 1)
         for out, rows in ((full, np.ones(len(others), dtype=bool)), (best_worst, ends)):
             rho = spearman(one[others[rows]], similar[rows], topic[others[rows]], groups=topics)
-            out.append(float(np.nanmean(rho.value)) if np.isfinite(rho.value).any() else np.nan)
-    return full, best_worst
+            out.append(rho.value)
+    return np.stack(full), np.stack(best_worst)
+
+
+def intervals(full: FloatArray, ends: FloatArray, level: float) -> dict[str, Any]:
+    """What one dimension's rho of each topic (topics,) say together, as plain JSON.
+
+    ``full``: their mean with a t interval over topics. ``ends``: rho of two texts is 1 or -1, so
+    Wilson's interval of the share of topics in which the better text is the more similar one,
+    turned to the scale of rho. ``topics``, and the ``reason`` where there is no interval.
+    """
+    known, right = full[np.isfinite(full)], ends[np.isfinite(ends)] > 0
+    told: dict[str, Any] = {
+        "full": _number(mean_of(full)), "ends": _number(mean_of(ends)), "topics": len(known),
+        **dict.fromkeys(("full_low", "full_high", "ends_low", "ends_high")),
+        "reason": too_few(len(known), "topics", MEAN),
+    }  # fmt: skip
+    if not told["reason"]:
+        found = mean_interval(known, level)
+        told["full_low"], told["full_high"] = max(found["low"], -1.0), min(found["high"], 1.0)
+    if len(right) >= LEAST[SHARE]:
+        low, high = wilson(float(right.mean()), len(right), level)
+        told["ends_low"], told["ends_high"] = 2 * low - 1, 2 * high - 1
+    return told
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def overlap(
@@ -109,14 +147,14 @@ def overlap(
     rows: list[dict[str, Any]] = []
     for done, (scorer, protocol) in enumerate(SCORES.items()):
         advance(done, len(SCORES))
-        full, ends = correlations(
+        full, ends = by_topic(
             grade, topic, first, second, scores(scorer, texts, topic, first, second)
         )
         for name, rho, apart in zip(frozen.dimensions, full, ends, strict=True):
-            rows.append(
-                {"scorer": scorer, "protocol": protocol, "dimension": name,
-                 "full": None if np.isnan(rho) else rho, "ends": None if np.isnan(apart) else apart}
-            )  # fmt: skip
+            rows.append({
+                "scorer": scorer, "protocol": protocol, "dimension": name,
+                **intervals(rho, apart, core.params.get("level", 0.95)),
+            })  # fmt: skip
     advance(len(SCORES), len(SCORES))
     return rows
 

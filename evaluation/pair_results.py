@@ -71,8 +71,12 @@ def _scored(row: Row, key: str, estimate: str = "estimate") -> Row:
 
 
 def worker_rows(frozen: Frozen, table: Table) -> list[Row]:
-    """A row a worker and dimension: competence with its interval; nobody without votes there."""
-    return [_scored(row, "worker", "competence") for row in named(frozen, table) if row["n"]]
+    """A row a worker and dimension; nobody without votes there.
+
+    The score is MACE's competence, or of ratings the agreement with the others.
+    """
+    score = "competence" if "competence" in table.columns else "agreement"
+    return [_scored(row, "worker", score) for row in named(frozen, table) if row["n"]]
 
 
 def system_rows(frozen: Frozen, table: Table) -> list[Row]:

@@ -24,6 +24,9 @@ from evaluation.methods.agreement_bootstrap import (
 from evaluation.methods.agreement_counts import Counts, NoVariation, TooFewVotes
 from evaluation.methods.agreement_pairs import cohen_kappa, kendall_tau_b, worker_pairs
 from evaluation.methods.base import BadParameter, BadShape, FloatArray, IntArray
+from evaluation.methods.order_clustered import Clustered
+from evaluation.methods.order_clustered import share as clustered_share
+from evaluation.methods.units import PERCENT
 from evaluation.methods.votes import Labels
 
 __all__ = [
@@ -98,17 +101,18 @@ def alpha_interval(
     resamples: int = 2000,
     confidence: float = 0.95,
     group: IntArray | None = None,
+    noun: str = "items",
 ) -> Estimate:
     """Alpha with a bootstrap interval over items, or over groups where ``group`` (items,) is given.
 
-    Group what is not independent: both directions of a pair, the items of a topic. Raises as
-    ``krippendorff_alpha`` does.
+    Group what is not independent: both directions of a pair, the items of a topic; ``noun`` names
+    what is drawn, for the reason why there is no interval. Raises as ``krippendorff_alpha`` does.
     """
     scale, place = parts.scale(data.labels, level, values)
     counts = parts.value_counts(data, place, len(scale))
     return _interval(
         counts, alpha_rows, alpha_statistic(level, scale), group,
-        rng=rng, resamples=resamples, confidence=confidence,
+        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
     )  # fmt: skip
 
 
@@ -198,26 +202,40 @@ def kappa_interval(
     resamples: int = 2000,
     confidence: float = 0.95,
     group: IntArray | None = None,
+    noun: str = "items",
 ) -> Estimate:
     """Fleiss' kappa with a bootstrap interval, as ``alpha_interval``."""
     return _interval(
         _nominal(data), _agreeing, _kappa, group,
-        rng=rng, resamples=resamples, confidence=confidence,
+        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
     )  # fmt: skip
 
 
 def percent_interval(
     data: Labels,
     *,
-    rng: np.random.Generator,
-    resamples: int = 2000,
     confidence: float = 0.95,
     group: IntArray | None = None,
-) -> Estimate:
-    """Percent agreement with a bootstrap interval, as ``alpha_interval``."""
-    return _interval(
-        _nominal(data), _agreeing, _percent, group,
-        rng=rng, resamples=resamples, confidence=confidence,
+    noun: str = "items",
+) -> Clustered:
+    """Percent agreement with Wilson's interval on its effective number of pairs of votes.
+
+    Clustered by item, or by ``group`` (items,); it does not collapse where all votes agree. Raises
+    TooFewVotes, BadVector, BadShape.
+    """
+    counts = _nominal(data)
+    counts = counts if isinstance(counts, np.ndarray) else counts.toarray()
+    rows = _agreeing(counts)
+    if not rows[:, 1].any():
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    unit = np.arange(len(rows)) if group is None else group
+    if np.shape(unit) != (len(rows),):
+        raise BadShape(f"group has shape {np.shape(unit)}; it must be ({len(rows)},)")
+    votes = counts.sum(axis=1)
+    pairs = float((votes * (votes - 1)).sum() / 2)
+    return clustered_share(
+        rows[:, 0], rows[:, 1], np.unique(unit, return_inverse=True)[1], confidence,
+        trials=pairs, nouns=(noun, ""), kind=PERCENT,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from evaluation.methods.agreement_counts import (
 )
 from evaluation.methods.base import SMALL, BadParameter, BadShape, FloatArray, IntArray
 from evaluation.methods.bootstrap import percentile_interval
+from evaluation.methods.units import AGREEMENT, ALL_SAME, SAME, too_few
 
 # Sums (..., s) -> coefficient (...), NaN where it is not defined.
 Statistic = Callable[[FloatArray], FloatArray]
@@ -29,7 +30,8 @@ Statistic = Callable[[FloatArray], FloatArray]
 class Estimate:
     """A number with its interval at ``confidence``, from ``n`` units that were resampled.
 
-    ``undefined`` of the ``resamples`` had no value (all votes the same) and were left out.
+    ``undefined`` of the ``resamples`` had no value (all votes the same) and were left out. Without
+    an interval ``low`` and ``high`` are NaN and ``reason`` says why.
     """
 
     estimate: float
@@ -39,6 +41,7 @@ class Estimate:
     n: int
     resamples: int
     undefined: int
+    reason: str = ""
 
 
 def check_resampling(resamples: int, confidence: float) -> None:
@@ -114,20 +117,34 @@ def estimate(
     rng: np.random.Generator,
     resamples: int,
     confidence: float,
+    noun: str = "items",
 ) -> Estimate:
     """The statistic of the summed rows (p, s) that occur ``times`` (p,), with its interval.
 
-    Percentile interval, moved out where there are few units (see ``bootstrap``). Raises
-    NoVariation where the statistic, or every resample of it, is not defined.
+    Percentile interval, moved out for small numbers of units (see ``bootstrap``); none where these,
+    called by the plural ``noun``, are too few (``units``) or every resample gives one value.
+    Raises NoVariation where the statistic, or every resample of it, is not defined.
     """
     check_resampling(resamples, confidence)
     point = float(statistic((times @ rows)[None, :])[0])
     draws = statistic(draw_sums(rows, times, rng, resamples))
-    known = draws[np.isfinite(draws)]
-    if np.isnan(point) or not len(known):
+    if np.isnan(point) or not np.isfinite(draws).any():
         raise NoVariation("all votes that share an item are the same; agreement is not defined")
     n = int(times.sum())
+    low, high, reason = bounds(draws, n, confidence, noun)
+    undefined = int(len(draws) - np.isfinite(draws).sum())
+    return Estimate(point, low, high, confidence, n, resamples, undefined, reason)
+
+
+def bounds(
+    draws: FloatArray, n: int, confidence: float, noun: str, kind: str = AGREEMENT
+) -> tuple[float, float, str]:
+    """Percentile interval of draws (b,) over ``n`` units, or NaN twice and why there is none."""
+    known = draws[np.isfinite(draws)]
+    reason = too_few(n, noun, kind)
+    if not reason and (not len(known) or np.ptp(known) < SAME):
+        reason = ALL_SAME
+    if reason:
+        return np.nan, np.nan, reason
     low, high = percentile_interval(known[:, None], np.array([n]), confidence, complete=True)
-    return Estimate(
-        point, float(low[0]), float(high[0]), confidence, n, resamples, len(draws) - len(known)
-    )
+    return float(low[0]), float(high[0]), ""

@@ -33,8 +33,9 @@ from evaluation.methods.base import (
 from evaluation.methods.baselines import BASELINES
 from evaluation.methods.pairwise_tables import of_rows
 from evaluation.methods.text_corpus import Responses
+from evaluation.methods.units import CORRELATION, LEAST, simultaneous
 
-NAME, VERSION = "aqer_study", "1.0"
+NAME, VERSION = "aqer_study", "1.1"
 WORKERS, ANSWERS = "workers", "answers"
 JUDGE = "judge"
 POOLED_ROW = POOLED  # the row of all systems together
@@ -50,8 +51,8 @@ DEFAULTS: dict[str, Any] = {
     ],
     "level": 0.95,
 }  # fmt: skip
-COMPARED = ("method", "size", "difference", "z", "low", "high")
-MIN_QUESTIONS = 5  # below it no correlation is told
+COMPARED = ("method", "size", "difference", "low", "high", "questions", "family", "reason")
+MIN_QUESTIONS = LEAST[CORRELATION]  # below it no correlation is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,8 @@ def fit(
     the mean over draws (of Fisher's z), ``low``/``high`` over questions and draws together
     (jackknife over questions, plus the draws' own error), ``draw_low``/``draw_high`` over draws
     alone as published, ``questions``, ``defined`` draws. ``against`` with a row a method and
-    size: its pooled r less AQER's on the same draws, with the interval of the difference.
+    size: its pooled r less AQER's on the same draws, with an interval of that difference. The
+    intervals of a size hold all at once (Bonferroni over its ``family`` of methods).
     The judge, who sees no worker, is the same at every size. Raises TooFewWorkers, BadParameter,
     Cancelled.
     """
@@ -166,12 +168,14 @@ def fit(
                 "draws", before * settings["repetitions"] + done, total
             ),
         )  # fmt: skip
+        family = len(scores) - 1
         for slug, drawn in scores.items():
             told = by_system(frame, drawn, settings["level"], MIN_QUESTIONS)
             rows += [{"method": slug, "size": size, **row} for row in told]
             if slug != AQER:
-                gap = compared(frame, drawn, scores[AQER], settings["level"])
-                against.append({"method": slug, "size": size, **gap})
+                level = simultaneous(settings["level"], family)
+                gap = compared(frame, drawn, scores[AQER], level)
+                against.append({"method": slug, "size": size, **gap, "family": family})
     return Result(
         name=NAME, version=VERSION,
         estimates={

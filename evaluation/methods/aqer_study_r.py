@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evaluation.methods.base import FloatArray, IntArray
+from evaluation.methods.checklist_correlation import jackknife_error
+from evaluation.methods.units import CORRELATION, too_few
 
 POOLED = -1
 NEARLY = 1 - 1e-12
@@ -55,17 +58,45 @@ def by_system(
 def compared(
     frame: Drawn, scores: FloatArray, with_aqer: FloatArray, level: float
 ) -> dict[str, Any]:
-    """Difference of pooled z to AQER's on the same draws, as a difference of r at their means.
+    """Pooled r less AQER's on the same draws, with the bounds of that difference at ``level``.
 
-    ``low`` and ``high`` bound the difference of Fisher's z; 0 within them: cannot be separated.
+    Both are means over draws of Fisher's z, turned back to r; so are those that leave out one
+    question at a time (jackknife). The draws' own error is carried over to r by the slope of tanh.
+    0 within the bounds: the two cannot be separated. ``reason``: why there are no bounds.
     """
     one, other = _z(frame, scores, POOLED), _z(frame, with_aqer, POOLED)
-    both = _Z(one.whole - other.whole, one.without - other.without, one.questions)
-    mean, error = _mean_error(both)
-    reach = -stdtrit(max(both.questions - 1, 1), (1 - level) / 2) * error
-    ends = [_mean_error(side)[0] for side in (one, other)]
-    gap = float(np.tanh(ends[0]) - np.tanh(ends[1]))
-    return {"difference": gap, "z": mean, "low": mean - reach, "high": mean + reach}
+    both = np.isfinite(one.whole) & np.isfinite(other.whole)
+    none = {"difference": np.nan, "low": np.nan, "high": np.nan, "questions": one.questions}
+    if not both.any():
+        return {**none, "reason": "no draw has a correlation of both"}
+    sides = [_turned_back(side, both) for side in (one, other)]
+    gap = sides[0].r - sides[1].r
+    told = {**none, "difference": gap}
+    if why := too_few(one.questions, "questions", CORRELATION):
+        return {**told, "reason": why}
+    left = sides[0].without - sides[1].without
+    drawn = sides[0].drawn - sides[1].drawn
+    over_draws = float(drawn.var(ddof=1)) / len(drawn) if len(drawn) > 1 else 0.0
+    error = (jackknife_error(left) ** 2 + over_draws) ** 0.5
+    reach = float(-stdtrit(one.questions - 1, (1 - level) / 2)) * error
+    return {**told, "low": gap - reach, "high": gap + reach, "reason": ""}
+
+
+@dataclass(frozen=True, eq=False)
+class _R:
+    """A method's r at the mean of z, without each question (q,), and each draw's share (d,)."""
+
+    r: float
+    without: FloatArray
+    drawn: FloatArray
+
+
+def _turned_back(found: _Z, rows: NDArray[np.bool_]) -> _R:
+    """Of the draws ``rows`` (d,) that have a correlation."""
+    whole, without = found.whole[rows], found.without[rows]
+    without = np.where(np.isfinite(without), without, whole[:, None])
+    mean = float(whole.mean())
+    return _R(float(np.tanh(mean)), np.tanh(without.mean(axis=0)), whole / np.cosh(mean) ** 2)
 
 
 def _told(found: _Z, level: float) -> dict[str, Any]:

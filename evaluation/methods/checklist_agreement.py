@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.agreement import alpha_interval, krippendorff_alpha
+from evaluation.methods.agreement_bootstrap import bounds
 from evaluation.methods.base import DataError, FloatArray, IntArray
 from evaluation.methods.votes import Labels
 
 ALL = -1  # the question of a row over all questions
 ONE_PERSON = -1  # the answerer of a row on one person against the majority of the others
 ANSWERS = ("no", "yes")
-SAME = 1e-9
 Row = dict[str, Any]
 
 
@@ -81,9 +81,9 @@ def agreement_rows(
             row["alpha"] = krippendorff_alpha(votes)
             units = np.unique(article[items // questions], return_inverse=True)[1]
             found = alpha_interval(
-                votes, rng=rng, resamples=resamples, confidence=level, group=units
+                votes, rng=rng, resamples=resamples, confidence=level, group=units, noun="articles"
             )
-            row["low"], row["high"] = found.low, found.high
+            row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
         except DataError as problem:
             row["reason"] = str(problem)
     return rows
@@ -171,17 +171,12 @@ def kappa_of(cells: FloatArray, *, rng: np.random.Generator, resamples: int, lev
     row["kappa"] = float(_kappa(total[None])[0])
     if np.isnan(row["kappa"]):
         return row | {"reason": "both give one answer throughout; kappa is not defined"}
-    if len(cells) < 3:
-        return row | {"reason": "fewer than 3 articles, so no interval"}
     even = np.full(len(cells), 1 / len(cells))
     draws = _kappa(rng.multinomial(len(cells), even, size=resamples) @ cells)
-    draws = draws[np.isfinite(draws)]
-    if len(draws) < resamples / 2:
-        return row | {"reason": "most resamples hold one answer only; there is no interval"}
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    if high - low < SAME:
-        return row | {"reason": "every resample gives this value, so no interval"}
-    return row | {"low": float(low), "high": float(high)}
+    low, high, why = bounds(draws, len(cells), level, "articles")
+    if not why and np.isnan(draws).mean() > 0.5:
+        low, high, why = np.nan, np.nan, "most resamples hold one answer only, so no interval"
+    return row | {"low": low, "high": high, "reason": why}
 
 
 def _kappa(cells: FloatArray) -> FloatArray:

@@ -41,7 +41,7 @@ from evaluation.methods.checklist_correlation import check_level, correlation_ro
 from evaluation.methods.checklist_signal import setting_of, signal_rows
 from evaluation.methods.pairwise_tables import of_rows
 
-NAME, VERSION = "checklist", "1.1"
+NAME, VERSION = "checklist", "1.2"
 DEFAULTS: dict[str, Any] = {"level": 0.95, "resamples": 2000}
 MAJORITY = 0  # the first answerer; author k is answerer k + 1
 SCORES, AGREEMENT, SIGNAL = "scores of texts", "agreement", "what each question adds"

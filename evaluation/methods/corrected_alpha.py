@@ -30,6 +30,7 @@ from evaluation.methods.base import (
     IntArray,
     Table,
 )
+from evaluation.methods.order_data import Units
 from evaluation.methods.votes import Labels
 
 # Votes -> competence of each worker (workers,), in [0, 1] where it is a probability; NaN: unknown.
@@ -50,7 +51,7 @@ class CorrectedAlpha:
 
     The columns of ``dimension``: ``dimension``, ``n`` (votes), then the same names, with ``low``
     and ``high`` of the uncorrected and ``cross_low`` and ``cross_high`` of the cross-fitted alpha
-    (over items, competences taken as known), and ``reason`` where a value is NaN.
+    (over units, competences taken as known), and ``reason`` where a value or an interval is NaN.
     """
 
     uncorrected: float
@@ -73,6 +74,7 @@ class _Plan:
     scored: NDArray[np.bool_]
     fold: IntArray
     group: IntArray
+    units: Units
     shuffles: int
     resamples: int
     confidence: float
@@ -90,6 +92,7 @@ def corrected_alpha(
     values: FloatArray | None = None,
     scored: NDArray[np.bool_] | None = None,
     group: IntArray | None = None,
+    units: Units | None = None,
     folds: int = 2,
     shuffles: int = 1,
     resamples: int = 1000,
@@ -108,7 +111,8 @@ def corrected_alpha(
         dimension with all tables of votes, for fits that are quicker together.
     scored : (items,) bool, items that alpha is computed on (CrowdRAG: one direction of each
         pair); competence is fitted on all. Default all.
-    group : (items,) what stays together in folds and resamples (both directions of a pair).
+    group : (items,) what stays together in folds (both directions of a pair).
+    units : what intervals draw anew, the topics of the items; default the groups, called items.
     folds, shuffles : parts for cross-fitting, and shuffled copies to average over; competence is
         fitted 1 + folds + shuffles times a dimension.
     level, values, resamples, confidence : as in ``agreement``.
@@ -123,8 +127,8 @@ def corrected_alpha(
     plan = _Plan(
         competences, threshold, level, values,
         np.ones(items, dtype=bool) if scored is None else _aligned("scored", scored, items, bool),
-        *_folds(items, group, folds, rng),
-        shuffles, resamples, confidence, thin,
+        *(parts := _folds(items, group, folds, rng)),
+        units or Units(parts[1], "items"), shuffles, resamples, confidence, thin,
     )  # fmt: skip
     _check(plan)
     hooks, rows = hooks or Hooks(), []
@@ -190,7 +194,7 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
         raise EmptyData("no vote is on a scored item")
     drawing: dict[str, Any] = {
         "rng": rng, "resamples": plan.resamples, "confidence": plan.confidence,
-        "group": plan.group,
+        "group": plan.units.of, "noun": plan.units.noun,
     }  # fmt: skip
     plain = alpha_interval(votes.take(ours), plan.level, plan.values, **drawing)
     folds, noises = _Folds(votes, plan.fold), list[Labels]()
@@ -210,10 +214,10 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
         keep = _kept(one, noise, noise, plan.threshold)[0]
         nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan.level, plan.values))
     cross = _alpha(votes, crossed & ours, plan.level, plan.values)
-    bounds = (np.nan, np.nan)
+    bounds, why = (np.nan, np.nan), plain.reason
     if not np.isnan(cross):
         found = alpha_interval(votes.take(crossed & ours), plan.level, plan.values, **drawing)
-        bounds = (found.low, found.high)
+        bounds, why = (found.low, found.high), plain.reason or found.reason
     weight, left = (
         votes.weight * ours,
         np.bincount(votes.item, weights=votes.weight * (kept & ours), minlength=len(votes.items)),
@@ -229,8 +233,8 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
         "thin_share": float((left[had] < plan.thin).mean()),
         "unknown_share": float((weight * unknown).sum() / weight.sum()),
     }  # fmt: skip
-    missing = any(np.isnan(value) for value in row.values())
-    reason = "the votes left do not vary, or none share an item" if missing else ""
+    missing = any(np.isnan(row[name]) for name in ("corrected", "shuffled_null", "cross_fitted"))
+    reason = "the votes left do not vary, or none share an item" if missing else why
     return {**row, "reason": reason}
 
 

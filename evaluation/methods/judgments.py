@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.base import BadShape, EmptyData, IntArray, index_array
-from evaluation.methods.order_data import MISSING, ShownVotes
+from evaluation.methods.order_data import MISSING, ShownVotes, Units
 from evaluation.methods.votes import Labels
 
 LEFT, NEUTRAL, RIGHT = 0, 1, 2
@@ -97,6 +97,14 @@ class Judgments:
             votes, a, b, t, s, fixed, tuple(candidates), tuple(topics), tuple(systems), machine,
             {name: _grouped(name, group, len(systems)) for name, group in (groups or {}).items()},
         )  # fmt: skip
+
+    @property
+    def units(self) -> Units:
+        """What intervals draw anew: topics; the pairs, where all are of one topic."""
+        topic = self.topic[self.first]
+        if len(np.unique(topic)) > 1:
+            return Units(topic, "topics")
+        return Units(np.arange(len(topic)), "pairs")
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Judgments:
         """The same study with these of the people's judgments only."""

@@ -1,8 +1,10 @@
-"""Shares, differences and slopes with intervals clustered by worker.
+"""Shares, means, differences and slopes with intervals clustered by worker, topic or item.
 
 The votes of one worker are alike, so that the number of workers, not of votes, says how much is
 known. Linearised variances over clusters (Cochran 1977, ratio estimators; Liang and Zeger 1986
-for the slope), with t quantiles of (clusters - 1) degrees of freedom.
+for the slope), with t quantiles of (clusters - 1) degrees of freedom; shares have Wilson's interval
+on their effective number of trials, which does not collapse where all votes are the same. From
+how many clusters there is an interval, and what it then covers: ``units``.
 """
 
 from __future__ import annotations
@@ -14,11 +16,18 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evaluation.methods.base import BadParameter, FloatArray, IntArray
+from evaluation.methods.units import MEAN, SHARE, effective_trials, too_few, wilson
+
+# What clusters, and crossed clusters, are called in a reason.
+NOUNS = ("workers", "pairs")
 
 
 @dataclass(frozen=True)
 class Clustered:
-    """An estimate with its clustered standard error and interval; NaN with a ``reason``."""
+    """An estimate with its clustered standard error and interval; NaN with a ``reason``.
+
+    From too few clusters there is an estimate without bounds, and ``reason`` says so.
+    """
 
     estimate: float
     se: float
@@ -41,17 +50,51 @@ def ratio(
     confidence: float = 0.95,
     *,
     crossed: IntArray | None = None,
+    nouns: tuple[str, str] = NOUNS,
 ) -> Clustered:
     """sum(above) / sum(below) over rows (n,), clustered by ``cluster`` and, if given, ``crossed``.
 
     Two-way: variance by the one + by the other - by both (Cameron, Gelbach and Miller 2011).
+    ``nouns`` name what clusters and what is crossed. For shares: :func:`share`.
     """
     total = float(below.sum())
     if total <= 0:
         return _none(0, "there is nothing to count")
     value = float(above.sum()) / total
     influence = (above - value * below) / total
-    return _interval(value, influence, cluster, below > 0, confidence, crossed=crossed)
+    return _interval(value, influence, cluster, below > 0, confidence, crossed=crossed, nouns=nouns)
+
+
+def share(
+    above: FloatArray,
+    below: FloatArray,
+    cluster: IntArray,
+    confidence: float = 0.95,
+    *,
+    crossed: IntArray | None = None,
+    trials: float | None = None,
+    nouns: tuple[str, str] = NOUNS,
+    kind: str = SHARE,
+) -> Clustered:
+    """The same where each row's ``above`` counts hits among its ``below`` trials: bounds in [0, 1].
+
+    Wilson's interval on the effective number of trials; ``trials`` are as many as there are at
+    most (default: the sum of ``below``); ``kind`` of ``units`` says from how many clusters.
+    """
+    check_confidence(confidence)
+    total = float(below.sum())
+    if total <= 0:
+        return _none(0, "there is nothing to count")
+    value = float(above.sum()) / total
+    spread = _spread((above - value * below) / total, cluster, below > 0, crossed, nouns)
+    if reason := too_few(spread.fewest, spread.noun, kind):
+        return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
+    effective = effective_trials(
+        value, spread.variance, trials=total if trials is None else trials,
+        units=spread.fewest, confidence=confidence,
+    )  # fmt: skip
+    low, high = wilson(value, effective, confidence)
+    return Clustered(value, float(np.sqrt(spread.variance)), low, high, spread.clusters)
 
 
 def difference(
@@ -93,6 +136,36 @@ def within_slope(
     return _interval(slope, weight * x * (y - slope * x) / spread, cluster, weight > 0, confidence)
 
 
+@dataclass(frozen=True)
+class _Spread:
+    """The variance of an estimate, its clusters, and the fewest of any kind with their name."""
+
+    variance: float
+    clusters: int
+    fewest: int
+    noun: str
+
+
+def _spread(
+    influence: FloatArray,
+    cluster: IntArray,
+    used: NDArray[np.bool_],
+    crossed: IntArray | None,
+    nouns: tuple[str, str],
+) -> _Spread:
+    """From each row's influence (n,) on the estimate."""
+    variance, clusters = _variance(influence, cluster, used)
+    if crossed is None or clusters < 2:
+        return _Spread(variance, clusters, clusters, nouns[0])
+    other, crosses = _variance(influence, crossed, used)
+    _, cell = np.unique(cluster * (int(crossed.max()) + 1) + crossed, return_inverse=True)
+    shared, _ = _variance(influence, cell, used)
+    # The difference can fall below what a single row gives; never claim less than that.
+    variance = max(variance + other - shared, shared)
+    fewest, noun = min((clusters, nouns[0]), (crosses, nouns[1]))
+    return _Spread(variance, clusters, fewest, noun)
+
+
 def _interval(
     value: float,
     influence: FloatArray,
@@ -101,22 +174,15 @@ def _interval(
     confidence: float,
     *,
     crossed: IntArray | None = None,
+    nouns: tuple[str, str] = NOUNS,
 ) -> Clustered:
-    """From each row's influence (n,) on the estimate."""
     check_confidence(confidence)
-    variance, clusters = _variance(influence, cluster, used)
-    fewest = clusters
-    if crossed is not None and clusters > 1:
-        other, fewest = _variance(influence, crossed, used)
-        _, cell = np.unique(cluster * (int(crossed.max()) + 1) + crossed, return_inverse=True)
-        shared, _ = _variance(influence, cell, used)
-        # The difference can fall below what a single row gives; never claim less than that.
-        variance, fewest = max(variance + other - shared, shared), min(clusters, fewest)
-    if fewest < 2:
-        return Clustered(value, np.nan, np.nan, np.nan, clusters, "one worker alone has no spread")
-    se = float(np.sqrt(variance))
-    reach = float(stdtrit(fewest - 1, (1 + confidence) / 2)) * se
-    return Clustered(value, se, value - reach, value + reach, clusters)
+    spread = _spread(influence, cluster, used, crossed, nouns)
+    if reason := too_few(spread.fewest, spread.noun, MEAN):
+        return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
+    se = float(np.sqrt(spread.variance))
+    reach = float(stdtrit(spread.fewest - 1, (1 + confidence) / 2)) * se
+    return Clustered(value, se, value - reach, value + reach, spread.clusters)
 
 
 def _variance(

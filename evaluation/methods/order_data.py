@@ -22,6 +22,19 @@ def turned_back(vote: IntArray, flipped: NDArray[np.bool_], labels: int) -> IntA
 
 
 @dataclass(frozen=True, eq=False)
+class Units:
+    """The unit ``of`` each pair (pairs,), any integers from 0, and what units are called."""
+
+    of: IntArray
+    noun: str
+
+    @classmethod
+    def pairs(cls, votes: ShownVotes) -> Units:
+        """Every pair for itself: where it is not known what else they were drawn with."""
+        return cls(np.arange(len(votes.pairs)), "pairs")
+
+
+@dataclass(frozen=True, eq=False)
 class ShownVotes:
     """Judgments (n,) of pairs on d dimensions, in displayed coordinates, as they came.
 

@@ -19,12 +19,14 @@ from evaluation.methods.agreement_bootstrap import (
     alpha_statistic,
     estimate,
     grouped,
+    patterns,
 )
 from evaluation.methods.agreement_counts import NoVariation
 from evaluation.methods.agreement_pairs import contingency, tau_of
 from evaluation.methods.base import BadParameter, BadShape, BadVector, FloatArray, IntArray, Table
-from evaluation.methods.order_clustered import Clustered, difference, ratio, within_slope
-from evaluation.methods.order_data import MISSING, ShownVotes
+from evaluation.methods.order_clustered import Clustered, difference, ratio, share, within_slope
+from evaluation.methods.order_data import MISSING, ShownVotes, Units
+from evaluation.methods.units import simultaneous
 
 ALL = "all"
 
@@ -36,16 +38,17 @@ def within_item_alpha(
     level: str = "ordinal",
     resamples: int = 1000,
     confidence: float = 0.95,
+    units: Units | None = None,
 ) -> Table:
     """Alpha on the pairs shown both ways round: one way, the other, and both pooled.
 
     A row per dimension: ``forward`` (shown as stored), ``backward``, ``both``, all in canonical
     coordinates and without a worker's later votes on a pair; ``delta`` is the largest distance
-    of a direction from both, as published. ``excess`` (with ``low``, ``high``, over pairs) is
-    the mean of the directions - both, above 0 under a side bias. ``pairs`` counts them;
-    ``reason`` says why a row is NaN. Raises BadParameter.
+    of a direction from both, as published. ``excess`` (with ``low``, ``high`` over ``units``, the
+    pairs unless topics are given) is the mean of the directions - both, above 0 under a side bias.
+    ``pairs`` counts them; ``reason`` says why a row is NaN. Raises BadParameter.
     """
-    data = data.once()
+    data, units = data.once(), units or Units.pairs(data)
     ways = [np.bincount(data.pair[data.flipped == way], minlength=len(data.pairs)) > 0
             for way in (False, True)]  # fmt: skip
     two_way = (ways[0] & ways[1])[data.pair]
@@ -55,9 +58,9 @@ def within_item_alpha(
             data.counts(dimension, rows=two_way & mask, directed=False)
             for mask in (~data.flipped, data.flipped, np.ones(len(data), dtype=bool))
         ]
-        stacked = np.hstack([alpha_rows(part) for part in parts])
         found = _alphas(
-            stacked, "excess", parts=3, size=len(data.labels), level=level,
+            np.hstack([alpha_rows(part) for part in parts]), "excess", units,
+            parts=3, size=len(data.labels), level=level,
             rng=rng, resamples=resamples, confidence=confidence,
         )  # fmt: skip
         one, two, both = found.pop("alphas")
@@ -77,20 +80,22 @@ def across_item_alpha(
     level: str = "ordinal",
     resamples: int = 1000,
     confidence: float = 0.95,
+    units: Units | None = None,
 ) -> Table:
     """Alpha of the votes at positions up to ``split`` against the rest, on directed pairs.
 
     A row per dimension: ``early``, ``late``, ``delta`` (absolute, as published), ``change`` (late
-    - early) with ``low``, ``high`` over pairs, ``reason``. Raises BadParameter.
+    - early) with ``low``, ``high`` over ``units`` (the pairs unless topics are given), ``reason``.
+    Raises BadParameter.
     """
-    first = _early(data, split)
+    first, units = _early(data, split), units or Units.pairs(data)
     pair = np.repeat(np.arange(len(data.pairs)), 2)
     rows = []
     for dimension in range(len(data.dimensions)):
         parts = [data.counts(dimension, rows=mask, directed=True) for mask in (first, ~first)]
         stacked = grouped(np.hstack([alpha_rows(part) for part in parts]), pair)
         found = _alphas(
-            stacked, "change", parts=2, size=len(data.labels), level=level,
+            stacked, "change", units, parts=2, size=len(data.labels), level=level,
             rng=rng, resamples=resamples, confidence=confidence,
         )  # fmt: skip
         early, late = found.pop("alphas")
@@ -102,7 +107,7 @@ def across_item_alpha(
 
 
 def _alphas(
-    rows: FloatArray, name: str, *, parts: int, size: int, level: str, **drawing: Any
+    rows: FloatArray, name: str, units: Units, *, parts: int, size: int, level: str, **drawing: Any
 ) -> dict[str, Any]:
     """The alpha of each part, and its contrast with an interval; ``rows`` (pairs, parts * s)."""
     one = alpha_statistic(level, np.arange(float(size)))
@@ -118,21 +123,18 @@ def _alphas(
         return (found[0] + found[1]) / 2 - last if parts == 3 else last - found[0]
 
     nothing = {name: np.nan, "low": np.nan, "high": np.nan}
-    used = rows[rows.any(axis=1)]
-    if not len(used):
+    some = rows.any(axis=1)
+    if not some.any():
         return {"alphas": [np.nan] * parts, **nothing, "reason": "no votes share a pair"}
+    used = grouped(rows[some], units.of[some])
     values = [float(value[0]) for value in alphas(used.sum(axis=0, keepdims=True))]
     try:
-        found = estimate(used, np.ones(len(used)), contrast, **drawing)
+        found = estimate(used, np.ones(len(used)), contrast, noun=units.noun, **drawing)
     except NoVariation:
-        nothing = {name: np.nan, "low": np.nan, "high": np.nan}
-        return {
-            "alphas": values,
-            **nothing,
-            "reason": "the votes of a part do not vary",
-        }
+        return {"alphas": values, **nothing, "reason": "the votes of a part do not vary"}
     return {
-        "alphas": values, name: found.estimate, "low": found.low, "high": found.high, "reason": "",
+        "alphas": values, name: found.estimate, "low": found.low, "high": found.high,
+        "reason": found.reason,
     }  # fmt: skip
 
 
@@ -143,7 +145,9 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
     ``early`` and ``late`` shares of neutral votes (positions up to ``split``, and after),
     ``difference`` (late - early) with ``se``, ``low``, ``high``; ``slope`` a position within
     workers (so that who answers more does not count) with ``slope_low``, ``slope_high``;
-    ``workers``; ``reason``. Raises BadParameter (also without a neutral label).
+    ``workers``; ``reason``. The row of all has its interval at ``confidence``; those of the
+    dimensions hold all at once (Bonferroni over ``family`` of them). Raises BadParameter (also
+    without a neutral label).
     """
     if len(data.labels) % 2 == 0:
         raise BadParameter(
@@ -157,7 +161,9 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
             return _table([{"dimension": ALL, **_no_drift("nobody was ever neutral")}])
         neutral = (side[:, columns] == 0).sum(axis=1).astype(np.float64)
         given = (~np.isnan(side[:, columns])).sum(axis=1).astype(np.float64)
-        rows.append({"dimension": name, **_drift(data, first, neutral, given, confidence)})
+        family = 1 if name == ALL else len(offered)
+        found = _drift(data, first, neutral, given, simultaneous(confidence, family))
+        rows.append({"dimension": name, **found, "family": family})
     return _table(rows)
 
 
@@ -180,19 +186,23 @@ def _drift(
 
 def _no_drift(reason: str) -> dict[str, Any]:
     names = ("early", "late", "difference", "se", "low", "high", "slope", "slope_low", "slope_high")
-    return {**dict.fromkeys(names, np.nan), "workers": 0, "reason": reason}
+    return {**dict.fromkeys(names, np.nan), "workers": 0, "reason": reason, "family": 1}
 
 
-def side_preference(data: ShownVotes, *, confidence: float = 0.95) -> Table:
+def side_preference(
+    data: ShownVotes, *, confidence: float = 0.95, units: Units | None = None
+) -> Table:
     """Does the right side win more often than the left, whatever stands there?
 
     Only pairs shown both ways round count, and both ways weigh the same: whatever is better then
     stands on either side alike, and .5 is no preference. A row per dimension and one for all:
     ``right`` (share of the right side among decisive votes) with ``se``, ``low``, ``high``
-    clustered by worker and by pair (what is better wins once on either side, which is no
-    noise), ``n`` decisive votes, ``pairs``, ``workers``, ``reason``.
+    clustered by worker and by unit (the pairs unless topics are given: what is better wins once on
+    either side, which is no noise), ``n`` decisive votes, ``pairs``, ``workers``, ``reason``. The
+    row of all has its interval at ``confidence``; those of the dimensions hold all at once
+    (Bonferroni over ``family`` of them).
     """
-    side = data.side()
+    side, units = data.side(), units or Units.pairs(data)
     rows = []
     for name, columns in [
         (ALL, list(range(len(data.dimensions)))),
@@ -202,11 +212,15 @@ def side_preference(data: ShownVotes, *, confidence: float = 0.95) -> Table:
         weight, pairs = _balance(data, given)
         wins = (side[:, columns] == 1).sum(axis=1) * weight
         decisive = np.isin(side[:, columns], (-1, 1)).sum(axis=1)
-        found = ratio(wins, decisive * weight, data.worker, confidence, crossed=data.pair)
+        family = 1 if name == ALL else len(data.dimensions)
+        found = share(
+            wins, decisive * weight, data.worker, simultaneous(confidence, family),
+            crossed=units.of[data.pair], nouns=("workers", units.noun),
+        )  # fmt: skip
         rows.append({
             "dimension": name, "right": found.estimate, "se": found.se, "low": found.low,
             "high": found.high, "n": int(decisive[weight > 0].sum()), "pairs": pairs,
-            "workers": found.clusters,
+            "workers": found.clusters, "family": family,
             "reason": "no pair was judged both ways round" if not pairs else found.reason,
         })  # fmt: skip
     return _table(rows)
@@ -255,7 +269,7 @@ def straight_lining(
     answered = data.vote != MISSING
     full = answered.sum(axis=1) >= wanted
     same = full & ((data.vote == data.vote.max(axis=1)[:, None]) | ~answered).all(axis=1)
-    found = ratio(same.astype(np.float64), full.astype(np.float64), data.worker, confidence)
+    found = share(same.astype(np.float64), full.astype(np.float64), data.worker, confidence)
     given = np.maximum(answered[full].sum(axis=0), 1)
     shares = [(data.vote[full] == k).sum(axis=0) / given for k in range(len(data.labels))]
     n = np.bincount(data.worker[full], minlength=len(data.workers))
@@ -278,13 +292,15 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def interdependence(
     label: IntArray, dimensions: tuple[str, ...], *, size: int,
     rng: np.random.Generator, resamples: int = 1000, confidence: float = 0.95,
+    units: Units | None = None,
 ) -> Table:  # fmt: skip
     """Kendall's tau-b between every two dimensions (CrowdRAG, Table 6).
 
     ``label`` (items, d) holds the items' label indices in the order of the scale (gold labels,
     or one row a vote), -1 for none; ``size`` is the number of labels. A row per ordered pair of
     dimensions: ``first``, ``second`` (names), ``n``, ``tau_b`` with ``low``, ``high`` (bootstrap
-    over rows), ``reason``. Raises BadShape, BadVector, BadParameter.
+    over ``units``, the items themselves unless given), ``reason``. Raises BadShape, BadVector,
+    BadParameter.
     """
     found = np.asarray(label)
     if found.ndim != 2 or found.shape[1] != len(dimensions):
@@ -296,8 +312,10 @@ def interdependence(
     for a in range(len(dimensions)):
         for b in range(len(dimensions)):
             if a < b:
-                table = contingency(found[:, a], found[:, b], size)
-                known[a, b] = _tau(table, rng, resamples, confidence)
+                known[a, b] = _tau(
+                    found[:, [a, b]], units or Units(np.arange(len(found)), "items"), size,
+                    rng=rng, resamples=resamples, confidence=confidence,
+                )  # fmt: skip
             if a != b:
                 both = known[min(a, b), max(a, b)]
                 rows.append({"first": dimensions[a], "second": dimensions[b], **both})
@@ -306,23 +324,22 @@ def interdependence(
     return _table(rows)
 
 
-def _tau(
-    table: FloatArray, rng: np.random.Generator, resamples: int, confidence: float
-) -> dict[str, Any]:
-    size, cells = len(table), np.flatnonzero(table.ravel())
-    rows = np.eye(size * size)[cells]
+def _tau(label: IntArray, units: Units, size: int, **drawing: Any) -> dict[str, Any]:
+    """Tau-b of two columns of labels (items, 2), with an interval over units."""
+    both = (label >= 0).all(axis=1)
+    n = int(both.sum())
+    nothing = {"n": n, "tau_b": np.nan, "low": np.nan, "high": np.nan}
+    table = contingency(label[:, 0], label[:, 1], size)
+    if n == 0 or bool(np.isnan(tau_of(table))):
+        return {**nothing, "reason": "one of the two has one label throughout, or none shared"}
+    cell = np.eye(size * size)[label[both, 0] * size + label[both, 1]]
+    kinds, times = patterns(grouped(cell, units.of[both]))
 
     def statistic(sums: FloatArray) -> FloatArray:
         return tau_of(sums.reshape(*sums.shape[:-1], size, size))
 
-    n = int(table.sum())
-    if n == 0 or bool(np.isnan(tau_of(table))):
-        nothing = {"n": n, "tau_b": np.nan, "low": np.nan, "high": np.nan}
-        return {**nothing, "reason": "one of the two has one label throughout, or none shared"}
-    found = estimate(
-        rows, table.ravel()[cells], statistic,
-        rng=rng, resamples=resamples, confidence=confidence,
-    )  # fmt: skip
+    found = estimate(kinds, times, statistic, noun=units.noun, **drawing)
     return {
-        "n": n, "tau_b": found.estimate, "low": found.low, "high": found.high, "reason": "",
+        "n": n, "tau_b": found.estimate, "low": found.low, "high": found.high,
+        "reason": found.reason,
     }  # fmt: skip

@@ -135,8 +135,9 @@ def _reliability(
     """Agreement, order effects, repeats and interdependence."""
     hooks.step(ORDER, 0, 3)
     agreement = agreement_table(
-        people, rng=rngs[0], resamples=settings["resamples"], level=settings["level"]
-    )
+        people, rng=rngs[0], resamples=settings["resamples"], level=settings["level"],
+        units=data.units,
+    )  # fmt: skip
     hooks.step(ORDER, 1, 3)
     order = order_tables(data, settings, rng=rngs[1])
     hooks.step(ORDER, 2, 3)
@@ -156,7 +157,7 @@ def _machines(
     hooks.step(JUDGES, 0, 1)
     found = judge_tables(
         data.machine, gold, people, rng=rng, resamples=settings["resamples"],
-        level=settings["level"],
+        level=settings["level"], units=data.units,
     )  # fmt: skip
     hooks.step(JUDGES, 1, 1)
     return found

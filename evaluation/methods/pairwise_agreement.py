@@ -12,17 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.agreement import differentiability_split
-from evaluation.methods.agreement_bootstrap import alpha_rows, alpha_statistic, draw_sums
+from evaluation.methods.agreement_bootstrap import (
+    alpha_rows,
+    alpha_statistic,
+    bounds,
+    draw_sums,
+    grouped,
+)
 from evaluation.methods.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.bootstrap import percentile_interval
 from evaluation.methods.judgments import MISSING, Judgments
 from evaluation.methods.mace_data import adding
-from evaluation.methods.order_data import ShownVotes
+from evaluation.methods.order_data import ShownVotes, Units
 from evaluation.methods.pairwise_tables import EVERY, LABELS, counted, mean_of, of_rows, one_hot
 from evaluation.methods.significance import benjamini_hochberg
 from evaluation.methods.votes import Labels
 
-AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "reason")
+AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "units", "unit", "reason")
 WITHOUT = ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers")
 PAIR = ("pair", "agreeing", "differentiable", "n")
 SPLIT = ("differentiable", "dimension", "alpha", "null", "n", "pairs")
@@ -49,42 +54,48 @@ def alpha_of(people: ShownVotes) -> FloatArray:
 
 
 def agreement_table(
-    people: ShownVotes, *, rng: np.random.Generator, resamples: int, level: float
+    people: ShownVotes,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+    units: Units | None = None,
 ) -> Table:
-    """Ordinal alpha of first votes by dimension and its mean (EVERY), with intervals over pairs.
+    """Ordinal alpha of first votes by dimension and its mean (EVERY), with intervals over units.
 
-    The pairs are drawn for all dimensions at once, so the mean's interval is its own.
+    ``units`` (topics; default: the pairs themselves) are drawn for all dimensions at once, so the
+    mean's interval is its own. Columns ``units`` (how many were drawn), ``unit`` (what they are
+    called), ``reason`` (why there is no alpha, or no interval).
     """
+    units = units or Units.pairs(people)
     counts = counts_of(people)
     paired = counts.sum(axis=2) > 1
     rows = np.stack([alpha_rows(one) for one in counts], axis=1)  # (pairs, d, WIDTH)
     point = alphas(rows.sum(axis=0))
-    bounds = np.full((len(point) + 1, 2), np.nan)
+    ends = [(np.nan, np.nan, REASON)] * (len(point) + 1)
     known = np.flatnonzero(~np.isnan(point))
+    drawn_units = 0
     if len(known):
-        used = rows[paired.any(axis=0)]
-        flat = draw_sums(used.reshape(len(used), -1), np.ones(len(used)), rng, resamples)
+        some = paired.any(axis=0)
+        used = grouped(rows[some].reshape(int(some.sum()), -1), units.of[some])
+        drawn_units = len(used)
+        flat = draw_sums(used, np.ones(len(used)), rng, resamples)
         drawn = alphas(flat.reshape(resamples, *rows.shape[1:]))[:, known]
-        bounds[0] = _interval(drawn.mean(axis=1), len(used), level)
+        ends[0] = bounds(drawn.mean(axis=1), len(used), level, units.noun)
         for k, draws in zip(known.tolist(), drawn.T, strict=True):
-            bounds[k + 1] = _interval(draws, len(used), level)
+            ends[k + 1] = bounds(draws, len(used), level, units.noun)
     n, pairs = counts.sum(axis=(1, 2)), paired.sum(axis=1)
     alpha = np.append(mean_of(point), point)
+    low, high, reason = zip(*ends, strict=True)
     columns = {
         "dimension": np.arange(EVERY, len(point)), "alpha": alpha,
-        "low": bounds[:, 0], "high": bounds[:, 1], "n": np.append(n.sum(), n).astype(np.int64),
+        "low": np.array(low), "high": np.array(high),
+        "n": np.append(n.sum(), n).astype(np.int64),
         "pairs": np.append(paired.any(axis=0).sum(), pairs),
-        "reason": np.where(np.isnan(alpha), REASON, ""),
+        "units": np.full(len(alpha), drawn_units), "unit": np.full(len(alpha), units.noun),
+        "reason": np.array(reason),
     }  # fmt: skip
     return Table({name: columns[name] for name in AGREEMENT})
-
-
-def _interval(draws: FloatArray, n: int, level: float) -> tuple[float, float]:
-    known = draws[np.isfinite(draws)]
-    if not len(known):
-        return np.nan, np.nan
-    low, high = percentile_interval(known[:, None], np.array([n]), level, complete=True)
-    return float(low[0]), float(high[0])
 
 
 def without_each(

@@ -163,7 +163,8 @@ def _corrected(
     hooks.step(NULLS, len(rows), len(rows))
     means = {name: mean_of([row[name] for row in rows]) for name in FIGURES}
     n = int(sum(row["n"] for row in rows))
-    return of_rows([{"dimension": EVERY, "n": n, **means, "reason": ""}, *rows], CORRECTED)
+    why = next((row["reason"] for row in rows), "") if np.isnan(means["low"]) else ""
+    return of_rows([{"dimension": EVERY, "n": n, **means, "reason": why}, *rows], CORRECTED)
 
 
 def _one(
@@ -181,7 +182,7 @@ def _one(
         found = corrected_alpha(
             {data.dimensions[dimension]: data.labels(people, dimension)}, competences=competences,
             rng=rng, threshold=1 - settings["threshold"], shuffles=settings["shuffles"],
-            folds=_fold_count(settings, people),
+            units=data.units, folds=_fold_count(settings, people),
             resamples=settings["resamples"], confidence=settings["level"], hooks=quiet(hooks),
         )  # fmt: skip
     except (DataError, BadParameter) as problem:
@@ -248,7 +249,7 @@ def _warnings(data: Judgments, corrected: Table) -> list[str]:
     rows = corrected.rows()
     said = [
         f"{data.dimensions[row['dimension']]}: {row['reason']}."
-        for row in rows[1:] if row["reason"]
+        for row in rows[1:] if row["reason"] and row["uncorrected"] is None
     ]  # fmt: skip
     mean = rows[0]
     if mean["shuffled_null"] is not None and mean["shuffled_null"] > 0.05:

@@ -20,10 +20,11 @@ from evaluation.methods.bt_cells import Cells, cells_of
 from evaluation.methods.bt_fit import Model, Point, maximise
 from evaluation.methods.judgments import MISSING, NEUTRAL, Judgments
 from evaluation.methods.order_data import ShownVotes
-from evaluation.methods.pairwise_boards import FEWEST, SYSTEM, boards
+from evaluation.methods.pairwise_boards import SYSTEM, boards
 from evaluation.methods.pairwise_judges import first_calls
 from evaluation.methods.pairwise_tables import EVERY, of_rows, quiet, stacked
 from evaluation.methods.rank_correlation import kendall
+from evaluation.methods.units import RESAMPLED, too_few
 from evaluation.methods.votes import Pairs
 
 JUDGE_SYSTEM = ("machine", *SYSTEM)
@@ -183,8 +184,8 @@ def _agreement(
     none["tau"] = _tau(*merits, both)
     if not np.isfinite(none["tau"]):
         return {**none, "reason": "one of the boards has all systems equal"}
-    if len(topics) < FEWEST:
-        return {**none, "reason": f"{len(topics)} topics; an interval needs {FEWEST}"}
+    if few := too_few(len(topics), "topics", RESAMPLED):
+        return {**none, "reason": few}
     draws = drawn(topics)
     found = np.array([
         _tau(first, two.merits(times), both)

@@ -18,8 +18,8 @@ from evaluation.methods.agreement_bootstrap import alpha_rows, alpha_statistic, 
 from evaluation.methods.agreement_counts import NoVariation
 from evaluation.methods.base import FloatArray, IntArray, Table
 from evaluation.methods.judgments import MISSING, NEUTRAL
-from evaluation.methods.order_clustered import Clustered, ratio
-from evaluation.methods.order_data import ShownVotes
+from evaluation.methods.order_clustered import Clustered, share
+from evaluation.methods.order_data import ShownVotes, Units
 from evaluation.methods.pairwise_tables import (
     EVERY,
     LABELS,
@@ -35,25 +35,32 @@ JUDGE = (
     "machine", "dimension", "n", "neutral", "alpha", "alpha_low", "alpha_high", "decisive",
     "decisive_low", "decisive_high", "decisive_n", "majority", "majority_low", "majority_high",
     "majority_n", "consistency", "consistency_low", "consistency_high", "same", "pairs_both", "rho",
+    "reason",
 )  # fmt: skip
-PERSON = ("dimension", "majority", "majority_low", "majority_high", "majority_n", "workers")
-JUDGE_PAIR = ("machine_a", "machine_b", "dimension", "alpha", "alpha_low", "alpha_high", "n")
-NOTHING = (np.nan, np.nan, np.nan)
+PERSON = (
+    "dimension", "majority", "majority_low", "majority_high", "majority_n", "workers", "reason",
+)  # fmt: skip
+JUDGE_PAIR = (
+    "machine_a", "machine_b", "dimension", "alpha", "alpha_low", "alpha_high", "n", "reason",
+)  # fmt: skip
+NOTHING = (np.nan, np.nan, np.nan, "")
 SUMS = ("n", "decisive_n", "majority_n")
-Span = tuple[float, float, float]
+Span = tuple[float, float, float, str]  # estimate, bounds, why there are none
 
 
 def judge_tables(
     machine: ShownVotes | None, gold: IntArray, people: ShownVotes, *,
-    rng: np.random.Generator, resamples: int, level: float,
+    rng: np.random.Generator, resamples: int, level: float, units: Units | None = None,
 ) -> dict[str, Table]:  # fmt: skip
     """``judge``, ``judge_pair`` and ``person``, described at ``pairwise.fit``.
 
     ``gold`` (pairs, d) is in canonical coordinates, MISSING where there is no label. Of several
-    calls of a model on a pair shown the same way round the first counts.
+    calls of a model on a pair shown the same way round the first counts. Intervals are over
+    ``units``, the pairs unless topics are given; those of one person over workers and units.
+    ``reason`` says why a row has none.
     """
-    calls = first_calls(machine)
-    drawing = {"rng": rng, "resamples": resamples, "confidence": level}
+    calls, units = first_calls(machine), units or Units.pairs(people)
+    drawing = {"rng": rng, "resamples": resamples, "confidence": level, "units": units}
     lead = [
         np.sign(counted(vote, people.pair, len(people.pairs)) @ (np.arange(LABELS) - NEUTRAL))
         for vote in people.canonical().T
@@ -72,7 +79,7 @@ def judge_tables(
     ]  # fmt: skip
     return {
         "judge": of_rows(rows, JUDGE), "judge_pair": of_rows(pairs, JUDGE_PAIR),
-        "person": _people(people, level),
+        "person": _people(people, level, units),
     }  # fmt: skip
 
 
@@ -92,58 +99,64 @@ def _judged(
     own: ShownVotes, k: int, gold: IntArray, lead: FloatArray, drawing: dict[str, Any]
 ) -> dict[str, Any]:
     """One model on one dimension; calls are sorted by pair, then by the way it was shown."""
-    label, level = own.canonical()[:, k], drawing["confidence"]
+    label, unit = own.canonical()[:, k], drawing["units"].of[own.pair]
     truth = gold[own.pair]
     both = (label != MISSING) & (truth != MISSING)
-    units = (one_hot(label) + one_hot(truth))[both]
+    counts = (one_hot(label) + one_hot(truth))[both]
     decisive = both & (label != NEUTRAL) & (truth != NEUTRAL)
     known = (label != MISSING) & (label != NEUTRAL) & (lead[own.pair] != 0)
     # The lead is that of the second candidate where it is positive.
-    with_gold = _share(decisive & (label == truth), decisive, own.pair, level)
+    with_gold = _share(decisive & (label == truth), decisive, unit, drawing)
     side = np.where(lead[own.pair] > 0, LABELS - 1, 0)
-    majority = _share(known & (label == side), known, own.pair, level)
+    majority = _share(known & (label == side), known, unit, drawing)
     one = np.flatnonzero(np.diff(own.pair) == 0)
     twice = one[(label[one] != MISSING) & (label[one + 1] != MISSING)]
     itself = one_hot(label[twice]) + one_hot(label[twice + 1])
     given = label != MISSING
+    gold_alpha = _alpha(counts, unit[both], drawing)
+    own_alpha = _alpha(itself, unit[twice], drawing)
     return {
         "n": int(both.sum()),
         "neutral": float((label[given] == NEUTRAL).mean()) if given.any() else np.nan,
-        **_named("alpha", _alpha(units, own.pair[both], drawing)),
+        **_named("alpha", gold_alpha),
         **_named("decisive", with_gold), "decisive_n": int(decisive.sum()),
         **_named("majority", majority), "majority_n": int(known.sum()),
-        **_named("consistency", _alpha(itself, own.pair[twice], drawing)),
+        **_named("consistency", own_alpha),
         "same": float((label[twice] == label[twice + 1]).mean()) if len(twice) else np.nan,
         "pairs_both": len(twice),
+        "reason": next(filter(None, (s[3] for s in (gold_alpha, majority, own_alpha))), ""),
     }  # fmt: skip
 
 
 def _named(name: str, span: Span) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), span, strict=True))
+    return dict(zip((name, f"{name}_low", f"{name}_high"), span[:3], strict=True))
 
 
-def _alpha(units: FloatArray, pair: IntArray, drawing: dict[str, Any]) -> Span:
-    """Ordinal alpha of units (n, LABELS) of two labels, with an interval over pairs."""
-    if not len(units):
+def _alpha(counts: FloatArray, unit: IntArray, drawing: dict[str, Any]) -> Span:
+    """Ordinal alpha of counts (n, LABELS) of two labels, with an interval over units (n,)."""
+    if not len(counts):
         return NOTHING
-    rows = grouped(alpha_rows(units), pair)
+    rows = grouped(alpha_rows(counts), unit)
+    drawing = {**drawing, "noun": drawing["units"].noun}
+    del drawing["units"]
     statistic = alpha_statistic("ordinal", np.arange(float(LABELS)))
     try:
         found = estimate(rows, np.ones(len(rows)), statistic, **drawing)
     except NoVariation:
         return NOTHING
-    return found.estimate, found.low, found.high
+    return found.estimate, found.low, found.high, found.reason
 
 
-def _share(hit: Any, used: Any, cluster: IntArray, level: float) -> Span:
-    found = ratio(hit.astype(np.float64), used.astype(np.float64), cluster, level)
-    return _within(found)
+def _share(hit: Any, used: Any, unit: IntArray, drawing: dict[str, Any]) -> Span:
+    found = share(
+        hit.astype(np.float64), used.astype(np.float64), unit, drawing["confidence"],
+        nouns=(drawing["units"].noun, ""),
+    )  # fmt: skip
+    return _span(found)
 
 
-def _within(found: Clustered) -> Span:
-    """A share and its bounds, which stay shares."""
-    low, high = np.clip([found.low, found.high], 0.0, 1.0).tolist()
-    return found.estimate, low, high
+def _span(found: Clustered) -> Span:
+    return found.estimate, found.low, found.high, found.reason
 
 
 def _over_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -155,6 +168,8 @@ def _over_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
             found[name] = int(np.sum(values))
         elif name == "pairs_both":
             found[name] = int(max(values))
+        elif name == "reason":
+            found[name] = next(filter(None, values), "")
         elif name != "dimension":
             found[name] = mean_of(values)
     return found
@@ -183,15 +198,18 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
     for k in range(len(one.dimensions)):
         labels = one.canonical()[a, k], two.canonical()[b, k]
         both = (labels[0] != MISSING) & (labels[1] != MISSING)
-        units = (one_hot(labels[0]) + one_hot(labels[1]))[both]
-        span = _alpha(units, one.pair[a][both], drawing)
-        rows.append({"dimension": k, **_named("alpha", span), "n": int(both.sum())})
+        counts = (one_hot(labels[0]) + one_hot(labels[1]))[both]
+        span = _alpha(counts, drawing["units"].of[one.pair[a][both]], drawing)
+        rows.append(
+            {"dimension": k, **_named("alpha", span), "n": int(both.sum()), "reason": span[3]}
+        )
     means = {name: mean_of([row[name] for row in rows]) for name in _named("alpha", NOTHING)}
-    every = {"dimension": EVERY, **means, "n": int(sum(row["n"] for row in rows))}
+    why = next((str(row["reason"]) for row in rows if row["reason"]), "")
+    every = {"dimension": EVERY, **means, "n": int(sum(row["n"] for row in rows)), "reason": why}
     return [every, *rows]
 
 
-def _people(people: ShownVotes, level: float) -> Table:
+def _people(people: ShownVotes, level: float, units: Units) -> Table:
     """One worker against the majority of the others, by dimension and over all of them."""
     met = [with_others(vote, people.pair, len(people.pairs)) for vote in people.canonical().T]
     used, same = (np.stack([one[part] for one in met], axis=1) for part in (0, 1))
@@ -199,12 +217,12 @@ def _people(people: ShownVotes, level: float) -> Table:
     for k in range(EVERY, used.shape[1]):
         columns = slice(None) if k == EVERY else slice(k, k + 1)
         n, hits = used[:, columns].sum(axis=1), same[:, columns].sum(axis=1)
-        found = ratio(
+        found = share(
             hits.astype(np.float64), n.astype(np.float64), people.worker, level,
-            crossed=people.pair,
+            crossed=units.of[people.pair], nouns=("workers", units.noun),
         )  # fmt: skip
         rows.append({
-            "dimension": k, **_named("majority", _within(found)), "majority_n": int(n.sum()),
-            "workers": found.clusters,
+            "dimension": k, **_named("majority", _span(found)), "majority_n": int(n.sum()),
+            "workers": found.clusters, "reason": found.reason,
         })  # fmt: skip
     return of_rows(rows, PERSON)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluation.methods.base import IntArray, Table
 from evaluation.methods.judgments import MISSING, Judgments
-from evaluation.methods.order_clustered import ratio
+from evaluation.methods.order_clustered import share
 from evaluation.methods.order_data import ShownVotes
 from evaluation.methods.order_effects import (
     across_item_alpha,
@@ -36,7 +36,7 @@ def order_tables(
     """``position``, ``drift``, ``side``, ``within_item``, ``across_item``, ``straight`` and
     ``straight_worker``, each as said where it is made."""
     votes, names, level = data.votes, data.dimensions, settings["level"]
-    drawing = {"resamples": settings["resamples"], "confidence": level}
+    drawing = {"resamples": settings["resamples"], "confidence": level, "units": data.units}
     one, two = rng.spawn(2)
     straight, by_worker = _straight(votes, level)
     return {
@@ -44,7 +44,9 @@ def order_tables(
         "drift": numbered(
             neutral_drift(votes, split=settings["early"], confidence=level), names, every=True
         ),
-        "side": numbered(side_preference(votes, confidence=level), names, every=True),
+        "side": numbered(
+            side_preference(votes, confidence=level, units=data.units), names, every=True
+        ),
         "within_item": numbered(within_item_alpha(votes, rng=one, **drawing), names),
         "across_item": numbered(
             across_item_alpha(votes, rng=two, split=settings["early"], **drawing), names
@@ -59,11 +61,11 @@ def _straight(votes: ShownVotes, level: float) -> tuple[Table, Table]:
     if len(votes.dimensions) < 2:
         return of_rows([], STRAIGHT), of_rows([], STRAIGHT_WORKER)
     found = straight_lining(votes, confidence=level)
-    share = found.share
+    same = found.share
     row = {
-        "share": share.estimate, "se": share.se, "low": share.low, "high": share.high,
-        "chance": found.chance, "n": int(found.worker["n"].sum()), "workers": share.clusters,
-        "reason": share.reason,
+        "share": same.estimate, "se": same.se, "low": same.low, "high": same.high,
+        "chance": found.chance, "n": int(found.worker["n"].sum()), "workers": same.clusters,
+        "reason": same.reason,
     }  # fmt: skip
     return of_rows([row], STRAIGHT), found.worker
 
@@ -76,7 +78,7 @@ def interdependence_table(
         return of_rows([], TAU)
     found = interdependence(
         gold, data.dimensions, size=LABELS, rng=rng, resamples=settings["resamples"],
-        confidence=settings["level"],
+        confidence=settings["level"], units=data.units,
     )  # fmt: skip
     return numbered(found, data.dimensions, "first", "second")
 
@@ -104,13 +106,12 @@ def repeats(data: Judgments, level: float) -> tuple[Table, Table]:
     for k in range(EVERY, len(data.dimensions)):
         columns = list(range(len(data.dimensions))) if k == EVERY else [k]
         n, hits = both[:, columns].sum(axis=1), same[:, columns].sum(axis=1)
-        found = ratio(hits.astype(np.float64), n.astype(np.float64), worker, level)
+        found = share(hits.astype(np.float64), n.astype(np.float64), worker, level)
         chance = [_chance(np.concatenate([vote[rows, j][both[:, j]] for rows in (before, after)]))
                   for j in columns]  # fmt: skip
         weight = both[:, columns].sum(axis=0)
-        low, high = np.clip([found.low, found.high], 0.0, 1.0).tolist()
         rows.append({
-            "dimension": k, "same": found.estimate, "low": low, "high": high,
+            "dimension": k, "same": found.estimate, "low": found.low, "high": found.high,
             "chance": _weighted(np.array(chance), weight),
             "others": _weighted(others[columns], weight),
             "n": int(n.sum()), "workers": found.clusters, "reason": found.reason,

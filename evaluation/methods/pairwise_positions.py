@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evaluation.methods.base import Table
-from evaluation.methods.order_clustered import ratio
+from evaluation.methods.order_clustered import share
 from evaluation.methods.order_data import ShownVotes
 from evaluation.methods.pairwise_tables import of_rows
 
@@ -29,7 +29,7 @@ def by_position(votes: ShownVotes, level: float) -> Table:
         here = (votes.position == place) & (given > 0)
         if not here.any():
             continue
-        found = ratio(neutral[here], given[here], votes.worker[here], level)
+        found = share(neutral[here], given[here], votes.worker[here], level)
         rows.append({
             "position": place, "neutral": found.estimate, "low": found.low, "high": found.high,
             "n": int(given[here].sum()), "workers": found.clusters, "reason": found.reason,

@@ -1,7 +1,8 @@
 """What people say in forms of few points: shares by style, and correlations between questions.
 
 Spearman's rho is computed from the table of counts of two questions, ties sharing their mean rank;
-its interval is a percentile interval of the bootstrap over workers, whose answers are alike.
+its interval is a percentile interval of the bootstrap over workers, whose answers are alike, moved
+out for small numbers of them and left out below the least number of ``units``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.methods.agreement_bootstrap import bounds
 from evaluation.methods.base import BadShape, FloatArray, IntArray
-
-FEWEST = 5  # workers without whom there is no interval
+from evaluation.methods.units import RESAMPLED, too_few
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +80,14 @@ def correlations(
             row["rho"] = None if np.isnan(whole) else float(whole)
         if row["rho"] is None:
             row["reason"] = "nobody differs" if row["n"] > 1 else "too few answers"
-        elif there < FEWEST:
-            row["reason"] = f"{there} workers; an interval needs {FEWEST}"
+        elif few := too_few(there, "workers", RESAMPLED):
+            row["reason"] = few
         elif resamples:
             shape = tables.shape[1:]
             again = _rho((weights @ tables.reshape(size, -1)).reshape(-1, *shape))
-            tail = 50 * (1 - level)
-            low, high = np.nanpercentile(again, [tail, 100 - tail])
-            row["low"], row["high"] = float(low), float(high)
+            low, high, row["reason"] = bounds(again, there, level, "workers", RESAMPLED)
+            if not row["reason"]:
+                row["low"], row["high"] = low, high
         made.append(row)
     return made
 

@@ -29,16 +29,23 @@ from evaluation.methods.base import (
 from evaluation.methods.mace_checks import between, whole_from
 from evaluation.methods.order_clustered import ratio
 from evaluation.methods.pairwise_tables import of_rows
+from evaluation.methods.units import CORRELATION, counted, fisher, too_few
 from evaluation.methods.votes import Labels
 
-NAME, VERSION = "ratings", "1.1"
+NAME, VERSION = "ratings", "1.2"
 DEFAULTS: dict[str, Any] = {"resamples": 1000, "level": 0.95}
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
-AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "reason")
-SYSTEM = ("dimension", "component", "system", "estimate", "se", "low", "high", "n")
+FEWEST = 3  # shared texts below which there is no correlation
+AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "unit", "reason")
+SYSTEM = (
+    "dimension", "component", "system", "estimate", "se", "low", "high", "n", "no_interval",
+)  # fmt: skip
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
-WORKER = ("dimension", "component", "worker", "competence", "mean", "spread", "n", "shared")
+WORKER = (
+    "dimension", "component", "worker", "agreement", "low", "high", "mean", "spread", "n", "shared",
+    "no_interval",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +68,13 @@ class Ratings:
 
     def __len__(self) -> int:
         return len(self.worker)
+
+    @property
+    def units(self) -> tuple[IntArray, str]:
+        """The unit of each text (texts,) and its name: topics, or texts where all are of one."""
+        if len(np.unique(self.topic)) > 1:
+            return self.topic, "topics"
+        return np.arange(len(self.texts)), "texts"
 
     @classmethod
     def build(
@@ -104,10 +118,11 @@ def fit(
     """Describe a rating study.
 
     Tables (``dimension`` is the scale's number): ``agreement`` (ordinal alpha, bootstrap over
-    texts), ``system`` (mean; interval clustered by worker and by topic), ``candidate`` (mean of a
-    text), ``worker`` (``competence``: correlation with the mean of the others on the same texts,
-    NaN below 3 texts; ``shared``: these texts; own ``mean`` and ``spread``). Raises BadParameter,
-    Cancelled.
+    topics, over texts where all are of one; ``unit``), ``system`` (mean; interval clustered by
+    worker and by topic), ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation
+    with the mean of the others on the same texts, which is no competence, NaN below 3 texts, with
+    Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
+    ``no_interval`` say why there is no figure or no interval. Raises BadParameter, Cancelled.
     """
     check(**params)
     settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
@@ -121,7 +136,7 @@ def fit(
         hooks.step(MEANS, k, len(data.scales))
         rows["system"] += _systems(data, k, settings["level"])
         rows["candidate"] += _texts(data, k)
-        rows["worker"] += _workers(data, k)
+        rows["worker"] += _workers(data, k, settings["level"])
     hooks.step(MEANS, len(data.scales), len(data.scales))
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
@@ -146,19 +161,20 @@ def labels(data: Ratings, scale: int) -> Labels:
 def _agreement(
     data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    unit, noun = data.units
     row: dict[str, Any] = {
         "dimension": scale, "alpha": np.nan, "low": np.nan, "high": np.nan,
         "n": int(np.isfinite(data.value[:, scale]).sum()), "reason": "",
-        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())),
+        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())), "unit": noun,
     }  # fmt: skip
     try:
         votes = labels(data, scale)
         row["alpha"] = krippendorff_alpha(votes, "ordinal")
         found = alpha_interval(
             votes, "ordinal", rng=rng, resamples=settings["resamples"],
-            confidence=settings["level"],
+            confidence=settings["level"], group=unit, noun=noun,
         )  # fmt: skip
-        row["low"], row["high"] = found.low, found.high
+        row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
     except DataError as problem:
         row["reason"] = str(problem)
     return row
@@ -171,11 +187,12 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
         mine = (known & (of == system)).astype(np.float64)
         mean = ratio(
             np.where(mine > 0, value, 0.0), mine, data.worker, level,
-            crossed=data.topic[data.text],
+            crossed=data.units[0][data.text], nouns=("workers", data.units[1]),
         )  # fmt: skip
         found.append({
             "dimension": scale, "component": 1, "system": system, "estimate": mean.estimate,
             "se": mean.se, "low": mean.low, "high": mean.high, "n": int(mine.sum()),
+            "no_interval": mean.reason,
         })  # fmt: skip
     return found
 
@@ -198,7 +215,7 @@ def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _workers(data: Ratings, scale: int) -> list[dict[str, Any]]:
+def _workers(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
     value = data.value[:, scale]
     known = np.isfinite(value)
     n, total = _by_text(data, scale)
@@ -208,15 +225,27 @@ def _workers(data: Ratings, scale: int) -> list[dict[str, Any]]:
         text, own = data.text[rows], value[rows]
         shared = n[text] > 1
         others = (total[text] - own)[shared] / (n[text] - 1)[shared]
-        agree = np.nan
-        if shared.sum() >= 3 and own[shared].std() > 0 and others.std() > 0:
-            agree = float(np.corrcoef(own[shared], others)[0, 1])
         found.append({
-            "dimension": scale, "component": 1, "worker": worker, "competence": agree,
+            "dimension": scale, "component": 1, "worker": worker,
+            **_agreed(own[shared], others, level),
             "mean": float(own.mean()), "spread": float(own.std()), "n": len(rows),
             "shared": int(shared.sum()),
         })  # fmt: skip
     return found
+
+
+def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]:
+    """Pearson's r of a worker's ratings (t,) with the mean of the others', and its interval."""
+    none = {"agreement": np.nan, "low": np.nan, "high": np.nan}
+    if len(own) < FEWEST:
+        return {**none, "no_interval": f"{counted(len(own), 'texts')} shared; it takes {FEWEST}"}
+    if own.std() == 0 or others.std() == 0:
+        return {**none, "no_interval": "one side is the same throughout"}
+    r = float(np.corrcoef(own, others)[0, 1])
+    if why := too_few(len(own), "shared texts", CORRELATION):
+        return {**none, "agreement": r, "no_interval": why}
+    low, high = fisher(r, len(own), level)
+    return {"agreement": r, "low": low, "high": high, "no_interval": ""}
 
 
 METHOD = Method(

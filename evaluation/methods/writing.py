@@ -53,6 +53,7 @@ import numpy as np
 
 from evaluation.methods.base import FloatArray, Hooks, Method, Result, Table, with_defaults
 from evaluation.methods.mace_checks import between, whole_from
+from evaluation.methods.units import RESAMPLED, too_few
 from evaluation.methods.writing_data import Responses
 from evaluation.methods.writing_documents import Pairs, overlap, ranks
 from evaluation.methods.writing_draws import Draws
@@ -67,7 +68,7 @@ from evaluation.methods.writing_statements import cut
 
 __all__ = ["METHOD", "Responses", "WritingResult", "check", "fit"]
 
-NAME, VERSION = "writing", "1.0"
+NAME, VERSION = "writing", "1.1"
 DEFAULTS: dict[str, Any] = {
     "resamples": 1000, "level": 0.95, "order": 8, "threshold": 25.0, "heavy": 50.0, "bins": 20,
 }  # fmt: skip
@@ -168,8 +169,8 @@ def _result(
         warnings.append(f"{counts['unknown']} citations have a number that no passage has")
     if not counts["citations"]:
         warnings.append("no response cites a passage")
-    if counts["topics"] < 2:
-        warnings.append("there is one topic, so nothing has an interval")
+    if few := too_few(counts["topics"], "topics", RESAMPLED):
+        warnings.append(few)
     return WritingResult(
         name=NAME, version=VERSION, estimates={"response": table}, intervals={},
         diagnostics={"warnings": warnings, "counts": counts, "figures": figures},

@@ -1,4 +1,8 @@
-"""Means, medians and shares with intervals by a bootstrap over topics, as plain JSON rows."""
+"""Means, medians and shares with intervals by a bootstrap over topics, as plain JSON rows.
+
+Percentile intervals moved out for small numbers of topics (``bootstrap``); none below the least
+number of ``units``, nor where every resample gives one value.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evaluation.methods.agreement_bootstrap import bounds
 from evaluation.methods.base import FloatArray, IntArray
+from evaluation.methods.units import LEAST, RESAMPLED, too_few
 
-NOTHING, ONE_TOPIC, NO_RESAMPLES = "nothing to measure", "one topic", "no resamples"
+NOTHING, NO_RESAMPLES = "nothing to measure", "no resamples"
 NO_ESTIMATE = {
     "value": None, "n": 0, "low": None, "high": None, "topics": 0, "reason": NOTHING
 }  # fmt: skip
@@ -55,11 +60,13 @@ class Draws:
         value = np.divide(counts.sum(axis=0), total, out=np.full(len(total), np.nan),
                           where=total > 0)  # fmt: skip
         nothing: list[float | None] = [None] * len(total)
-        if len(self.weight) == 0 or (below.sum(axis=1) > 0).sum() < 2:
+        if len(self.weight) == 0:
             return listed(value), nothing, nothing
+        topics = (below > 0).sum(axis=0).astype(np.int64)
         low, high = np.full((2, len(total)), np.nan)
-        some = total > 0
-        low[some], high[some] = self._quantiles(self._over(counts[:, some], below[:, some]))
+        for k in np.flatnonzero(topics >= LEAST[RESAMPLED]).tolist():
+            found = self._over(counts[:, k], below[:, k])
+            low[k], high[k], _ = bounds(found, int(topics[k]), self.level, "topics", RESAMPLED)
         return listed(value), listed(low), listed(high)
 
     def distribution(self, value: FloatArray, topic: IntArray, edges: FloatArray) -> dict[str, Any]:
@@ -107,16 +114,13 @@ class Draws:
         return np.divide(tops, downs, out=np.full(tops.shape, np.nan), where=downs > 0)
 
     def _interval(self, found: FloatArray, topics: int) -> dict[str, Any]:
-        if topics < 2 or not np.isfinite(found).any():
-            why = ONE_TOPIC if topics < 2 else NO_RESAMPLES
-            return {"low": None, "high": None, "topics": topics, "reason": why}
-        low, high = self._quantiles(found).tolist()
-        return {"low": low, "high": high, "topics": topics, "reason": ""}
-
-    def _quantiles(self, found: FloatArray) -> NDArray[np.float64]:
-        tail = (1 - self.level) / 2
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.nanquantile(found, (tail, 1 - tail), axis=0))
+        if not len(found) and not too_few(topics, "topics", RESAMPLED):
+            return {"low": None, "high": None, "topics": topics, "reason": NO_RESAMPLES}
+        low, high, why = bounds(found, topics, self.level, "topics", RESAMPLED)
+        return {
+            "low": None if why else low, "high": None if why else high, "topics": topics,
+            "reason": why,
+        }  # fmt: skip
 
 
 def listed(values: FloatArray) -> list[float | None]:

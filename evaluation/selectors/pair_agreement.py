@@ -62,6 +62,7 @@ class Line:
     thin: float | None
     unknown: float | None
     why: str
+    no_interval: str  # why the raw figure has none, or ""
     plot: SafeString
     heat: Mapping[str, str]  # form -> class of its step
 
@@ -124,6 +125,7 @@ class Agreement:
     overtaken: bool  # somebody was left out, or taken in again, since the run began
     notes: list[Note]
     sentence: str
+    no_interval: str
     graph: list[str]
     parts: list[Row]
     order: list[Fact]
@@ -166,6 +168,7 @@ def agreement(task: Task, runs: Shown, asked: Sequence[Asked]) -> Agreement | No
         ),
         notes=trust(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"], strength(reading)),
+        no_interval=reading.no_interval if reading else "",
         graph=graph_words(said.get("components", [])),
         parts=said.get("components", []),
         order=order_facts(core, early, len(lines)),
@@ -226,6 +229,7 @@ def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) ->
         thin=checked.get("thin_share"),
         unknown=checked.get("unknown_share"),
         why=checked.get("reason") or raw["reason"],
+        no_interval=raw["reason"] if raw["alpha"] is not None and raw["low"] is None else "",
         plot=plot,
         heat={form: drawn.heat_step(value, top) for form, value in heat.items()},
     )

@@ -53,6 +53,7 @@ class JudgeLine:
     person: Share  # one person with the majority of the others
     neutral: float | None
     rho: float | None
+    reason: str  # why there is no interval
     plot: SafeString
 
     @property
@@ -81,6 +82,7 @@ class Judge:
     name: str
     lines: list[JudgeLine]
     sentence: str
+    reason: str  # why the figures over all have no interval
     board: Beside | None  # none: a run from before judges had boards
 
 
@@ -169,7 +171,7 @@ def _judge(
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
-    return Judge(rows[0]["machine"], name, lines, sentence, board)
+    return Judge(rows[0]["machine"], name, lines, sentence, every.reason, board)
 
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
@@ -191,6 +193,7 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
         person=one,
         neutral=row["neutral"],
         rho=row["rho"],
+        reason=row.get("reason") or person.get("reason") or "",
         plot=plot,
     )
 

@@ -17,7 +17,7 @@ from crowdqc.numbers import interval, percent, plural
 from evaluation import charts
 from evaluation import charts_agreement as drawn
 from evaluation.models import Run
-from evaluation.selectors.pair_trust import change_words, within_shares
+from evaluation.selectors.pair_trust import change_words, listed, within_shares
 from evaluation.selectors.recipes import recipe_pairs
 from evaluation.selectors.runs import figures_of
 
@@ -51,6 +51,7 @@ class Side:
     n: int
     reason: str
     plot: SafeString
+    family: int  # dimensions whose intervals hold all at once; 0: a run from before these
 
     @property
     def points(self) -> tuple[float, float] | None:
@@ -74,6 +75,7 @@ class Drift:
     high: float | None
     slope: float | None
     reason: str
+    family: int
 
     @property
     def tells(self) -> bool:
@@ -120,6 +122,7 @@ class Straight:
     chance: float
     n: int
     workers: list[tuple[int, str, float, int]]  # id, pseudonym, share, judgments
+    reason: str  # why there is no interval
 
     @property
     def points(self) -> tuple[float, float] | None:
@@ -137,6 +140,7 @@ class Repeat:
     chance: float | None
     others: float | None
     n: int
+    reason: str
 
     @property
     def points(self) -> tuple[float, float] | None:
@@ -183,6 +187,12 @@ class Order:
     heads: list[str]
     sentence: str
     notes: list[str]
+    unit: str  # what intervals draw anew, one and many
+    units: str
+    side_how: str  # the correction of the dimensions' intervals, or ""
+    drift_how: str
+    no_tau: str  # why no tau has an interval, or ""
+    no_alpha: str
     recipe: list[tuple[str, str]]
 
 
@@ -199,6 +209,7 @@ def order(run: Run, asked: Sequence[Asked]) -> Order | None:
     straight = _straight(told)
     taus, heads = _taus(told, labels)
     repeats = [_repeat(row, labels) for row in told["repeat"] if row["n"]]
+    units = next((row.get("unit", "pairs") for row in told["agreement"]), "pairs")
     return Order(
         sides=sides,
         side_axis=axis,
@@ -216,6 +227,12 @@ def order(run: Run, asked: Sequence[Asked]) -> Order | None:
         heads=heads,
         sentence=_sentence(sides, drifts, split),
         notes=_notes(sides, drifts, straight),
+        unit=units[:-1],
+        units=units,
+        side_how=corrected(sides),
+        drift_how=corrected(drifts),
+        no_tau=_no_tau(told["interdependence"]),
+        no_alpha=next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
         recipe=recipe_pairs(run, told["recipe"]),
     )
 
@@ -234,7 +251,8 @@ def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], 
         plot = drawn.share_cell(scale, drawn.known(row["right"], *span), middle=0.5, name=label)
         made.append(
             Side(
-                label, row["right"], row["low"], row["high"], row["n"], row["reason"] or "", plot
+                label, row["right"], row["low"], row["high"], row["n"], row["reason"] or "", plot,
+                row.get("family", 0),
             )
         )  # fmt: skip
     return made, charts.forest_axis(scale)
@@ -249,7 +267,7 @@ def _share_span(row: Row) -> tuple[float | None, float | None]:
 def _drift(row: Row, labels: Mapping[str, str]) -> Drift:
     return Drift(
         _label(row["dimension"], labels), row["early"], row["late"], row["difference"], row["low"],
-        row["high"], row["slope"], row["reason"] or "",
+        row["high"], row["slope"], row["reason"] or "", row.get("family", 0),
     )  # fmt: skip
 
 
@@ -305,13 +323,14 @@ def _straight(told: Mapping[str, Any]) -> Straight | None:
     return Straight(
         row["share"], row["low"], row["high"], row["chance"], row["n"],
         [(o["worker"], names.get(o["worker"], ""), o["share"], o["n"]) for o in most if o["share"]],
+        row["reason"] or "",
     )  # fmt: skip
 
 
 def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
     return Repeat(
         _label(row["dimension"], labels), row["same"], row["low"], row["high"], row["chance"],
-        row["others"], row["n"],
+        row["others"], row["n"], row["reason"] or "",
     )  # fmt: skip
 
 
@@ -337,6 +356,13 @@ def _taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[list[Tau]
     return lines, [labels.get(name, name) for name in names]
 
 
+def _no_tau(rows: Sequence[Row]) -> str:
+    """Why no correlation of dimensions has an interval, "" where one has."""
+    if any(row["low"] is not None for row in rows):
+        return ""
+    return next((row["reason"] for row in rows if row["reason"]), "")
+
+
 # Words from numbers ----------------------------------------------------------------------------
 
 
@@ -355,27 +381,67 @@ def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str
     return " ".join(parts) or "No order effect can be seen in these judgments."
 
 
+def corrected(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
+    family = max((row.family for row in rows), default=0)
+    return f"Bonferroni over {plural(family, 'dimension')}" if family > 1 else ""
+
+
+def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """On which dimensions the effect is beyond chance, or that it is on none."""
+    if len(rows) < 3:  # one dimension is the whole
+        return ""
+    found = [row.label for row in rows[1:] if row.tells]
+    how = corrected(rows) or "each interval on its own"
+    if not found:
+        return f" No single dimension shows it ({how})."
+    return f" By dimension it shows on {listed(found)} ({how})."
+
+
+def side_note(sides: Sequence[Side]) -> str:
+    """One statement for all rows: over all together first, then which dimensions show it."""
+    every = sides[0]
+    if every.right is None:
+        return f"Sides cannot be told from texts here: {every.reason}."
+    if every.low is None:
+        return f"No interval for a lean to a side: {every.reason}."
+    if every.tells:
+        where = "right" if every.right > 0.5 else "left"
+        return (
+            f"Over all dimensions people lean to the {where}, whichever text is there."
+            f"{_where(sides)} Pairs shown both ways round cancel it; a pair shown one way carries "
+            "it."
+        )
+    if any(side.tells for side in sides[1:]):
+        return f"Over all dimensions there is no measurable lean to a side.{_where(sides)}"
+    return "There is no measurable lean to a side, over all dimensions or on any."
+
+
+def drift_note(drifts: Sequence[Drift]) -> str:
+    every = drifts[0]
+    if every.low is None:
+        return f"No interval for the change of neutral answers: {every.reason}."
+    if every.tells:
+        more = "more" if (every.difference or 0) > 0 else "fewer"
+        return (
+            f"People give {more} neutral answers as they go on: a sign of tiring, or of learning."
+            f"{_where(drifts)} Shorter assignments or a break would show which."
+        )
+    if any(drift.tells for drift in drifts[1:]):
+        return (
+            "Over all dimensions the share of neutral answers does not change measurably."
+            f"{_where(drifts)}"
+        )
+    return "The share of neutral answers does not change measurably with the position."
+
+
 def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | None) -> list[str]:
-    """What the effects mean, one sentence each."""
+    """What the effects mean, one statement each; it is about the same intervals as the rows."""
     said = []
-    if sides and sides[0].right is None:
-        said.append(f"Sides cannot be told from texts here: {sides[0].reason}.")
-    elif sides and sides[0].tells:
-        where = "right" if (sides[0].right or 0) > 0.5 else "left"
-        said.append(
-            f"People lean to the {where} whatever stands there. Pairs shown both ways round cancel "
-            "it; a pair shown one way only carries it."
-        )
-    elif sides:
-        said.append("No lean to a side can be told from chance.")
-    if drifts and drifts[0].tells:
-        more = "more" if (drifts[0].difference or 0) > 0 else "fewer"
-        said.append(
-            f"People give {more} neutral answers as they go on: a sign of tiring, or of learning. "
-            "Shorter assignments or a break would show which."
-        )
-    elif drifts and drifts[0].difference is not None:
-        said.append("The share of neutral answers does not change measurably with the position.")
+    if sides:
+        said.append(side_note(sides))
+    if drifts and drifts[0].difference is not None:
+        said.append(drift_note(drifts))
     if straight is not None:
         times = straight.share / straight.chance if straight.chance else 0
         beside = f", {times:.0f} times what independent answers would give" if times >= 2 else ""

@@ -347,11 +347,20 @@ def _sentence(last: Block, held: _Held, first: str, second: str, topics: int) ->
 
 
 @dataclass(frozen=True)
+class Rho:
+    """Spearman's rho with its interval, None without one."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
 class Similar:
     """A measure on one dimension: Spearman's rho of similarity to the best text with the grade."""
 
     label: str
-    cells: list[tuple[str, str]]  # (best against worst, all others) of each measure
+    cells: list[tuple[Rho, Rho]]  # (best against worst, all others) of each measure
 
 
 @dataclass(frozen=True)
@@ -360,7 +369,8 @@ class Overlap:
 
     measures: list[tuple[str, str]]  # name and protocol
     rows: list[Similar]
-    means: list[tuple[str, str]]
+    means: list[tuple[Rho, Rho]]
+    reason: str  # why there is no interval, or ""
 
 
 def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
@@ -382,8 +392,13 @@ def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
         means.append(_rho({
             key: mean_of([row[key] for row in own]) for key in ("ends", "full")
         }))  # fmt: skip
-    return Overlap(list(measures), rows, means)
+    why = next(filter(None, (row.get("reason", "") for row in told)), "")
+    return Overlap(list(measures), rows, means, why)
 
 
-def _rho(row: Mapping[str, Any]) -> tuple[str, str]:
-    return score(row.get("ends"), 2), score(row.get("full"), 2)
+def _rho(row: Mapping[str, Any]) -> tuple[Rho, Rho]:
+    ends, full = (
+        Rho(row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high"))
+        for name in ("ends", "full")
+    )
+    return ends, full

@@ -197,6 +197,7 @@ def recipe(
         return []
     told, own = checks.get("recipe"), core["recipe"]
     pairs = [("method", f"α ordinal {runs.core.version}")]
+    unit = next((row.get("unit", "pairs") for row in core["agreement"]), "pairs")
     resamples = own["params"]["resamples"]
     if told:
         params, resamples = told["params"], told["params"]["resamples"]
@@ -208,7 +209,7 @@ def recipe(
             ("cross-fit", f"{params['folds']} folds by pair"),
         ]
     pairs += [
-        ("interval", f"bootstrap over pairs, {count(resamples)}"),
+        ("interval", f"bootstrap over {unit}, {count(resamples)}"),
         ("seed", str(runs.core.seed)),
         ("snapshot", own["snapshot"][:8]),
     ]

@@ -27,6 +27,7 @@ class SourceRow:
     low: float | None
     high: float | None
     n: int
+    no_interval: str
     plot: SafeString
 
 
@@ -51,7 +52,8 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
     told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
     scores: dict[str, list[Any]] = {}
     rows = SystemScore.objects.filter(run=run).order_by("-estimate", "system_id").values_list(
-        "dimension", "system__name", "system__prompt_strategy", "estimate", "low", "high", "n"
+        "dimension", "system__name", "system__prompt_strategy", "estimate", "low", "high", "n",
+        "extra",
     )  # fmt: skip
     for dimension, *rest in rows:
         scores.setdefault(dimension, []).append(rest)
@@ -63,10 +65,11 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
             ScaleBoard(
                 one, told.get(one.name, {}), charts.forest_axis(scale),
                 [
-                    SourceRow(name, detail, estimate, low, high, n, charts.forest_cell(
-                        scale, Estimate(estimate, low, high), name=name
-                    ))
-                    for name, detail, estimate, low, high, n in found
+                    SourceRow(
+                        name, detail, estimate, low, high, n, extra.get("no_interval") or "",
+                        charts.forest_cell(scale, Estimate(estimate, low, high), name=name),
+                    )
+                    for name, detail, estimate, low, high, n, extra in found
                 ],
             )
         )  # fmt: skip
@@ -76,12 +79,13 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
 def workers(run: Run, dimension: str) -> list[dict[str, Any]]:
     """How each worker uses one scale, the least like the others first."""
     rows = WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
-        "worker_id", "worker__pseudonym", "estimate", "n", "extra"
+        "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
     )
     found = [
-        {"id": pk, "name": name, "agrees": estimate, "n": n, "mean": extra.get("mean"),
-         "spread": extra.get("spread")}
-        for pk, name, estimate, n, extra in rows
+        {"id": pk, "name": name, "agrees": estimate, "low": low, "high": high, "n": n,
+         "mean": extra.get("mean"), "spread": extra.get("spread"),
+         "why": extra.get("no_interval") or ""}
+        for pk, name, estimate, low, high, n, extra in rows
     ]  # fmt: skip
     found.sort(key=lambda row: (row["agrees"] is None, row["agrees"] or 0.0, row["name"]))
     return found[:SHOWN_WORKERS]

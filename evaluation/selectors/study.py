@@ -73,6 +73,7 @@ class StudyPage:
     there: int
     draw: str
     repetitions: int
+    family: int  # comparisons with AQER that hold all at once; 0: a run from before these
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
@@ -119,6 +120,7 @@ def page(run: Run, told: Mapping[str, Any]) -> StudyPage:
         legend=_legend(titles), sentence=f"{counts}, {params['repetitions']} draws of each size.",
         left_out=list(frame["left_out"]), there=frame["there"], draw=params["draw"],
         repetitions=params["repetitions"],
+        family=max((row.get("family", 0) for row in told["against"]), default=0),
     )  # fmt: skip
 
 
@@ -140,8 +142,10 @@ def _line(slug: str, title: str, cells: list[Cell], scale: Scale, against: str) 
 
 def _against(slug: str, row: Row | None) -> str:
     """How a method stands to AQER on the same draws."""
-    if slug == AQER or row is None or row["low"] is None:
+    if slug == AQER or row is None:
         return ""
+    if row["low"] is None:
+        return f"no interval: {row['reason']}" if row.get("reason") else ""
     if row["low"] <= 0 <= row["high"]:
         return "cannot be separated"
     return "closer to the experts" if row["low"] > 0 else "further from the experts"

@@ -18,12 +18,11 @@ from annotation.selectors.judgments import asked
 from annotation.task_types import get_type
 from crowdqc.numbers import plural
 from evaluation import charts
-from evaluation.methods.base_rates import wilson
+from evaluation.methods import units
 from evaluation.models import Run, WorkerScore
 from evaluation.svg import Scale
 
 LEVEL, Z = 0.95, 1.959963984540054
-FEWEST = 5  # comparisons below which no interval is drawn
 CHECKED = 60  # texts looked at, the newest, for how a filled checklist agrees with others
 UNIT = Scale(-0.03, 1.03, 200.0, (0.0, 0.5, 1.0))
 CORRELATION = Scale(-1.05, 1.05, 200.0, (-1.0, 0.0, 1.0))
@@ -112,20 +111,18 @@ def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") 
     if not whole:
         return Figure(None, None, None, 0, f"no {noun}")
     value, effective = right / n, n / max(1, per)
-    if effective < FEWEST:
-        why = f"{plural(math.floor(effective), noun)}; an interval needs {FEWEST}"
+    if why := units.too_few(math.floor(effective), f"{noun}s", units.SHARE):
         return Figure(value, None, None, whole, why)
-    return Figure(value, *wilson(value, effective, LEVEL), whole)
+    return Figure(value, *units.wilson(value, effective, LEVEL), whole)
 
 
 def correlation_of(value: float | None, n: int) -> Figure:
     """A correlation with Fisher's interval, and why there is none."""
     if value is None:
         return Figure(None, None, None, n, f"{plural(n, 'text')} shared, or all alike")
-    if n < FEWEST:
-        return Figure(value, None, None, n, f"{plural(n, 'text')}; an interval needs {FEWEST}")
-    middle, reach = math.atanh(max(-0.9999, min(0.9999, value))), Z / math.sqrt(n - 3)
-    return Figure(value, math.tanh(middle - reach), math.tanh(middle + reach), n)
+    if why := units.too_few(n, "texts", units.CORRELATION):
+        return Figure(value, None, None, n, why)
+    return Figure(value, *units.fisher(value, n, LEVEL), n)
 
 
 def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scores:

@@ -13,13 +13,13 @@ from django.utils.safestring import SafeString
 from annotation.models import Task
 from crowdqc.numbers import NBSP, interval, percent, plural, score, word
 from evaluation import charts_writing
+from evaluation.methods.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
 from evaluation.schedules import FirstRun
 from evaluation.writing_data import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles
 FRAME = "frame"
-FEWEST = 5  # topics without which no interval is shown
 GROUPS = {PEOPLE: "People", MODELS: "Models"}
 # View -> its label and the figures that it needs.
 VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -124,7 +124,7 @@ def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
     """An ESTIMATE of the method in words; ``share`` writes it as a percentage."""
     if row is None or row.get("value") is None:
         return Said("none")
-    low, high, why = _bounds(row.get("low"), row.get("high"), row.get("topics"))
+    low, high, why = _bounds(row, "low", "high", row.get("topics"))
     value = percent(row["value"], digits) if share else figure(row["value"], digits)
     if low is None or high is None:
         return Said(value, "", why)
@@ -137,26 +137,24 @@ def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> Said:
     """The mean of a DISTRIBUTION of the method over so many topics."""
     if not row or row.get("mean") is None:
         return Said("none")
-    low, high, why = _bounds(row.get("mean_low"), row.get("mean_high"), topics)
+    low, high, why = _bounds(row, "mean_low", "mean_high", topics)
     value = figure(row["mean"], digits)
     return Said(value, interval(low, high, digits) if low is not None else "", why)
 
 
 def _bounds(
-    low: float | None, high: float | None, topics: int | None
+    row: Row, low: str, high: str, topics: int | None
 ) -> tuple[float | None, float | None, str]:
-    """The ends of an interval, or why there is none: few topics drawn anew say little."""
+    """The ends of an interval, or why there is none; of older runs too."""
     if few := _too_few(topics):
         return None, None, few
-    if low is None or high is None:
-        return None, None, "no interval"
-    return low, high, ""
+    if row.get(low) is None or row.get(high) is None:
+        return None, None, row.get("reason") or "no interval"
+    return row[low], row[high], ""
 
 
 def _too_few(topics: int | None) -> str:
-    if topics is None or topics >= FEWEST:
-        return ""
-    return f"{plural(topics, 'topic')}; an interval needs {FEWEST}"
+    return "" if topics is None else too_few(topics, "topics", RESAMPLED)
 
 
 def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:

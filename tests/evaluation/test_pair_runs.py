@@ -133,4 +133,5 @@ def test_texts_rated_one_by_one_get_means_and_an_agreement() -> None:
     }
     assert found[pair_corpus.SOURCES[0]] > found[pair_corpus.SOURCES[-1]]
     [agreement] = RunFigure.objects.get(run=run, name="agreement").data
-    assert 0 < agreement["low"] < agreement["alpha"] < agreement["high"] < 1
+    assert 0 < agreement["alpha"] < 1 and agreement["low"] is None
+    assert agreement["reason"] == "4 topics; an interval needs 15"

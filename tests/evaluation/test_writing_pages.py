@@ -87,8 +87,8 @@ def test_few_responses_are_said_to_be_few() -> None:
     for item in task.items.select_related("group"):
         writing_corpus.respond(task, item, worker, "Bees sleep in turns [1]. They wake early [3].")
     run_on(task)
-    assert "2 topics; an interval needs 5" in get(task)
-    assert "2 responses; an interval needs 5 of 2 workers" in get(task, "signals")
+    assert "2 topics; an interval needs 10" in get(task)
+    assert "1 worker; an interval needs 5" in get(task, "signals")
     for view in VIEWS:
         get(task, view)
 

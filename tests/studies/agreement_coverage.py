@@ -55,7 +55,7 @@ def agreements(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, 
         line("Fleiss' kappa", items, agreement.fleiss_kappa,
              lambda data: agreement.kappa_interval(data, **drawing))  # fmt: skip
         line("percent agreement", items, agreement.percent_agreement,
-             lambda data: agreement.percent_interval(data, **drawing))  # fmt: skip
+             lambda data: agreement.percent_interval(data, confidence=LEVEL))  # fmt: skip
     return lines
 
 

@@ -196,7 +196,7 @@ def test_kappa_and_percent_have_intervals_around_them() -> None:
     data, rng = crowd(2), np.random.default_rng(0)
     kappa, percent = (
         agreement.kappa_interval(data, rng=rng),
-        agreement.percent_interval(data, rng=rng),
+        agreement.percent_interval(data),
     )
     assert kappa.estimate == pytest.approx(agreement.fleiss_kappa(data))
     assert percent.estimate == pytest.approx(agreement.percent_agreement(data))

@@ -101,7 +101,8 @@ def test_the_judge_sees_no_worker_and_is_the_same_at_every_size() -> None:
 def test_a_method_is_held_against_aqer_on_the_same_draws() -> None:
     against = _fit(make_study()).estimates["against"].rows()
     assert {row["method"] for row in against} == set(METHODS) - {"aqer"}
-    assert all(row["low"] <= row["z"] <= row["high"] for row in against)
+    assert all(row["low"] <= row["difference"] <= row["high"] for row in against)
+    assert {row["family"] for row in against} == {len(METHODS) - 1}
 
 
 def test_the_same_seed_gives_the_same_rows_and_sizes_beyond_the_crowd_are_told() -> None:
@@ -138,4 +139,4 @@ def test_a_method_whose_scores_never_differ_has_no_correlation_and_breaks_nothin
     rows = [row for row in told.estimates["system"].rows() if row["method"] == "judge"]
     assert all(row["r"] is None and row["defined"] == 0 for row in rows)
     against = [row for row in told.estimates["against"].rows() if row["method"] == "judge"]
-    assert all(row["z"] is None for row in against)
+    assert all(row["difference"] is None and row["reason"] for row in against)

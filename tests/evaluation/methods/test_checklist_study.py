@@ -72,7 +72,7 @@ def test_people_and_models_get_scores_by_the_share_of_yes_and_by_its_probability
 
 
 def test_agreement_on_each_question_is_that_of_a_second_implementation() -> None:
-    data = made(noise=0.2)
+    data = made(articles=16, noise=0.2)
     found = fit(data, rng=np.random.default_rng(0), resamples=200)
     agreed = {row["question"]: row for row in found.estimates["agreement"].rows()}
     matrix = [data.grid(person)[0][:, 0] for person in range(3)]

@@ -93,7 +93,7 @@ def test_many_votes_of_few_workers_do_not_look_like_much() -> None:
     ten = ratio(np.tile(hit, 10), np.ones(2000), np.tile(worker, 10))
     assert (ten.estimate, ten.se) == pytest.approx((once.estimate, once.se))
     alone = ratio(hit, np.ones(200), np.zeros(200, dtype=int))
-    assert (alone.clusters, alone.reason) == (1, "one worker alone has no spread")
+    assert (alone.clusters, alone.reason) == (1, "1 worker; an interval needs 5")
 
 
 def test_dimensions_correlate_as_the_second_implementation_says() -> None:

@@ -224,7 +224,7 @@ def test_gold_labels_are_those_of_mace_on_canonical_pairs() -> None:
 
 
 def test_alpha_is_krippendorffs_of_first_votes_and_its_mean_has_an_interval() -> None:
-    data = study(RNG(6), forced=True)
+    data = study(RNG(6), forced=True, topics=16)
     table = scored(data).estimates["agreement"]
     people = data.votes.once()
     wanted = [agreement.krippendorff_alpha(data.labels(people, k), "ordinal") for k in (0, 1)]

@@ -40,7 +40,8 @@ def test_in_pure_noise_dropping_votes_finds_agreement_and_cross_fitting_finds_no
     assert row["dimension"] == EVERY
     assert abs(row["uncorrected"]) < 0.05
     assert row["corrected"] > 0.15 and row["shuffled_null"] > 0.15
-    assert abs(row["cross_fitted"]) < 0.1
+    assert abs(row["cross_fitted"]) < 0.15  # two standard errors of so few pairs
+    assert row["cross_fitted"] < row["corrected"]
     assert row["removed_share"] > 0.2 and row["thin_share"] > 0.05
 
 

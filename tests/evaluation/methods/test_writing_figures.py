@@ -50,7 +50,8 @@ def test_jaccard_by_hand() -> None:
     ranking = row(overlap, first="people", second="", style="")
     assert ranking["value"] == pytest.approx((2 + 1 + 2) / 4 / 3)
     own = row(overlap, first="people", second="people", scope="topic")
-    assert (own["value"], own["low"], own["reason"]) == (pytest.approx(1 / 3), None, "one topic")
+    assert own["value"] == pytest.approx(1 / 3)
+    assert (own["low"], own["reason"]) == (None, "1 topic; an interval needs 10")
     assert not [one for one in overlap if one["first"] == one["second"] == "models"]
     empty = row(overlap, first="people", second="models", style="news")
     assert (empty["value"], empty["reason"]) == (None, "nothing to measure")
@@ -172,7 +173,7 @@ def test_the_same_seed_gives_the_same_figures_and_they_are_plain_json() -> None:
 @pytest.mark.parametrize(
     ("written", "warning"),
     [
-        ([("people", "", "a", "One response [1].")], "one topic"),
+        ([("people", "", "a", "One response [1].")], "1 topic; an interval needs 10"),
         ([("people", "", "a", "Nothing cited."), ("models", "", "b", "Here")], "no response cites"),
         ([("people", "", "a", ""), ("people", "", "b", "[7]")], "no passage has"),
     ],
