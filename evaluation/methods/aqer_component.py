@@ -20,6 +20,7 @@ from evaluation.methods.aqer_resample import (
 from evaluation.methods.aqer_rounds import Iterated, iterate, prepare, score_outside
 from evaluation.methods.base import FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.boards import Board, Scores, make_board
+from evaluation.methods.redundancy import ranking_column, redundancy_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,13 @@ def fit_component(
         effects=effects[0],
         workers=worker_board,
         systems=make_board(system_scores, drawn.systems, plan.rules),
-        diagnostics=_diagnostics(case, fit, worker_board.scores, drawn),
+        diagnostics={
+            **_diagnostics(case, fit, worker_board.scores, drawn),
+            "systems_ranked_by": system_scores.by,
+            "redundancy": redundancy_of(
+                rows.question, worker_board.scores, drawn.workers, plan.rules
+            ),
+        },
     )
 
 
@@ -112,7 +119,9 @@ def _worker_scores(case: Case, fit: Iterated, adjusted: FloatArray) -> Scores:
         uniterated=fit.uniterated,
         adjusted=adjusted[0],
         uniterated_adjusted=adjusted[1],
-        by="score" if case.design.complete else "adjusted",
+        by=ranking_column(
+            case.design.question, complete=case.design.complete, asked=case.plan.rank_by
+        ),
     )
 
 
@@ -128,7 +137,7 @@ def _system_scores(case: Case, outside: FloatArray, effects: FloatArray) -> Scor
         uniterated=raw[1],
         adjusted=adjusted[0],
         uniterated_adjusted=adjusted[1],
-        by="score" if systems.complete else "adjusted",
+        by=ranking_column(case.design.question, complete=systems.complete, asked=case.plan.rank_by),
     )
 
 

@@ -102,7 +102,7 @@ def test_workers_without_common_questions_stand_on_boards_of_their_own() -> None
     assert result.diagnostics["workers_not_scored"] == ["w7"]
     # Each part's scores are those it gets when the other part does not exist.
     part = np.flatnonzero(texts.worker < 3)
-    alone = iterate(prepare(texts, part)[0], Options(), np.random.default_rng(0))
+    alone = iterate(prepare(texts, part)[0], Options(leave_one_out=True), np.random.default_rng(0))
     np.testing.assert_allclose(workers["score"][:3], alone.grades)
 
 
@@ -238,7 +238,8 @@ def test_many_equal_answers_to_a_question_are_told_with_what_they_weigh() -> Non
     at = np.flatnonzero(result.estimates["answer"]["source"] == cluster["source"])
     assert result.estimates["answer"]["worker"][at[0]] < 4
     without = np.flatnonzero(shrugged.question != 3)
-    smaller = iterate(prepare(shrugged, without)[0], Options(), np.random.default_rng(0))
+    options = Options(leave_one_out=True)
+    smaller = iterate(prepare(shrugged, without)[0], options, np.random.default_rng(0))
     moved = ranks(result.estimates["worker"]["score"]) != ranks(smaller.grades)
     assert cluster["without"]["moved"] == moved.sum()
 
