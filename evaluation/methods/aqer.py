@@ -103,7 +103,8 @@ def fit(
     """Score workers, their answers, systems and questions.
 
     Parameters (defaults in DEFAULTS): ``leave_one_out`` compares an answer with the others' vote,
-    as the paper does not; ``rank_by`` 'score', 'adjusted', or 'auto' by the redundancy;
+    as the paper does not (a board of three workers is not iterated then: the best two would tie);
+    ``rank_by`` 'score', 'adjusted', or 'auto' by the redundancy;
     ``similarity`` 'cosine' or 'neg_euclidean'; ``vote`` 'weighted_mean', or 'mean' for the equal
     vote that never iterates; ``start`` 'equal', 'noisy' or 'entailment', which needs
     ``start_votes`` (n,), a vote for each answer in the order of ``data`` (App. B1;

@@ -17,10 +17,12 @@ from evaluation.methods.aqer_resample import (
     resample,
     systems_of,
 )
-from evaluation.methods.aqer_rounds import Iterated, iterate, prepare, score_outside
+from evaluation.methods.aqer_rounds import Iterated, Options, iterate, prepare, score_outside
 from evaluation.methods.base import FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.boards import Board, Scores, make_board
 from evaluation.methods.redundancy import ranking_column, redundancy_of
+
+FEW_WORKERS = 3  # up to here leaving the own answer out and iterating do not go together
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ def fit_component(
 ) -> Component:
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
+    plan = replace(plan, options=options_for(plan.options, rows.n_workers))
     systems = systems_of(texts, questions)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
@@ -89,6 +92,17 @@ def fit_component(
     )
 
 
+def options_for(options: Options, workers: int) -> Options:
+    """These options; without iterating where three workers or fewer leave their own answers out.
+
+    The worst of three gets no vote, so each of the others would be compared with the other alone:
+    one and the same cosine, a tie whatever they wrote.
+    """
+    if workers > FEW_WORKERS or not options.leave_one_out or options.start != "equal":
+        return options
+    return replace(options, vote="mean")
+
+
 def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     """The workers' board when nobody is compared with themself; None where ``fit`` is that one.
 
@@ -97,7 +111,8 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     """
     if case.plan.options.leave_one_out or not case.plan.rules.resamples:
         return None
-    plan = replace(case.plan, options=replace(case.plan.options, leave_one_out=True))
+    options = replace(case.plan.options, leave_one_out=True)
+    plan = replace(case.plan, options=options_for(options, case.rows.n_workers))
     quiet = Hooks(cancelled=case.hooks.cancelled)
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
