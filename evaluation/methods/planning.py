@@ -204,7 +204,8 @@ def _warnings(table: Table, level: float, design: Study) -> list[str]:
             f"intervals that claim {level:.0%} hold the truth in {table['estimate'][at]:.1%}; "
             "take the chances with care"
         )
-    out += getattr(design, "warnings", [])
+    if isinstance(design, TextStudy):
+        out += design.warnings
     if design.judgments / design.workers < 10:
         out.append("workers give fewer than 10 judgments each; little can be said about a worker")
     return out

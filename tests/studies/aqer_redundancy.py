@@ -22,7 +22,7 @@ import numpy as np
 from evaluation.methods import aqer
 from evaluation.methods.adjusted import Design, two_way
 from evaluation.methods.aqer_rounds import Options, grade, iterate, prepare
-from evaluation.methods.base import FloatArray, Texts
+from evaluation.methods.base import FloatArray, IntArray, Texts
 from evaluation.methods.redundancy import ranking_column
 from tests.studies.redundancy_sets import (
     Crowd,
@@ -88,7 +88,7 @@ def texts_of(crowd: Crowd) -> Texts:
     )  # fmt: skip
 
 
-def scores(texts: Texts) -> tuple[FloatArray, FloatArray]:
+def scores(texts: Texts) -> tuple[FloatArray, IntArray]:
     """Scores (v, m) of the VARIANTS on the largest component, NaN elsewhere; answers (m,)."""
     part, of_question = aqer.parts(texts.worker, texts.question, texts.workers, texts.questions)
     largest = np.bincount(part[part > 0]).argmax()
@@ -117,7 +117,7 @@ def difficulty(crowd: Crowd) -> FloatArray:
     return np.bincount(rows.question, fit.first.scores) / np.bincount(rows.question)
 
 
-def correlations(found: FloatArray, count: FloatArray, quality: FloatArray) -> FloatArray:
+def correlations(found: FloatArray, count: IntArray, quality: FloatArray) -> FloatArray:
     """Pearson (v,) with quality over the workers who have enough answers."""
     use = np.isfinite(quality) & np.isfinite(found).all(axis=0) & (count >= FEWEST)
     if use.sum() < 4:
@@ -253,4 +253,7 @@ def main(repetitions: int = 40, cache: str = "build/vectors") -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(sys.argv[1]),) if len(sys.argv) > 1 else (), *sys.argv[2:3])
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 40,
+        sys.argv[2] if len(sys.argv) > 2 else "build/vectors",
+    )
