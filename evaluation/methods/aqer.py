@@ -74,7 +74,7 @@ DEFAULTS: dict[str, Any] = {
     "rank_by": "auto",
     "similarity": "cosine",
     "start": "equal",
-    "vote": "weighted_mean",
+    "vote": "auto",
     "max_rounds": 100,
     "tolerance": 1e-6,
     "resamples": 2000,
@@ -103,10 +103,9 @@ def fit(
     """Score workers, their answers, systems and questions.
 
     Parameters (defaults in DEFAULTS): ``leave_one_out`` compares an answer with the others' vote,
-    as the paper does not (a board of three workers is not iterated then: the best two would tie);
-    ``rank_by`` 'score', 'adjusted', or 'auto' by the redundancy;
-    ``similarity`` 'cosine' or 'neg_euclidean'; ``vote`` 'weighted_mean', or 'mean' for the equal
-    vote that never iterates; ``start`` 'equal', 'noisy' or 'entailment', which needs
+    as the paper does not; ``rank_by`` 'score', 'adjusted', or 'auto' by the redundancy;
+    ``similarity`` 'cosine' or 'neg_euclidean'; ``vote`` 'weighted_mean', 'mean' for the equal vote
+    that never iterates, or 'auto' by the redundancy; ``start`` 'equal', 'noisy' or 'entailment', which needs
     ``start_votes`` (n,), a vote for each answer in the order of ``data`` (App. B1;
     ``aqer_entailment.start_votes`` makes them); ``max_rounds``, ``tolerance`` (RMSE of the
     weights); ``resamples`` of the questions, ``level``, and ``min_answers`` for intervals;
@@ -163,7 +162,7 @@ def _plan(settings: dict[str, Any]) -> Plan:
         leave_one_out=bool(settings["leave_one_out"]),
         similarity=settings["similarity"],
         start=settings["start"],
-        vote=settings["vote"],
+        vote="weighted_mean" if settings["vote"] == "auto" else settings["vote"],
         max_rounds=settings["max_rounds"],
         tolerance=settings["tolerance"],
     )
@@ -173,6 +172,7 @@ def _plan(settings: dict[str, Any]) -> Plan:
         near_identical=float(settings["near_identical"]),
         cluster_share=float(settings["cluster_share"]),
         rank_by=settings["rank_by"],
+        auto_vote=settings["vote"] == "auto",
     )
 
 

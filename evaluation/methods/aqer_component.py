@@ -20,9 +20,7 @@ from evaluation.methods.aqer_resample import (
 from evaluation.methods.aqer_rounds import Iterated, Options, iterate, prepare, score_outside
 from evaluation.methods.base import FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.boards import Board, Scores, make_board
-from evaluation.methods.redundancy import ranking_column, redundancy_of
-
-FEW_WORKERS = 3  # up to here leaving the own answer out and iterating do not go together
+from evaluation.methods.redundancy import options_for, ranking_column, redundancy_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,7 @@ def fit_component(
 ) -> Component:
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
-    plan = replace(plan, options=options_for(plan.options, rows.n_workers))
+    plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
     systems = systems_of(texts, questions)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
@@ -92,15 +90,9 @@ def fit_component(
     )
 
 
-def options_for(options: Options, workers: int) -> Options:
-    """These options; without iterating where three workers or fewer leave their own answers out.
-
-    The worst of three gets no vote, so each of the others would be compared with the other alone:
-    one and the same cosine, a tie whatever they wrote.
-    """
-    if workers > FEW_WORKERS or not options.leave_one_out or options.start != "equal":
-        return options
-    return replace(options, vote="mean")
+def _options_of(plan: Plan, options: Options, question: IntArray) -> Options:
+    """These options; at few answers a question only the first round where that was left open."""
+    return options_for(options, question) if plan.auto_vote else options
 
 
 def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
@@ -112,7 +104,7 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     if case.plan.options.leave_one_out or not case.plan.rules.resamples:
         return None
     options = replace(case.plan.options, leave_one_out=True)
-    plan = replace(case.plan, options=options_for(options, case.rows.n_workers))
+    plan = replace(case.plan, options=_options_of(case.plan, options, case.rows.question))
     quiet = Hooks(cancelled=case.hooks.cancelled)
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))

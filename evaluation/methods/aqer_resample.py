@@ -32,7 +32,7 @@ ROUNDS_GUESS = 12  # rounds a refit takes, for that estimate
 @dataclass(frozen=True)
 class Plan:
     """What is asked of a fit: the rounds' options, the boards' rules, when a cluster is told,
-    and what ranks (``redundancy.ranking_column``).
+    what ranks, and whether few answers a question stop the iterating (``redundancy``).
 
     ``start_votes`` (n,) are all answers' votes in the first round, where these are given.
     """
@@ -42,6 +42,7 @@ class Plan:
     near_identical: float
     cluster_share: float
     rank_by: str = "auto"
+    auto_vote: bool = False
     start_votes: FloatArray | None = None
 
     def votes_of(self, select: IntArray) -> FloatArray | None:

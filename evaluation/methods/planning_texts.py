@@ -15,7 +15,6 @@ from scipy.special import stdtrit
 from evaluation.methods import simulated_texts
 from evaluation.methods.adjusted import Design, two_way
 from evaluation.methods.aqer import DEFAULTS
-from evaluation.methods.aqer_component import options_for
 from evaluation.methods.aqer_rounds import PUBLISHED, grade, iterate, prepare, score_outside
 from evaluation.methods.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.planning_draws import (
@@ -26,7 +25,7 @@ from evaluation.methods.planning_draws import (
     mean_interval,
 )
 from evaluation.methods.rank_correlation import pearson
-from evaluation.methods.redundancy import FEW, ranking_column
+from evaluation.methods.redundancy import FEW, options_for, ranking_column
 from evaluation.methods.simulated_texts import QUESTIONS, WIDTH, Simulated
 from evaluation.methods.simulation import choose_workers, share
 
@@ -132,7 +131,7 @@ class TextStudy:
         crowd = self._crowd(rng)
         texts = self._answers(rng, crowd)
         rows, workers, _ = prepare(texts)
-        fit = iterate(rows, options_for(OPTIONS, len(workers)), rng)
+        fit = iterate(rows, options_for(OPTIONS, rows.question), rng)
         length = np.linalg.norm(crowd.truth, axis=1)
         sea = np.asarray(fit.last.sea, dtype=np.float64)
         shrink = (sea * crowd.truth).sum(axis=1) / (np.linalg.norm(sea, axis=1) * length)

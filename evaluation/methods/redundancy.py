@@ -32,16 +32,19 @@ ranking need not be right: on SummEval it is .92 where the correlation with qual
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from evaluation.methods.aqer_rounds import Options
 from evaluation.methods.base import FloatArray, IntArray
 from evaluation.methods.boards import Draws, Rules, Scores
 from evaluation.methods.bootstrap import widening
 
 FEW = 3  # below so many answers a question a board warns
 ADJUSTED_FROM = 3  # answers a question from which the adjusted score may rank
+ITERATED_FROM = 5  # answers a question from which the own answer may be left out of each round
 RANK_BY = ("auto", "score", "adjusted")
 FEWEST = 4  # workers below whom a reliability says nothing
 FLAT = 1e-12  # a variance of scores below this says nothing
@@ -68,6 +71,19 @@ def ranking_column(question: IntArray, *, complete: bool, asked: str = "auto") -
         return asked
     few = typical(question) < ADJUSTED_FROM
     return "score" if complete or few else "adjusted"
+
+
+def options_for(options: Options, question: IntArray) -> Options:
+    """These options, or their first round alone where iterating does not hold.
+
+    The worst worker gets no vote. Where the own answer is left out too, one or two others are all
+    that an answer to a question of three or four is compared with, and the rounds may turn in
+    circles (11 of 72 crowds at three answers); of three workers the better two always tie.
+    """
+    few = typical(question) < ITERATED_FROM
+    if not few or not options.leave_one_out or options.start != "equal":
+        return options
+    return replace(options, vote="mean")
 
 
 def reliability(

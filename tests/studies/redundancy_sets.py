@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -83,8 +84,9 @@ def real_sets(folder: Path, encode: Encode) -> list[CrowdSet]:
 
 
 def _rows(path: Path) -> Iterable[dict[str, str]]:
-    with gzip.open(path, "rt", encoding="utf-8") as handle:
-        yield from csv.DictReader(handle)
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+    yield from csv.DictReader(io.StringIO(text))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
