@@ -21,7 +21,8 @@ from evaluation.selectors import api as selectors
 class RunIn(Body):
     method = serializers.CharField(default="aqer")
     params = serializers.DictField(
-        required=False, help_text="encoder, leave_one_out, similarity, start, resamples ..."
+        required=False,
+        help_text="encoder, leave_one_out, rank_by, similarity, start, resamples ...",
     )
     seed = serializers.IntegerField(default=runs.DEFAULT_SEED, min_value=0)
 

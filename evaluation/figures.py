@@ -44,6 +44,7 @@ def figures(
     return {
         "convergence": convergence(result),
         "components": [_component(part, workers, systems) for part in _parts(result)],
+        "redundancy": [{"number": part["number"], **part["redundancy"]} for part in _parts(result)],
         "groups": groups(workers, result.intervals["worker"], "worker_id"),
         "system_groups": groups(systems, result.intervals["system"], "system_id")
         if systems

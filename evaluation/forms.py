@@ -9,6 +9,7 @@ from django import forms
 
 from evaluation import runs, text_runs
 from evaluation.methods import pairwise, writing
+from evaluation.methods.aqer import DEFAULTS
 from evaluation.models import LanguageModel
 
 ENCODERS = [
@@ -35,8 +36,18 @@ class RunForm(forms.Form):
     )
     leave_one_out = forms.BooleanField(
         required=False,
+        initial=DEFAULTS["leave_one_out"],
         label="Leave a worker's own answer out of the exemplary one",
-        help_text="Fairer where few people answered a question. Systems are always left out.",
+        help_text="Better where few people answered a question. The paper keeps it in.",
+    )
+    rank_by = forms.ChoiceField(
+        choices=[
+            ("auto", "By the number of answers per question"),
+            ("score", "Raw score"),
+            ("adjusted", "Question-adjusted score"),
+        ],
+        label="Ranked by",
+        help_text="Adjusted scores allow for hard questions, but need 3 answers per question.",
     )
     similarity = forms.ChoiceField(
         choices=[("cosine", "Cosine"), ("neg_euclidean", "Negative Euclidean distance")],

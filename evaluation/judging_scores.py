@@ -84,11 +84,15 @@ def _compared(
         NAME, VERSION, data, ratings, settings={**baseline_boards.COMMON, "resamples": resamples},
         rng=rng,
     )  # fmt: skip
-    by = {part["number"]: part["ranked_by"] for part in result.diagnostics["components"]}
+    parts = result.diagnostics["components"]
+    by, systems_by = (
+        {part["number"]: part[name] for part in parts}
+        for name in ("ranked_by", "systems_ranked_by")
+    )
     told = _share_defaulted(given=[*people, *beside])
     rows: Rows = {
         WorkerScore: _board(result, "worker", workers, by, told),
-        SystemScore: _board(result, "system", systems, {}, told) if beside else [],
+        SystemScore: _board(result, "system", systems, systems_by, told) if beside else [],
     }
     left = len(models) - len(beside)
     notes = [f"{left} answers of systems are to questions that no worker answered."] if left else []
@@ -121,11 +125,11 @@ def _board(
     result: Result, kind: str, ids: Sequence[int], by: dict[int, str],
     defaulted: dict[tuple[str, int], int],
 ) -> list[Row]:  # fmt: skip
-    """Rows of a board, ranked by the adjusted score where not everybody answered the same."""
+    """Rows of a board; ``by`` names the column that ranks, by component."""
     intervals = result.intervals[kind]
     made = []
     for at, row in enumerate(result.estimates[kind].rows()):
-        adjusted = by.get(row["component"], "adjusted" if kind == "system" else "score")
+        adjusted = by.get(row["component"], "score")
         made.append({
             f"{kind}_id": ids[row[kind]], "component": row["component"], "n": row["n"],
             **_ranked(row, intervals, at, adjusted == "adjusted"),

@@ -236,31 +236,14 @@ def system_rows(frozen: Frozen, result: Result) -> list[Row]:
         return []
     table, intervals = result.estimates["system"].rows(), result.intervals["system"]
     unsure = _unsure(table, intervals)
-    alike = systems_answered_alike(result)
+    parts = result.diagnostics["components"]
     rows = []
     for at, row in enumerate(table):
-        by = "score" if alike[row["component"]] else "adjusted"
+        by = parts[row["component"] - 1]["systems_ranked_by"]
         made = _ranked(row, intervals, at, by, unsure[row["component"]])
         made["system_id"] = frozen.systems[row["system"]]
         rows.append(made)
     return rows
-
-
-def systems_answered_alike(result: Result) -> dict[int, bool]:
-    """By component: whether all its systems answered the same questions equally often."""
-    table = result.estimates["system_answer"]
-    cells: dict[int, dict[int, Counter[int]]] = {}
-    for part, system, question in zip(
-        table["component"].tolist(),
-        table["system"].tolist(),
-        table["question"].tolist(),
-        strict=True,
-    ):
-        cells.setdefault(part, {}).setdefault(system, Counter())[question] += 1
-    return {
-        part: all(asked == next(iter(systems.values())) for asked in systems.values())
-        for part, systems in cells.items()
-    }
 
 
 def answer_rows(frozen: Frozen, result: Result) -> list[Row]:

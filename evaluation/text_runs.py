@@ -35,7 +35,7 @@ DEFAULT_ENCODER = "minilm"
 # What says of which data a run is; the method knows none of it.
 OF_THE_RUN = ("encoder", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
-CHOICES = ("leave_one_out", "similarity", "start", "resamples")
+CHOICES = ("leave_one_out", "rank_by", "similarity", "start", "resamples")
 
 
 def clean_encoder(slug: str) -> str:

@@ -17,9 +17,10 @@ from evaluation.methods.aqer_resample import (
     resample,
     systems_of,
 )
-from evaluation.methods.aqer_rounds import Iterated, iterate, prepare, score_outside
+from evaluation.methods.aqer_rounds import Iterated, Options, iterate, prepare, score_outside
 from evaluation.methods.base import FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.boards import Board, Scores, make_board
+from evaluation.methods.redundancy import options_for, ranking_column, redundancy_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ def fit_component(
 ) -> Component:
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
+    plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
     systems = systems_of(texts, questions)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
@@ -78,8 +80,19 @@ def fit_component(
         effects=effects[0],
         workers=worker_board,
         systems=make_board(system_scores, drawn.systems, plan.rules),
-        diagnostics=_diagnostics(case, fit, worker_board.scores, drawn),
+        diagnostics={
+            **_diagnostics(case, fit, worker_board.scores, drawn),
+            "systems_ranked_by": system_scores.by,
+            "redundancy": redundancy_of(
+                rows.question, worker_board.scores, drawn.workers, plan.rules
+            ),
+        },
     )
+
+
+def _options_of(plan: Plan, options: Options, question: IntArray) -> Options:
+    """These options; at few answers a question only the first round where that was left open."""
+    return options_for(options, question) if plan.auto_vote else options
 
 
 def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
@@ -90,7 +103,8 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     """
     if case.plan.options.leave_one_out or not case.plan.rules.resamples:
         return None
-    plan = replace(case.plan, options=replace(case.plan.options, leave_one_out=True))
+    options = replace(case.plan.options, leave_one_out=True)
+    plan = replace(case.plan, options=_options_of(case.plan, options, case.rows.question))
     quiet = Hooks(cancelled=case.hooks.cancelled)
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
@@ -112,7 +126,9 @@ def _worker_scores(case: Case, fit: Iterated, adjusted: FloatArray) -> Scores:
         uniterated=fit.uniterated,
         adjusted=adjusted[0],
         uniterated_adjusted=adjusted[1],
-        by="score" if case.design.complete else "adjusted",
+        by=ranking_column(
+            case.design.question, complete=case.design.complete, asked=case.plan.rank_by
+        ),
     )
 
 
@@ -128,7 +144,7 @@ def _system_scores(case: Case, outside: FloatArray, effects: FloatArray) -> Scor
         uniterated=raw[1],
         adjusted=adjusted[0],
         uniterated_adjusted=adjusted[1],
-        by="score" if systems.complete else "adjusted",
+        by=ranking_column(case.design.question, complete=systems.complete, asked=case.plan.rank_by),
     )
 
 

@@ -31,7 +31,8 @@ ROUNDS_GUESS = 12  # rounds a refit takes, for that estimate
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked of a fit: the rounds' options, the boards' rules, when a cluster is told.
+    """What is asked of a fit: the rounds' options, the boards' rules, when a cluster is told,
+    what ranks, and whether few answers a question stop the iterating (``redundancy``).
 
     ``start_votes`` (n,) are all answers' votes in the first round, where these are given.
     """
@@ -40,6 +41,8 @@ class Plan:
     rules: Rules
     near_identical: float
     cluster_share: float
+    rank_by: str = "auto"
+    auto_vote: bool = False
     start_votes: FloatArray | None = None
 
     def votes_of(self, select: IntArray) -> FloatArray | None:

@@ -35,7 +35,8 @@ class Options:
     """AQER's parameters (section 4.3, App. B and C of the paper), by name.
 
     ``vote`` 'weighted_mean' iterates; 'mean' stops at the equal vote ("no iteration"). ``start``
-    'entailment' needs a vote for each answer (App. B1) beside these options.
+    'entailment' needs a vote for each answer (App. B1) beside these options. What is left out is
+    as published; what a run takes by itself stands in ``aqer.DEFAULTS``.
     """
 
     leave_one_out: bool = False
@@ -68,6 +69,16 @@ class Options:
     def recipe(self) -> dict[str, Any]:
         """The parameters as JSON."""
         return asdict(self)
+
+
+PUBLISHED = Options(
+    leave_one_out=False,
+    similarity="cosine",
+    start="equal",
+    max_rounds=100,
+    tolerance=1e-6,
+    vote="weighted_mean",
+)  # as the paper ran it, whatever the defaults are
 
 
 @dataclass(frozen=True, eq=False)

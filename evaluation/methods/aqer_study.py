@@ -97,8 +97,8 @@ def _words(fit: Callable[..., Result]) -> Scorer:
 
 
 SCORERS: dict[str, tuple[str, Scorer]] = {
-    AQER: ("AQER", _aqer()),
-    "aqer_uniterated": ("AQER, un-iterated", _aqer(vote="mean")),
+    AQER: ("AQER", _aqer(leave_one_out=False)),
+    "aqer_uniterated": ("AQER, un-iterated", _aqer(vote="mean", leave_one_out=False)),
     "aqer_leave_one_out": ("AQER, leave-one-out", _aqer(leave_one_out=True)),
     "rasa": ("RASA", lambda texts, responses, rng: rasa.fit(texts, rng=rng, resamples=0)),
     "roy": ("Roy et al. (2016)", _words(roy.fit)),

@@ -42,6 +42,7 @@ from evaluation.methods.base import (
 )
 from evaluation.methods.boards import Board, Draws, Rules, Scores, make_board, place, rules_of
 from evaluation.methods.bootstrap import question_weights, ranks
+from evaluation.methods.redundancy import ranking_column
 
 NAME, VERSION = "bag-of-words", "1.0"
 DEFAULTS: dict[str, Any] = {
@@ -271,7 +272,7 @@ def _part(
         uniterated=found.uniterated,
         adjusted=adjusted[0],
         uniterated_adjusted=adjusted[1],
-        by="score" if design.complete else "adjusted",
+        by=ranking_column(question, complete=design.complete),
     )
     draws = _draws(bags, design, options, rules.resamples, rng)
     return Part(select, workers, found, make_board(scores, draws, rules))

@@ -46,8 +46,8 @@ def result(
     """Tables ``worker``, ``answer``, ``question``, and with outside ``system``, ``system_answer``.
 
     Column ``score`` is the mean of a row's responses, ``adjusted`` the same with the questions'
-    effects taken off; ``rank`` is by ``score`` where everybody answered everything, else by
-    ``adjusted``. ``best`` marks the best response to each question, as ``best_rows`` chooses.
+    effects taken off; ``rank`` is by the column that ``redundancy.ranking_column``
+    names. ``best`` marks the best response to each question, as ``best_rows`` chooses.
     """
     rules = rules_of(settings)
     worker_part, question_part = parts(data)
@@ -199,6 +199,7 @@ def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict
                 "workers": len(part.workers), "questions": len(part.questions),
                 "answers": part.answers, "complete": part.complete,
                 "ranked_by": part.worker.scores.by,
+                "systems_ranked_by": part.system.scores.by,
             }
             for k, part in enumerate(boards, start=1)
         ],

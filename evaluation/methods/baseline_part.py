@@ -13,6 +13,7 @@ from evaluation.methods import bootstrap
 from evaluation.methods.adjusted import Design, two_way
 from evaluation.methods.base import FloatArray, IntArray
 from evaluation.methods.boards import Board, Draws, Rules, Scores, make_board
+from evaluation.methods.redundancy import ranking_column
 
 CHUNK = 4_000_000  # numbers of a batch of resamples
 
@@ -106,10 +107,11 @@ def fit_part(
     ones = np.ones((1, len(questions)))
     theirs = outside.means(outside.score[None], ones)[0]
     eased = outside.means(outside.score[None] - effect[:, outside.question], ones)[0]
+    columns = [ranking_column(question, complete=alike) for alike in (design.complete, even)]
     return Part(
         workers, questions, systems, len(rows), design.complete,
-        make_board(_scores(n, raw, adjusted[0], design.complete), drawn[0], rules),
-        make_board(_scores(cells.sum(axis=1), theirs, eased, even), drawn[1], rules),
+        make_board(_scores(n, raw, adjusted[0], columns[0]), drawn[0], rules),
+        make_board(_scores(cells.sum(axis=1), theirs, eased, columns[1]), drawn[1], rules),
     )  # fmt: skip
 
 
@@ -123,11 +125,10 @@ def _outside(data: Crowd, ratings: Ratings, questions: IntArray) -> tuple[IntArr
     return systems, Outside(system, question, ratings.system[rows], len(systems), len(questions))
 
 
-def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, complete: bool) -> Scores:
+def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, by: str) -> Scores:
     return Scores(
-        n=n, score=raw, uniterated=raw, adjusted=adjusted, uniterated_adjusted=adjusted,
-        by="score" if complete else "adjusted",
-    )  # fmt: skip
+        n=n, score=raw, uniterated=raw, adjusted=adjusted, uniterated_adjusted=adjusted, by=by
+    )
 
 
 def _draws(

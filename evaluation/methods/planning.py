@@ -23,7 +23,7 @@ from evaluation.methods.planning_pairs import PairStudy
 from evaluation.methods.planning_texts import MODELS, TextStudy
 from evaluation.methods.simulation import whole_number
 
-NAME, VERSION = "planning", "1.0"
+NAME, VERSION = "planning", "1.1"
 # Name of an answer: what it says, and its unit.
 QUANTITIES = {
     "separated": ("chance to separate the two systems, the right way round", "probability"),
@@ -204,6 +204,8 @@ def _warnings(table: Table, level: float, design: Study) -> list[str]:
             f"intervals that claim {level:.0%} hold the truth in {table['estimate'][at]:.1%}; "
             "take the chances with care"
         )
+    if isinstance(design, TextStudy):
+        out += design.warnings
     if design.judgments / design.workers < 10:
         out.append("workers give fewer than 10 judgments each; little can be said about a worker")
     return out

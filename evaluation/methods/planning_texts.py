@@ -7,13 +7,15 @@ answers); the models themselves are in simulated_texts.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
 
 from evaluation.methods import simulated_texts
-from evaluation.methods.aqer_rounds import Options, iterate, prepare, score_outside
+from evaluation.methods.adjusted import Design, two_way
+from evaluation.methods.aqer import DEFAULTS
+from evaluation.methods.aqer_rounds import PUBLISHED, grade, iterate, prepare, score_outside
 from evaluation.methods.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.planning_draws import (
     BUDGET,
@@ -23,6 +25,7 @@ from evaluation.methods.planning_draws import (
     mean_interval,
 )
 from evaluation.methods.rank_correlation import pearson
+from evaluation.methods.redundancy import FEW, options_for, ranking_column
 from evaluation.methods.simulated_texts import QUESTIONS, WIDTH, Simulated
 from evaluation.methods.simulation import choose_workers, share
 
@@ -34,6 +37,8 @@ MODELS = {
     "f4": (0.2, "share of workers who are biased"),
     "k": (5.0, "wrong answers of one good worker"),
 }
+# As a run does it that says nothing else.
+OPTIONS = replace(PUBLISHED, leave_one_out=DEFAULTS["leave_one_out"])
 # Answers whose vectors fit in memory at once (1.6 GB).
 LARGEST = 400_000
 
@@ -64,6 +69,13 @@ class TextStudy:
     def judgments(self) -> int:
         """Answers that have to be written."""
         return self.items * self.votes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the design, in words."""
+        if self.votes >= FEW:
+            return []
+        return [f"{self.votes} answers a question; below {FEW} scores of workers are mostly noise"]
 
     @property
     def usual(self) -> int:
@@ -119,7 +131,7 @@ class TextStudy:
         crowd = self._crowd(rng)
         texts = self._answers(rng, crowd)
         rows, workers, _ = prepare(texts)
-        fit = iterate(rows, Options(), rng)
+        fit = iterate(rows, options_for(OPTIONS, rows.question), rng)
         length = np.linalg.norm(crowd.truth, axis=1)
         sea = np.asarray(fit.last.sea, dtype=np.float64)
         shrink = (sea * crowd.truth).sum(axis=1) / (np.linalg.norm(sea, axis=1) * length)
@@ -131,8 +143,13 @@ class TextStudy:
         estimate, low, high = (
             float(value[0]) for value in mean_interval((better - worse)[None], level)
         )
-        width = _score_width(fit.last.scores, rows.worker, len(workers), level)
-        truth = float(pearson(fit.grades, crowd.quality[workers]).value[0])
+        design = Design(rows.worker, rows.question, len(workers), self.items)
+        scores = fit.last.scores
+        if ranking_column(rows.question, complete=design.complete) == "adjusted":
+            scores = scores - two_way(scores[None], design)[1][0][rows.question]
+        width = _score_width(scores, rows.worker, len(workers), level)
+        ranked = grade(scores, rows.worker, len(workers))
+        truth = float(pearson(ranked, crowd.quality[workers]).value[0])
         return estimate, low, high, float(shrink.mean()) * self.gap, width, truth
 
     def _crowd(self, rng: np.random.Generator) -> Simulated:

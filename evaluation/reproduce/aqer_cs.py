@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from scipy import stats
 
 from evaluation.embeddings import Vectors, get_encoder
 from evaluation.methods import bag_of_words
-from evaluation.methods.aqer_rounds import Iterated, Options, iterate, prepare
+from evaluation.methods.aqer_rounds import PUBLISHED, Iterated, Options, iterate, prepare
 from evaluation.methods.bag_of_words import Bags
 from evaluation.methods.base import FloatArray, IntArray, Texts
 from evaluation.methods.text_corpus import words
@@ -35,7 +35,6 @@ LEFT_OUT = (
 )
 Say = Callable[[str], None]
 WORDS = "words"  # in place of an encoder: binary bags of words
-PLAIN = Options()
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Recipe:
     quantity: str
     published: float | None
     encoder: str = "minilm"
-    options: Options = PLAIN
+    options: Options = PUBLISHED
     random_share: float = 0.0
     iterated: bool = True
     spearman: bool = False
@@ -59,19 +58,24 @@ RECIPES = (
     Recipe("Table 3", "AQER, MiniLM, Pearson", 0.964, note=OTHER_ENCODER),
     Recipe("-", "AQER, character SVD, Pearson", None, encoder="char-svd"),
     Recipe("Table C1", "no iteration, MiniLM, Pearson", 0.945, iterated=False, note=OTHER_ENCODER),
-    Recipe("-", "leave-one-out, MiniLM, Pearson", None, options=Options(leave_one_out=True)),
+    Recipe(
+        "-",
+        "leave-one-out, MiniLM, Pearson",
+        None,
+        options=replace(PUBLISHED, leave_one_out=True),
+    ),
     Recipe(
         "Table B1",
         "negative Euclidean, MiniLM, Pearson",
         0.958,
-        options=Options(similarity="neg_euclidean"),
+        options=replace(PUBLISHED, similarity="neg_euclidean"),
         note=OTHER_ENCODER,
     ),
     Recipe(
         "Table B1",
         "noisy start, MiniLM, Pearson",
         0.964,
-        options=Options(start="noisy"),
+        options=replace(PUBLISHED, start="noisy"),
         note=OTHER_ENCODER,
     ),
     Recipe(
@@ -122,7 +126,7 @@ class Bench:
         """The words of every answer."""
         return [words(text) for text in self.answers.texts]
 
-    def fit(self, dealt: IntArray, encoder: str, options: Options = PLAIN) -> Iterated[Any]:
+    def fit(self, dealt: IntArray, encoder: str, options: Options = PUBLISHED) -> Iterated[Any]:
         """AQER's rounds on dealt answers (q, m)."""
         q, m = dealt.shape
         worker, question = np.tile(np.arange(m), q), np.repeat(np.arange(q), m)

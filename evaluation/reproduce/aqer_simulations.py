@@ -14,7 +14,7 @@ import numpy as np
 
 from evaluation.methods import aqer_bounds
 from evaluation.methods import simulated_texts as simulated
-from evaluation.methods.aqer_rounds import Options, iterate, prepare
+from evaluation.methods.aqer_rounds import PUBLISHED, iterate, prepare
 from evaluation.methods.base import FloatArray
 from evaluation.methods.simulated_texts import Simulated
 from evaluation.reproduce.rows import Row
@@ -126,7 +126,7 @@ def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) ->
 def measure(make: Make, value: float, seed: list[int]) -> tuple[float, float]:
     """One repetition: Pearson with the true quality, iterated and un-iterated."""
     data = make(np.random.default_rng(seed), value)
-    fit = iterate(prepare(data.texts())[0], Options(), np.random.default_rng(0))
+    fit = iterate(prepare(data.texts())[0], PUBLISHED, np.random.default_rng(0))
     return _pearson(fit.grades, data.quality), _pearson(fit.uniterated, data.quality)
 
 

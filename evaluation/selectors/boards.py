@@ -8,6 +8,7 @@ from typing import Any
 from crowdqc.numbers import plural
 from evaluation.models import Run
 from evaluation.selectors import leaderboard as board
+from evaluation.selectors.warnings import plural_answers
 
 
 def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
@@ -49,8 +50,16 @@ def workers(
         "state_words": state_words(run, told),
         "sentence": f"{plural(counts.get('workers', 0), 'worker')}, "
         f"{plural(counts.get('answers', 0), 'answer')} to "
-        f"{plural(counts.get('questions', 0), 'question')}. {ending}",
+        f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{ending}",
     }
+
+
+def _typically(told: Mapping[str, Any]) -> str:
+    """``Typically 3 answers per question. ``, of one board alone."""
+    found = told.get("redundancy", [])
+    if len(found) != 1:
+        return ""
+    return f"Typically {plural_answers(found[0]['answers'])} per question. "
 
 
 def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +91,7 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
             {"number": number, "mean": part["raw_mean"], "best": part["raw_best"]}
             for number, part in parts.items()
         ],
-        "own_included": not params.get("leave_one_out", False),
+        "own_included": not params.get("leave_one_out", True),
         "state_words": state_words(run, told),
         "sentence": f"{plural(counts.get('systems', 0), 'system')}, "
         f"{plural(counts.get('system_answers', 0), 'answer')}. {ending}",

@@ -19,6 +19,7 @@ from annotation.selectors.build_pairs import PairBuild
 from crowdqc import numbers
 from evaluation.methods.base import BadParameter
 from evaluation.methods.planning import VERSION, plan, study
+from evaluation.methods.redundancy import FEW
 
 SEED = 20417
 WEEK = 7 * 24 * 3600
@@ -148,6 +149,22 @@ def _rounded(value: int) -> int:
 # Free text -------------------------------------------------------------------------------------
 
 
+def _redundancy(votes: int, now: float, more: float) -> tuple[str, ...]:
+    """A warning where few people answer a question, and what one more would bring."""
+    brings = (
+        f"Scores will correlate with workers’ quality by about {numbers.score(now, 2)}; with "
+        f"{votes + 1} answers per question by about {numbers.score(more, 2)}, if the same people "
+        "write them. Real crowds reach less than simulated ones."
+    )
+    if votes >= FEW:
+        return (brings,)
+    return (
+        f"Ask for {FEW} or more answers per question: with {votes} a score depends mostly on whose "
+        "answers it was compared with.",
+        brings,
+    )
+
+
 def _of_texts(build: Build) -> Precision:
     """The interval of a worker's AQER score, where everybody takes one assignment."""
     cost, votes = build.cost(), build.version.redundancy
@@ -163,14 +180,17 @@ def _of_texts(build: Build) -> Precision:
     if workers * items > 5 * LARGEST:
         return Precision(why_not="too large to be simulated here")
     values = {"workers": workers, "items": items, "votes": votes}
+    # The same people, each with more questions.
+    more = {**values, "workers": max(workers, votes + 1), "votes": votes + 1}
     taken = SECONDS_A_CELL * workers * items + SECONDS_AN_ANSWER * items * votes
-    replicates = int(np.clip(1 / taken, FEWEST, MOST))
+    replicates = int(np.clip(0.5 / taken, FEWEST, MOST))
     try:
-        found = _planned(TEXTS_MODEL, replicates, **values)
+        found, after = (_planned(TEXTS_MODEL, replicates, **one) for one in (values, more))
     except BadParameter as problem:
         return Precision(why_not=f"not simulated: {problem}")
     half, error = (value / 2 for value in found["score_width"])
     sentences = (
+        *_redundancy(votes, found["score_truth"][0], after["score_truth"][0]),
         f"A worker’s score will be known to ± {numbers.score(half)}, from "
         f"{numbers.plural(per, 'answer')} each and {numbers.plural(votes, 'answer')} a question, "
         "if everybody takes one assignment.",

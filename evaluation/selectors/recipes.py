@@ -13,6 +13,7 @@ from evaluation.methods.registry import METHODS
 from evaluation.models import LanguageModel, Run
 
 AQER = ("aqer", "aqer_panel")  # of everybody, and of a panel's answers alone
+RANKED_BY = {"score": "raw score", "adjusted": "question-adjusted score"}
 SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
 
 
@@ -62,6 +63,8 @@ def recipe_pairs(
         ),
         ("encoder", encoder_words(told["encoder"] if told else params.get("encoder", ""))),
     ]
+    if params.get("rank_by") in ("score", "adjusted"):
+        pairs.append(("ranked by", f"{RANKED_BY[params['rank_by']]}, as asked"))
     if params.get("panel"):
         also = f", with those to task {params['also']}" if params.get("also") else ""
         pairs.append(("answers", f"of panel {params['panel']} alone{also}"))

@@ -20,7 +20,24 @@ def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[st
         "facts": facts(run, told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
         "leave_one_out": leave_one_out(run, told),
+        "redundancy": redundancy(told),
     }
+
+
+def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Answers per question of each board, how repeatable its ranking is, and what more bring."""
+    found = []
+    for one in told.get("redundancy", []):
+        least, most = one["least"], one["most"]
+        found.append(
+            {
+                **one,
+                "spread": f"{least}" if least == most else f"{least}–{most}",
+                "typical": f"{one['answers']:g}",
+                "more": f"{one['answers'] + 1:g}",
+            }
+        )
+    return found
 
 
 def facts(run: Run, told: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from annotation.selectors import snapshot as answers
 from crowdqc.numbers import percent, plural, score, word
+from evaluation.methods.redundancy import FEW
 from evaluation.models import ItemScore, Run
 
 SHOWN_CLUSTERS = 3
@@ -42,6 +43,7 @@ def warnings(
 ) -> list[Warning]:
     """Everything to read first, the gravest first; two queries whatever the run's size."""
     found = [
+        *_redundancy(told),
         *_graph(told),
         *_clusters(run, told, names, numbers),
         *_bounds(told),
@@ -50,6 +52,27 @@ def warnings(
         *_left_out(told),
     ]
     return sorted(found, key=lambda warning: warning.level != "warn")
+
+
+def _redundancy(told: Mapping[str, Any]) -> list[Warning]:
+    few = [one for one in told.get("redundancy", []) if one["few"]]
+    if not few:
+        return []
+    answers = min(one["answers"] for one in few)
+    return [
+        Warning(
+            "warn",
+            f"Only {plural_answers(answers)} per question.",
+            f"Below {FEW}, a score depends mostly on whose answers it was compared with. "
+            "Do not use it for decisions about single workers. Collect one more answer per "
+            "question first.",
+        )
+    ]
+
+
+def plural_answers(answers: float) -> str:
+    """A median number of answers: ``1 answer``, ``2.5 answers``."""
+    return f"{answers:g} answer{'' if answers == 1 else 's'}"
 
 
 def _graph(told: Mapping[str, Any]) -> list[Warning]:

@@ -118,7 +118,7 @@ def test_there_is_a_history_with_logs_and_scores_that_recover_the_planted_order(
 
     task = demo_loader.loaded()
     runs = list(Run.objects.filter(method="aqer", task=task).order_by("number"))
-    assert [run.params["leave_one_out"] for run in runs] == [True, False]
+    assert [run.params["leave_one_out"] for run in runs] == [False, True]
     assert {run.state for run in runs} == {"done"}
     for run in runs:
         assert SystemScore.objects.filter(run=run).count() == 6

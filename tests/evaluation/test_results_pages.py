@@ -79,6 +79,36 @@ def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
     assert text.count('<svg class="chart" role="img"') >= 12
 
 
+def test_a_board_of_two_answers_per_question_warns_and_says_what_one_more_would_bring(
+    client: Client, project: Project
+) -> None:
+    task = corpus.make_task(project)
+    people = corpus.people()
+    given = {
+        name: {key: text for at, (key, text) in enumerate(told.items()) if (at + n) % 2 == 0}
+        for n, (name, told) in enumerate(list(people)[:4])
+    }
+    factories.make_answers(task, given)
+    run = scored(task, min_answers=2)
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "Only 2 answers per question." in text
+    assert "Typically 2 answers per question." in text
+    (told,) = run.figures.get(name="redundancy").data
+    assert (told["answers"], told["few"]) == (2.0, True)
+    assert "Expected with 3" in text or told["reason"] in text
+
+
+def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
+    client: Client, task: Task
+) -> None:
+    run = scored(task)
+    text = page(client, "task_results", task.project_id, task.pk)
+    assert "per question.</b>" not in text and "Answers per question" in text
+    (told,) = run.figures.get(name="redundancy").data
+    assert f"Expected with {told['answers'] + 1:g}" in text
+    assert told["reliability"] < told["with_one_more"]
+
+
 def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -> None:
     scored(task)
     text = page(client, "task_results", task.project_id, task.pk, query="?sort=answers&dir=up")
@@ -89,13 +119,13 @@ def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -
 
 
 def test_systems_stand_beside_what_the_workers_reach(client: Client, task: Task) -> None:
-    scored(task)
+    scored(task, leave_one_out=False)
     text = page(client, "task_results_systems", task.project_id, task.pk)
     assert "3 systems, 24 answers." in text
     assert "Mean of the workers" in text
     assert 'Tern-2</b> <span class="dim">plain' in text
     assert "Not quite the same measure." in text
-    scored(task, leave_one_out=True)
+    scored(task)
     text = page(client, "task_results_systems", task.project_id, task.pk)
     assert "Not quite the same measure." not in text
 
@@ -158,7 +188,7 @@ def test_a_failed_run_says_why_and_offers_another(client: Client, task: Task) ->
 def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
     client: Client, task: Task
 ) -> None:
-    scored(task, leave_one_out=True)
+    scored(task, leave_one_out=False)
     factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
     text = page(client, "task_results", task.project_id, task.pk)
     assert "Run again with 8 new answers" in text
@@ -166,14 +196,20 @@ def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
     response = client.post(url, {"again": "1"})
     run = Run.objects.latest("pk")
     assert response.url == reverse("run", args=[task.project_id, run.number])
-    assert run.params["leave_one_out"] is True
+    assert run.params["leave_one_out"] is False
     assert run.trigger == "browser"
     assert client.post(url, {"again": "1"}).status_code == 409  # it is waiting already
 
 
 def test_a_bad_option_is_shown_beside_its_field(client: Client, task: Task) -> None:
     url = reverse("run_start", args=[task.project_id, task.pk])
-    options = {"encoder": "char-svd", "similarity": "cosine", "start": "equal", "seed": "1"}
+    options = {
+        "encoder": "char-svd",
+        "similarity": "cosine",
+        "rank_by": "auto",
+        "start": "equal",
+        "seed": "1",
+    }
     response = client.post(url, {**options, "resamples": "5"})
     assert response.status_code == 422
     assert "it must be 0, or 100 or more" in response.content.decode()
@@ -231,8 +267,8 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(client: Client, ta
 
 def test_leave_one_out_is_compared_where_both_were_run(client: Client, task: Task) -> None:
     scored(task)
-    assert "?leave_one_out=1" in page(client, "task_results", task.project_id, task.pk)
-    other = scored(task, leave_one_out=True)
+    assert "?leave_one_out=0" in page(client, "task_results", task.project_id, task.pk)
+    other = scored(task, leave_one_out=False)
     text = page(client, "task_results", task.project_id, task.pk, query="?run=1")
     assert f'?run={other.number}"' in text
 

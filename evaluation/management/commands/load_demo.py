@@ -81,9 +81,9 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
 
     def _runs(self, task: Task, encoder: str) -> None:
-        """Two real runs: without each worker's own answer in what it is compared with, and plain.
+        """Two real runs: with each worker's own answer in what it is compared with, and without.
 
-        The plain one comes last, so that the boards show it.
+        The one by the default options comes last, so that the boards show it.
         """
         from evaluation import runs  # takes a second to load, which a second call is spared
 
@@ -91,7 +91,7 @@ class Command(BaseCommand):
         by = task.project.owner
         for left in Run.objects.filter(task=task, state__in=runs.ACTIVE):
             self._finished(left)  # of a first start that was interrupted
-        for name, more in (("leave one out", {"leave_one_out": True}), ("plain", {})):
+        for name, more in (("own answer included", {"leave_one_out": False}), ("default", {})):
             began = time.monotonic()
             params = {"encoder": encoder, **more}
             run = self._refusable(runs.start, by=by, task=task, params=params)

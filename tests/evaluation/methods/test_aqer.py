@@ -102,8 +102,16 @@ def test_workers_without_common_questions_stand_on_boards_of_their_own() -> None
     assert result.diagnostics["workers_not_scored"] == ["w7"]
     # Each part's scores are those it gets when the other part does not exist.
     part = np.flatnonzero(texts.worker < 3)
-    alone = iterate(prepare(texts, part)[0], Options(), np.random.default_rng(0))
+    options = Options(leave_one_out=True, vote="mean")
+    alone = iterate(prepare(texts, part)[0], options, np.random.default_rng(0))
     np.testing.assert_allclose(workers["score"][:3], alone.grades)
+
+
+def test_the_better_two_of_three_workers_do_not_tie() -> None:
+    """The worst of three gets no vote: the others would be compared with one another alone."""
+    result = fit(crowd(np.array([0.3, 0.6, 0.8]), questions=80, seed=21), resamples=0)
+    assert result.estimates["worker"]["rank"].tolist() == [3, 2, 1]
+    assert result.converged
 
 
 def test_a_system_that_answered_in_two_parts_is_scored_in_each() -> None:
@@ -238,7 +246,8 @@ def test_many_equal_answers_to_a_question_are_told_with_what_they_weigh() -> Non
     at = np.flatnonzero(result.estimates["answer"]["source"] == cluster["source"])
     assert result.estimates["answer"]["worker"][at[0]] < 4
     without = np.flatnonzero(shrugged.question != 3)
-    smaller = iterate(prepare(shrugged, without)[0], Options(), np.random.default_rng(0))
+    options = Options(leave_one_out=True)
+    smaller = iterate(prepare(shrugged, without)[0], options, np.random.default_rng(0))
     moved = ranks(result.estimates["worker"]["score"]) != ranks(smaller.grades)
     assert cluster["without"]["moved"] == moved.sum()
 

@@ -75,7 +75,7 @@ def test_entailment_votes_make_the_first_exemplary_answer_and_end_where_equal_vo
     data, texts = worded()
     votes = start_votes(data, texts, made_up)
     once = aqer.fit(data, rng=RNG(0), start="entailment", start_votes=votes,
-                    max_rounds=1, resamples=0)  # fmt: skip
+                    max_rounds=1, resamples=0, leave_one_out=False)  # fmt: skip
     rows, _, _ = prepare(data)
     first = cast_answers(rows, votes, Options())
     np.testing.assert_allclose(once.estimates["answer"]["score"], first.scores)
@@ -145,7 +145,7 @@ def test_entailment_without_votes_and_votes_without_entailment_are_refused() -> 
 def test_systems_beside_workers_score_as_if_they_were_workers() -> None:
     systems = np.array([0.9, 0.3])
     data = crowd(QUALITY, density=0.8, systems=systems, seed=5)
-    joint = aqer_joint.fit(data, rng=RNG(0), resamples=200)
+    joint = aqer_joint.fit(data, rng=RNG(0), resamples=200, leave_one_out=False)
     outside = data.outside
     assert outside is not None
     by_hand = Texts.build(
