@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.imports import KINDS, get_format
 from annotation.imports.answers import KnownAnswers
-from annotation.imports.base import Checked, Field, Prints, Sheet, guess, missing
+from annotation.imports.base import Checked, Field, Images, Prints, Sheet, guess, missing
 from annotation.imports.candidates import KnownCandidates
 from annotation.imports.candidates import content_of as text_of
 from annotation.imports.items import KnownItems
@@ -37,6 +39,14 @@ from annotation.sides import replicate_of
 from annotation.task_types import get_type
 from annotation.task_types.rating import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.tally import Tally, by_reason
+
+# The fields of each format that pages show as Markdown.
+MARKDOWN = {
+    "items": ("question", "context"), "candidates": ("text", "query", "context"),
+    "topics": ("query", "passage", "passages", "references_texts"),
+    "documents": ("document", "question", "answer"), "samples": ("text", "rubric"),
+}  # fmt: skip
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
@@ -267,6 +277,28 @@ class Examined:
         return len(self.checked.bad_lines)
 
     @property
+    def unread(self) -> list[str]:
+        """Columns that no field reads."""
+        read = set(self.mapping.values())
+        return [name for name in self.sheet.columns if name and name not in read]
+
+    @property
+    def why_bad(self) -> Counter[str]:
+        """How many rows cannot be taken, by the first thing that is wrong with each."""
+        rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
+        return by_reason(next(problems).wrong for _, problems in rows)
+
+    @property
+    def tally(self) -> Tally:
+        """What becomes of every row of the file."""
+        checked = self.checked
+        return Tally(
+            came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),
+            used=checked.used,
+            left_out={"there": checked.there, "twice": len(checked.repeats), **self.why_bad},
+        )
+
+    @property
     def can_import(self) -> bool:
         return not self.unmapped
 
@@ -301,6 +333,9 @@ def _examined(
     unmapped = missing(chosen, importer.fields)
     if unmapped:
         return Examined(sheet, chosen, unmapped, Checked())
-    checked = importer.check(sheet.rows, chosen, known)
+    images = Images(sheet.rows, [chosen[one] for one in MARKDOWN.get(importer.slug, ())
+                                 if one in chosen])  # fmt: skip
+    checked = importer.check(images if images.columns else sheet.rows, chosen, known)
+    checked.notes += images.notes
     checked.problems = checked.problems.merged(sheet.unreadable)
     return Examined(sheet, chosen, unmapped, checked)
