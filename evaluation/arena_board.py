@@ -65,7 +65,8 @@ def board(run: Run, dimension: str, component: int = 1) -> dict[str, Any]:
     rated = _ratings(run, dimension, [row.system_id for row in rows])
     best = sorted(range(len(rows)), key=lambda at: -(rated["ratings"][at] or 0.0))
     figure = RunFigure.objects.filter(run=run, name=votes_used.FIGURE).first()
-    tally = figure and votes_used.tally_of({figure.name: figure.data}, "ranking", dimension)
+    told = {} if figure is None else {figure.name: figure.data}
+    tally = votes_used.tally_of(told, "ranking", dimension)
     return {
         "competitors": [str(rows[at].system) for at in best],
         **{name: [values[at] for at in best] for name, values in rated.items()},

@@ -54,7 +54,5 @@ def tally_of(told: Mapping[str, Any], board: str = STUDY, dimension: str = "") -
     found = told.get(FIGURE)
     if found is None:
         return None
-    own = (
-        one for one in found["boards"] if (one["board"], one["dimension"]) == (board, dimension)
-    )
+    own = (one for one in found["boards"] if (one["board"], one["dimension"]) == (board, dimension))
     return Tally.from_dict(found if board == STUDY else next(own, found))

@@ -23,6 +23,7 @@ from .rating_imports import import_ratings
 from .think_imports import import_attributes, import_checks
 from .think_topics import add_samples
 from .topics import add_texts
+from .vote_imports import import_battle_rows
 from .writing_imports import import_responses
 from .writing_topics import add_topics
 
@@ -35,6 +36,7 @@ WRITE = {
     "judgments": import_judgment_rows,
     "documents": add_documents,
     "ratings": import_ratings,
+    "arena": import_battle_rows,
     "topics": add_topics,
     "responses": import_responses,
     "samples": add_samples,

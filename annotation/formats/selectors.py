@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ class View:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()  # columns that no field reads
     tally: Tally | None = None  # what becomes, or became, of every row
-    lines: tuple[tuple[str, str], ...] = ()  # reason in words, and where such rows stood
+    lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
 
 
 def uploads_of(task: Task, kind: str) -> list[ImportFile]:
@@ -58,7 +58,7 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
     if file.state == State.IMPORTED:
         return View(
             "done", "Imported", _imported(file.report, noun), rows=file.report["came"],
-            tally=Tally.from_dict(file.report), lines=_lines(file.report["lines"]),
+            tally=Tally.from_dict(file.report), lines=_lines(file.report),
         )  # fmt: skip
     if file.state == State.FAILED:
         return View("bad", NOTHING, "The file cannot be imported.")
@@ -107,12 +107,14 @@ def _imported(report: dict[str, Any], noun: str) -> str:
     return f"{new} from {numbers.plural(report['came'], 'row')}."
 
 
-def _lines(told: Mapping[str, Sequence[int | None]]) -> tuple[tuple[str, str], ...]:
-    """Each reason in words with the first lines where such rows stood."""
-    return tuple(
-        (reason_words(reason), ", ".join(f"{line:,}" for line in lines if line is not None))
-        for reason, lines in told.items()
-    )
+def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
+    """Each reason in words, with its number of rows and the first lines where such rows stood."""
+    found = []
+    for reason, n in sorted(report["left_out"].items(), key=lambda one: (-one[1], one[0])):
+        lines = [f"{line:,}" for line in report["lines"].get(reason, ()) if line is not None]
+        more = ", ..." if n > len(lines) and lines else ""
+        found.append((n, reason_words(reason), ", ".join(lines) + more))
+    return tuple(found)
 
 
 def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:

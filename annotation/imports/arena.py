@@ -16,8 +16,8 @@ import datetime as dt
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from annotation.formats.limits import check_size
 from annotation.formats.rows import Problem, Row
@@ -25,8 +25,9 @@ from annotation.formats.sources import encoding_of, lines, of_bytes
 from annotation.formats.tables import open_table
 from annotation.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.json_input import Unreadable, read_json
+from crowdqc.numbers import plural
 
-from .base import MAX_SHOWN, refuse
+from .base import MAX_SHOWN, Checked, Field, refuse, text_print
 
 BOTH_BAD = "both_bad"
 WINNERS = {"model_a": LEFT, "model_b": RIGHT, "tie": NEUTRAL, BOTH_BAD: NEUTRAL,
@@ -51,6 +52,7 @@ ALSO = {
     "prompt": ("query", "instruction", "question"),
     "tstamp": ("timestamp", "created_at", "time"),
 }  # fmt: skip
+OVERALL = "quality_overall"  # the dimension that battles are about, of several
 TOPIC = "all"  # of texts of which nothing says what they answer
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
 MAX_BYTES = 200 * 2**20  # every battle repeats both of its texts
@@ -136,10 +138,89 @@ def _rows(
             line.bad("", text, "A JSON object is wanted here.", "Write one battle on this line.")
 
 
+VERDICT = "the verdict"
+UNNAMED = "unnamed"  # who judged battles of an upload that names no judges
+
+
+class Battles:
+    """The same as rows of an upload; ``check`` gives battles as dictionaries."""
+
+    slug = "arena"
+    title = "Arena battles"
+    note = (
+        "A row is one battle: two models, their texts if you have them, and the verdict (model_a, "
+        "model_b, tie or both_bad). Both_bad counts as a tie, as in the arena. Battles without "
+        "question, prompt and texts are each about texts of their own. Where no judge is named, "
+        "all are one judge’s."
+    )
+    fields = (
+        Field("model_a", "Model A, on the left", True),
+        Field("model_b", "Model B, on the right", True),
+        Field("winner", "Verdict", False, ("verdict", "outcome", "result"), VERDICT),
+        Field("winner_model_a", "Model A won", False, (), VERDICT),
+        Field("winner_model_b", "Model B won", False, (), VERDICT),
+        Field("winner_tie", "It was a tie", False, (), VERDICT),
+        Field("winner_both_bad", "Both were bad"),
+        Field("question_id", "Question id", False, ALSO["question_id"]),
+        Field("judge", "Who judged it", False, (*ALSO["judge"], "worker", "worker_id")),
+        Field("prompt", "Prompt", False, ALSO["prompt"]),
+        Field("conversation_a", "Conversation A"),
+        Field("conversation_b", "Conversation B"),
+        Field("response_a", "Response A", False, ALSO["conversation_a"][1:]),
+        Field("response_b", "Response B", False, ALSO["conversation_b"][1:]),
+        Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
+    )
+
+    def check(
+        self, rows: Iterable[Row], mapping: Mapping[str, str], known: Mapping[bytes, int]
+    ) -> Checked:
+        """Battles to add, those that are there already (``known``: how often), and bad ones."""
+        checked, left, alike = Checked(), Counter(known), Counter[str]()
+        models: set[str] = set()
+        judges: set[str] = set()
+        both_bad = 0
+        for row in rows:
+            raw = {name: row.values.get(column, "").strip() for name, column in mapping.items()}
+            found = _battle(_Line(row.line, checked.problems), raw, UNNAMED)
+            if found is None:
+                continue
+            battle = _with_topic(found, alike)
+            if left[print_of(battle)]:
+                left[print_of(battle)] -= 1
+                checked.there += 1
+                continue
+            checked.good.append(battle._asdict(), len(battle.left[1]) + len(battle.right[1]))
+            models |= {battle.left[0], battle.right[0]}
+            judges.add(battle.judge)
+            both_bad += battle.both_bad
+        if checked.good:
+            checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
+        if both_bad:
+            checked.facts.append(f"{both_bad:,} where both were bad, counted as ties")
+        if UNNAMED in judges and "judge" not in mapping:
+            checked.notes.append(
+                "The file names no judges, so all battles count as one judge’s: intervals hold "
+                "for this judge only."
+            )
+        return checked
+
+
+def print_of(battle: Battle) -> bytes:
+    """What tells one battle from another, in 16 bytes."""
+    return text_print(repr((battle.judge, battle.topic, battle.left, battle.right, battle.winner)))
+
+
+class Problems(Protocol):
+    """What is wrong with rows, in their order."""
+
+    def append(self, one: Problem, /) -> None: ...
+    def __len__(self) -> int: ...
+
+
 class _Line:
     """Where a battle stands, and the list that takes what is wrong with it."""
 
-    def __init__(self, number: int, problems: list[Problem]) -> None:
+    def __init__(self, number: int, problems: Problems) -> None:
         self.number, self.problems = number, problems
 
     def bad(self, column: str, value: Any, wrong: str, mend: str) -> None:
@@ -188,7 +269,7 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
 
 def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     """One of WINNERS; what is none is noted."""
-    if given(raw, "winner") is None and OUTCOMES.keys() & raw.keys():
+    if not raw.get("winner") and OUTCOMES.keys() & raw.keys():
         came = [
             name for name in OUTCOMES if str(raw.get(name, "")).casefold() in ("1", "1.0", "true")
         ]
@@ -207,7 +288,7 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
 def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
     """What the user asked and the last thing the assistant said; empty where nothing is given."""
     turns = given(raw, column)
-    if isinstance(turns, str) and column not in raw:
+    if isinstance(turns, str) and not raw.get(column):
         return "", turns.replace("\x00", "")  # a response beside its prompt
     if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
         try:

@@ -180,15 +180,11 @@ def tally(task: Task, *, max_id: int = 0) -> Tally:
 
 
 def left_out(task: Task) -> dict[str, int]:
-    """How many answers of people a snapshot does not hold, by reason."""
+    """How many answers of people a snapshot does not hold, each under one reason."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
-    counted = main.filter(counts=True)
-    excluded = task.exclusions.in_force().values("worker")
-    return {
-        "uncounted": main.filter(counts=False, item__expected__isnull=True).count(),
-        "excluded": counted.filter(worker__in=excluded).count(),
-        "other_fields": counted.exclude(version__in=pooled_versions(task)).count(),
-    }
+    rows = main.annotate(why=_why_not(task)).values_list("why").annotate(n=Count("pk")).order_by()
+    found = {why: n for why, n in rows if why}
+    return {**dict.fromkeys(("uncounted", "excluded", "other_fields"), 0), **found}
 
 
 def values(task: Task) -> Iterator[tuple[int, str, int | None]]:

@@ -56,7 +56,8 @@ def judgments_used(
 
 def _of(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
     """One dimension of (n, d), or whether any holds."""
-    return rows.any(axis=1) if dimension == EVERY else rows[:, dimension]
+    found: NDArray[np.bool_] = np.any(rows, axis=1) if dimension == EVERY else rows[:, dimension]
+    return found
 
 
 def _name(data: Judgments, dimension: int) -> str:

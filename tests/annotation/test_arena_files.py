@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
 
 from annotation.imports.arena import Battle, read_battles
-from annotation.models import Answer, Candidate, Task
+from annotation.models import Answer, Candidate, ImportFile, Task
 from crowdqc.errors import Invalid
 from tests import factories as make
+from tests.annotation.test_imports_views import signed_in
 from tests.annotation.test_judgment_formats import run
+from tests.judging import make_pairs
+from tests.uploads import work
 
 NOW = {
     "id": "b-1", "model_a": "Owl", "model_b": "Wren", "winner": "both_bad",
@@ -99,3 +105,34 @@ def test_how_both_bad_counts_is_an_option_a_tie_by_default(tmp_path: Path) -> No
         task = Task.objects.get(project=project)
         assert Answer.objects.filter(item__task=task).count() == new
     assert Candidate.objects.filter(text="Hoot.").exists()
+
+
+@pytest.mark.django_db
+def test_battles_come_in_by_the_browser_each_once_and_all_are_accounted_for() -> None:
+    """A review found: 137 of 320 battles went in, 118 were said to be there already."""
+    task = make_pairs(make.make_project(), n=1)
+    client = signed_in(task.project.owner)
+    rows = [{"model_a": a, "model_b": b, "winner": ("model_a", "both_bad")[n % 2]}
+            for n, (a, b) in enumerate([("Owl", "Wren"), ("Wren", "Swift")] * 160)]  # fmt: skip
+    bad = {"model_a": "Owl", "model_b": "Wren", "winner": "nobody"}
+    lines = [json.dumps(row) + "\n" for row in (*rows, bad)]
+    page = brought(client, task, lines)
+    assert "The file names no judges" in page and "160 where both were bad" in page
+    report = ImportFile.objects.get().report
+    assert (report["came"], report["used"]) == (321, 320)
+    assert report["left_out"] == {"This is not an outcome.": 1}
+    assert Answer.objects.filter(item__task=task).count() == 320
+    page = brought(client, task, lines[:2] + lines[4:])
+    assert "None of 319 rows is new." in page
+    assert Answer.objects.filter(item__task=task).count() == 320
+
+
+def brought(client: Client, task: Task, lines: list[str]) -> str:
+    """The page of a file of battles before it is imported, which is done then."""
+    path = reverse("task_import", args=[task.project_id, task.pk, "arena"])
+    answer = client.post(path, {"file": SimpleUploadedFile("b.jsonl", "".join(lines).encode())})
+    work()
+    page = client.get(answer["Location"]).content.decode()
+    client.post(answer["Location"], {"do": "import", "leave_out": "1"})
+    work()
+    return page

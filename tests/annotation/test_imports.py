@@ -120,7 +120,7 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
         FORMATS.values(),
         (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments(),
          KnownTopics(), KnownResponses(), KnownSamples(), authors.KnownAnswers(),
-         authors.KnownAnswers(), KnownDocuments(), KnownRatings()),
+         authors.KnownAnswers(), KnownDocuments(), KnownRatings(), {}),
         strict=True,
     ):  # fmt: skip
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)

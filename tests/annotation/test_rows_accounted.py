@@ -62,6 +62,22 @@ def test_a_row_given_twice_in_a_file_is_not_said_to_be_in_an_empty_task() -> Non
     assert (again["used"], again["left_out"]) == (0, {"there": 1, "twice": 1})
 
 
+def test_a_later_judgment_of_the_same_pair_comes_in_where_the_file_says_when() -> None:
+    task = make_pairs(make.make_project())
+    row = {"item_id": "item-001", "worker": "ann", "quality_overall": "first"}
+    rows = [
+        {**row, "answered_at": "2026-03-01T10:00:00Z"},
+        {**row, "answered_at": "2026-03-08T10:00:00Z"},
+        {**row, "answered_at": "2026-03-15T10:00:00Z", "quality_overall": "second"},
+        {**row, "answered_at": "2026-03-15T10:00:00Z", "quality_overall": "second"},
+    ]
+    found = judged(task, *rows)
+    assert (found["used"], found["left_out"]) == (3, {"twice": 1})
+    assert Answer.objects.filter(item__task=task).count() == 3
+    again = judged(task, *reversed(rows))
+    assert (again["used"], again["left_out"]) == (0, {"there": 3, "twice": 1})
+
+
 def test_the_page_lists_the_rows_left_out_before_and_after_the_import(world: World) -> None:
     text = (
         "item_id,worker_id,answer\nq-001,w1,One\nq-001,w1,One\nq-002,w1,Two\nq-009,w1,No\n"
