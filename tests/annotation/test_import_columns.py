@@ -65,7 +65,7 @@ def test_questions_without_an_id_get_one_that_is_the_same_again(world: World) ->
     text = "prompt,topic\nWhy tides?,sea\nWhy wind?,air\nWhy tides?,sea\n"
     before, done = read_and_import(world, "items", text)
     assert "3 questions have no id." in before and "2 new questions from 3 rows." in done
-    assert "<b>2 of 3 rows</b> were used" in done and "given twice in the file" in done
+    assert "<b>2 of 3 rows</b> were used" in done and "Given twice in the file" in done
     key = made_id({"topic": "sea", "context": "", "question": "Why tides?"})
     assert Item.objects.get(key=key).question == "Why tides?"
     before, _ = read_and_import(world, "items", "prompt,topic\nWhy wind?,air\nWhy tides?,sea\n")

@@ -95,7 +95,7 @@ def test_the_page_lists_the_rows_left_out_before_and_after_the_import(world: Wor
     client.post(path, {"do": "import", "leave_out": "1"})
     work()
     done = client.get(path).content.decode()
-    assert "<b>2 of 5 rows</b> were used" in done and "given twice in the file" in done
+    assert "<b>2 of 5 rows</b> were used" in done and "Given twice in the file" in done
     assert "No question has this id." in done and "there already" not in done
 
 
