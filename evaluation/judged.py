@@ -89,12 +89,14 @@ def take(task: Task) -> Snapshot:
 
     Raises Conflict when no judgment of a person counts.
     """
-    read = _read(task, collected.counting(task))
+    found = collected.sorted_out(task)
+    read = _read(task, found.rows)
     people = [row for row in read.rows if row.worker_id is not None]
     if not people:
         raise Conflict("No judgment counts yet, so there is nothing to rank.")
     ids = [row.answer_id for row in read.rows]
     counts = {
+        "came": found.came,
         "answers": len(people),
         "workers": len({row.worker_id for row in people}),
         "questions": len({_pair(read.items[row.item_id]) for row in people}),
@@ -102,7 +104,10 @@ def take(task: Task) -> Snapshot:
         "systems": len({row.system_id for row in read.rows if row.worker_id is None}),
         "counting": len(read.rows),
         "max_id": max(ids),
-        "left_out": collected.left_out(task),
+        "left_out": {
+            **dict.fromkeys(("uncounted", "excluded", "other_fields"), 0),
+            **found.left_out,
+        },
     }
     return keep(task, read.hash, ids, counts)
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.selectors import snapshot as answers
 from crowdqc.numbers import power_of_ten
-from evaluation import figures
+from evaluation import figures, votes_used
 from evaluation.methods.base import Intervals, Result
 from evaluation.models import (
     AnswerScore,
@@ -88,6 +88,9 @@ def close(
 
     Raises Superseded when the run was cancelled or taken over meanwhile: nothing is written then.
     """
+    votes = votes_used.figure(run, told)
+    if votes is not None:  # says what was left out, and is no part of the result
+        told = {**told, votes_used.FIGURE: votes}
     with transaction.atomic():
         hold(run)
         for model, content in rows.items():
@@ -108,7 +111,7 @@ def close(
 
 def recipe(run: Run, done: Computed) -> Row:
     """Everything that gives the same numbers again."""
-    names = ("answers", "workers", "questions", "system_answers", "systems")
+    names = ("came", "answers", "workers", "questions", "system_answers", "systems")
     return {
         "method": done.result.name,
         "version": done.result.version,
@@ -116,7 +119,9 @@ def recipe(run: Run, done: Computed) -> Row:
         "params": dict(done.result.recipe["params"]),
         "seed": run.seed,
         "snapshot": done.snapshot.content_hash,
-        "counts": {name: done.snapshot.counts[name] for name in names},
+        "counts": {
+            name: done.snapshot.counts[name] for name in names if name in done.snapshot.counts
+        },
         # Of whom and of which tasks, where that is a choice of the run.
         **{name: run.params[name] for name in ("panel", "also") if run.params.get(name)},
     }

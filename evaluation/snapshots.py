@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +83,8 @@ def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task
     ``only`` these workers' answers enter, and those of all systems; with those ``also`` of other
     tasks. Raises Conflict when there is no counting answer of a worker.
     """
-    counting = [row for one in (task, *also) for row in answers.counting_texts(one)]
+    found = [answers.sorted_out(one) for one in (task, *also)]
+    counting = [row for one in found for row in one.rows]
     wanted = [
         row for row in counting if only is None or row.worker_id is None or row.worker_id in only
     ]
@@ -90,15 +92,11 @@ def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task
     people = [row for row in rows if row.worker_id is not None]
     if not people:
         raise Conflict("No answer counts yet, so there is nothing to score.")
-    left_out = {
-        "uncounted": sum(answers.uncounted(one) for one in (task, *also)), "repeated": repeated,
-    }  # fmt: skip
-    for name, n in (
-        ("excluded", sum(answers.excluded(one) for one in (task, *also))),
-        ("not_on_panel", len(counting) - len(wanted)),
-    ):
-        left_out |= {name: n} if n else {}
+    left_out = Counter(repeated=repeated, not_on_panel=len(counting) - len(wanted), uncounted=0)
+    for one in found:
+        left_out.update(one.left_out)
     counts = {
+        "came": sum(one.came for one in found),
         "answers": len(people),
         "workers": len({row.worker_id for row in people}),
         "questions": len({row.item_id for row in people}),
@@ -107,7 +105,9 @@ def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task
         # What tells later whether anything has changed since.
         "counting": len(counting),
         "max_id": max(row.answer_id for row in counting),
-        "left_out": left_out,
+        "left_out": {
+            name: n for name, n in left_out.items() if n or name in ("uncounted", "repeated")
+        },
     }
     return keep(task, content_hash(rows), [row.answer_id for row in rows], counts)
 

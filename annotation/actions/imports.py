@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +11,8 @@ from django.db import transaction
 from annotation.imports.base import Sheet
 from annotation.imports.reading import read, sheet_of
 from annotation.models import Task, User
-from annotation.selectors.imports import examine
+from annotation.selectors.imports import Examined, examine
+from crowdqc.tally import MOST, Tally, by_reason
 
 from .answer_imports import import_answers, import_system_answers
 from .candidates import refuse_bad
@@ -22,9 +23,11 @@ from .rating_imports import import_ratings
 from .think_imports import import_attributes, import_checks
 from .think_topics import add_samples
 from .topics import add_texts
+from .vote_imports import import_battle_rows
 from .writing_imports import import_responses
 from .writing_topics import add_topics
 
+SHOWN_LINES = 20  # of each reason
 WRITE = {
     "items": import_items,
     "answers": import_answers,
@@ -33,6 +36,7 @@ WRITE = {
     "judgments": import_judgment_rows,
     "documents": add_documents,
     "ratings": import_ratings,
+    "arena": import_battle_rows,
     "topics": add_topics,
     "responses": import_responses,
     "samples": add_samples,
@@ -43,12 +47,36 @@ WRITE = {
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a file's rows."""
+    """What became of a file's rows; ``new`` is what they made, of which several may make one.
 
-    rows: int
+    ``lines`` says where the rows stood that could not be taken, by reason.
+    """
+
+    tally: Tally
     new: int
-    there: int
-    left_out: int
+    lines: Mapping[str, list[int | None]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return self.tally.came
+
+    @property
+    def there(self) -> int:
+        return self.tally.left_out.get("there", 0)
+
+    @property
+    def twice(self) -> int:
+        """Rows that say again what another row of the file says."""
+        return self.tally.left_out.get("twice", 0)
+
+    @property
+    def left_out(self) -> int:
+        """Rows that could not be taken."""
+        return self.tally.came - self.tally.used - self.there - self.twice
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the record of the import keeps it."""
+        return {**self.tally.as_dict(), "new": self.new, "lines": dict(self.lines)}
 
 
 def import_content(
@@ -75,11 +103,18 @@ def import_content(
 def import_rows(
     *, by: User, task: Task, kind: str, rows: Sequence[Mapping[str, Any]], name: str = ""
 ) -> int:
-    """Import rows that came as objects, under the same checks; returns how many are new.
+    """Import rows that came as objects, as ``import_objects``; returns how many are new."""
+    return import_objects(by=by, task=task, kind=kind, rows=rows, name=name).new
+
+
+def import_objects(
+    *, by: User, task: Task, kind: str, rows: Sequence[Mapping[str, Any]], name: str = ""
+) -> Report:
+    """Import rows that came as objects, under the same checks as a file's.
 
     ``line`` of a bad row in Invalid's ``rows`` is its place in ``rows``, from 1.
     """
-    return import_sheet(by=by, task=task, kind=kind, sheet=sheet_of(rows), name=name).new
+    return import_sheet(by=by, task=task, kind=kind, sheet=sheet_of(rows), name=name)
 
 
 @transaction.atomic
@@ -103,9 +138,27 @@ def import_sheet(
     refuse_bad(found, leave_out_bad=leave_out_bad)
     write: Any = WRITE[kind]
     new = write(by=by, task=task, rows=found.checked.good, name=name) if found.checked.good else 0
-    return Report(
-        rows=found.sheet.total,
-        new=new,
-        there=found.checked.there + len(found.checked.good) - new,
-        left_out=found.bad_rows,
-    )
+    return Report(_with_found_there(found, new), new, _lines(found))
+
+
+def _with_found_there(found: Examined, new: int) -> Tally:
+    """The tally of a file, where writing it found some more of its rows to be there already."""
+    tally, more = found.tally, len(found.checked.good) - new
+    if not more:
+        return tally
+    left_out = {**tally.left_out, "there": tally.left_out.get("there", 0) + more}
+    return Tally(tally.came, tally.used - more, left_out)
+
+
+def _lines(found: Examined) -> dict[str, list[int | None]]:
+    """The first lines of each reason for which rows were left out."""
+    lines: dict[str, list[int | None]] = {}
+    for reason, problems in (
+        ("twice", found.checked.repeats), ("", found.checked.problems),
+    ):  # fmt: skip
+        for problem in problems:
+            (own,) = (reason,) if reason else by_reason([problem.wrong])
+            listed = lines.setdefault(own, []) if len(lines) < MOST else lines.get(own, [])
+            if len(listed) < SHOWN_LINES and problem.line not in listed:
+                listed.append(problem.line)
+    return lines

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from annotation.imports.arena import TOPIC, Battle
+from annotation.imports.arena import OVERALL, TOPIC, Battle
 from annotation.imports.candidates import key_of
 from annotation.imports.crowdkit import Comparison, Label
 from annotation.imports.study_json import LABELS
@@ -20,7 +20,7 @@ from annotation.selectors.judgments import Asked, asked
 from annotation.sides import ORDINALS, STORED
 from crowdqc.errors import Conflict, Invalid
 
-from .answer_imports import workers_named
+from .answer_imports import Rows, workers_named
 from .audit import record
 from .candidates import add_candidates
 from .judgment_imports import (
@@ -36,7 +36,6 @@ from .judgment_imports import (
     placed,
 )
 
-OVERALL = "quality_overall"
 IMPORTED = "judgments.import"
 
 
@@ -79,6 +78,13 @@ def import_battles(
     votes = _votes(by, task, dimension, seen)
     timed = [vote._replace(at=one.at) for vote, one in zip(votes, battles, strict=True)]
     return task, _stored(by, task, timed, name)
+
+
+def import_battle_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked battles of an upload to a pairwise task; returns how many are new."""
+    battles = [Battle(**row) for row in rows]
+    target = Target(task.project, task)
+    return import_battles(by=by, target=target, battles=battles, name=name)[1].new
 
 
 @transaction.atomic

@@ -88,7 +88,12 @@ class ItemOut(serializers.ModelSerializer[Item]):
 
 class Imported(serializers.Serializer[Any]):
     rows = serializers.IntegerField(help_text="Rows that came")
-    new = serializers.IntegerField(help_text="Rows that were added; the others are there already")
+    new = serializers.IntegerField(help_text="What was added; several rows may make one")
+    used = serializers.IntegerField(help_text="Rows that were added")
+    left_out = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="The other rows by reason: `there` already, given `twice` in these rows",
+    )
 
 
 class AnswerOut(serializers.ModelSerializer[Answer]):

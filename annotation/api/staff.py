@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id
 from annotation.actions import answers, locks, tasks
-from annotation.actions.imports import import_rows
+from annotation.actions.imports import import_objects
 from annotation.models import Answer, Role
 from annotation.selectors import api as selectors
 from crowdqc.api import Listing, read
@@ -89,8 +89,9 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     """Check all rows, then write all or none of them."""
     access, task = get_task_by_id(request, task_id, Role.REQUESTER)
     rows: list[dict[str, Any]] = read(RowsIn, request)["rows"]
-    new = import_rows(by=access.user, task=task, kind=kind, rows=rows, name="API")
-    return Response({"rows": len(rows), "new": new}, status=CREATED)
+    report = import_objects(by=access.user, task=task, kind=kind, rows=rows, name="API")
+    told = {"rows": report.rows, "new": report.new, "used": report.tally.used}
+    return Response({**told, "left_out": dict(report.tally.left_out)}, status=CREATED)
 
 
 class TaskItems(Listing):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 
 from django.db import transaction
 from django.utils import timezone
@@ -190,4 +189,4 @@ def drop_stale(*, before: dt.datetime) -> int:
 
 def finish(file: ImportFile, report: Report) -> None:
     """Note an import, inside its transaction; the rows live in the task from now on."""
-    let_go(file, State.IMPORTED, report=asdict(report), imported_at=timezone.now(), error={})
+    let_go(file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={})

@@ -10,7 +10,7 @@ from crowdqc.errors import Invalid
 from .staging import rows_of, source_of
 from .tables import Row, open_table
 
-PEOPLE = ("worker", "worker_id", "author")  # fields that hold a person's id
+PEOPLE = ("worker", "worker_id", "author", "judge")  # fields that hold a person's id
 
 
 def refuse(file: ImportFile, *, leave_out_bad: bool) -> None:

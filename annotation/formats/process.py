@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -190,26 +191,30 @@ def _check(file: ImportFile) -> None:
     _set(file, total=file.sheet["rows"], done=0)
     found = examine(file.task, file.kind, sheet_of(file, _told(file)), file.mapping or None)
     file.parts.filter(kind=Kind.PROBLEMS).delete()
-    problems = _Parts(file, Kind.PROBLEMS)
-    shown: list[dict[str, Any]] = []
+    listed = _Parts(file, Kind.PROBLEMS)
     with transaction.atomic():
-        for problem in found.checked.problems:
-            packed_one = packed_problem(problem)
-            if len(shown) < SHOWN_PROBLEMS:
-                shown.append(problem.as_dict())
-            problems.add(packed_one, MAX_SHOWN)
-        problems.flush()
-        _set(file, state=State.READY, attempts=0, found=_summary(found, problems.count, shown))
+        for problem in found.checked.problems.merged(found.checked.repeats):
+            listed.add(packed_problem(problem), MAX_SHOWN)
+        listed.flush()
+        _set(file, state=State.READY, attempts=0, found=_summary(found, listed.count))
 
 
-def _summary(found: Examined, problems: int, shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _summary(found: Examined, listed: int) -> dict[str, Any]:
     checked = found.checked
     return {
         "mapping": found.mapping,
         "unmapped": [{"name": one.name, "label": one.label} for one in found.unmapped],
+        "unread": found.unread,
         "new": len(checked.good), "there": checked.there, "bad": found.bad_rows,
-        "all_problems": problems, "problems": shown, "facts": checked.facts,
+        "repeated": len(checked.repeats), "listed": listed, "facts": checked.facts,
+        "notes": checked.notes, "all_problems": len(checked.problems),
+        "problems": _shown(checked.problems), "repeats": _shown(checked.repeats),
+        "tally": {} if found.unmapped else found.tally.as_dict(),
     }  # fmt: skip
+
+
+def _shown(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [one.as_dict() for one in itertools.islice(problems, SHOWN_PROBLEMS)]
 
 
 # Importing ---------------------------------------------------------------------------------------

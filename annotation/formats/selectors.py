@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import ImportFile, ImportPart, Task
 from crowdqc import numbers
+from crowdqc.tally import Tally, reason_words
 
 from .naming import total
 from .staging import ACTIVE, problems_of, rows_of
@@ -35,7 +36,13 @@ class View:
     first_rows: tuple[dict[str, Any], ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
     more_problems: int = 0
+    repeats: tuple[dict[str, Any], ...] = ()
+    listed: int = 0  # lines of the download: what is bad, and what is given twice
     facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # columns that no field reads
+    tally: Tally | None = None  # what becomes, or became, of every row
+    lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
 
 
 def uploads_of(task: Task, kind: str) -> list[ImportFile]:
@@ -49,7 +56,10 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
     if file.state in ACTIVE:
         return _at_work(file)
     if file.state == State.IMPORTED:
-        return View("done", "Imported", _imported(file.report, noun))
+        return View(
+            "done", "Imported", _imported(file.report, noun), rows=file.report["came"],
+            tally=Tally.from_dict(file.report), lines=_lines(file.report),
+        )  # fmt: skip
     if file.state == State.FAILED:
         return View("bad", NOTHING, "The file cannot be imported.")
     found = file.found
@@ -60,6 +70,9 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
         bad=found["bad"], can_import=not found["unmapped"], facts=tuple(found["facts"]),
         problems=tuple(found["problems"]),
         more_problems=found["all_problems"] - len(found["problems"]),
+        repeats=tuple(found["repeats"]), listed=found["listed"], notes=tuple(found["notes"]),
+        unread=tuple(found["unread"]),
+        tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
         columns=tuple(
             {"name": name, "field": mapping.get(name, "")}
             for name in file.sheet["columns"] if name
@@ -87,14 +100,21 @@ def _at_work(file: ImportFile) -> View:
     )  # fmt: skip
 
 
-def _imported(report: dict[str, int], noun: str) -> str:
-    if not report["new"] and not report["left_out"]:
+def _imported(report: dict[str, Any], noun: str) -> str:
+    if report["came"] == report["left_out"].get("there", 0):
         return "Nothing was added: every row was there already."
-    there = f" {report['there']:,} were there already." if report["there"] else ""
-    out = report["left_out"]
-    left = f" {numbers.plural(out, 'row was', 'rows were')} left out." if out else ""
     new = numbers.plural(report["new"], f"new {noun}")
-    return f"{new} from {report['rows']:,} rows.{there}{left}"
+    return f"{new} from {numbers.plural(report['came'], 'row')}."
+
+
+def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
+    """Each reason in words, with its number of rows and the first lines where such rows stood."""
+    found = []
+    for reason, n in sorted(report["left_out"].items(), key=lambda one: (-one[1], one[0])):
+        lines = [f"{line:,}" for line in report["lines"].get(reason, ()) if line is not None]
+        more = ", ..." if n > len(lines) and lines else ""
+        found.append((n, reason_words(reason), ", ".join(lines) + more))
+    return tuple(found)
 
 
 def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
@@ -108,24 +128,25 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
             f"{found['bad']:,} of {rows:,} rows cannot be read. "
             "Correct them in the file, or leave them out.",
         )  # fmt: skip
-    if not found["new"]:
+    if found["there"] == rows:
         said = f"All {rows:,} rows are there already; importing adds nothing."
         return "done", "Nothing new", said
-    there = f", {found['there']:,} are there already" if found["there"] else ""
+    if not found["new"]:
+        return "done", "Nothing new", f"None of {numbers.plural(rows, 'row')} is new."
     if unit:
         new = numbers.plural(found["new"], f"new {unit}")
-        return "waiting", "Nothing imported yet", f"{new} in {numbers.plural(rows, 'row')}{there}."
-    said = f"{found['new']:,} of {rows:,} rows are new{there}."
+        return "waiting", "Nothing imported yet", f"{new} in {numbers.plural(rows, 'row')}."
+    said = f"{found['new']:,} of {rows:,} rows {'is' if found['new'] == 1 else 'are'} new."
     return "waiting", "Nothing imported yet", said
 
 
 def bad_rows(file: ImportFile) -> Iterator[list[Any]]:
-    """Head and lines of a table of the bad rows with their reasons; problems and rows in step."""
+    """Head and lines of a table of the rows left out, with reasons; problems and rows in step."""
     columns = file.sheet["columns"]
     yield ["line", "column", "wrong", "mend", *columns]
     rows = iter(rows_of(file))
     row = next(rows, None)
-    kind, count = ImportPart.Kind.PROBLEMS, file.found["all_problems"]
+    kind, count = ImportPart.Kind.PROBLEMS, file.found["listed"]
     for problem in problems_of(file, kind, count):
         while row is not None and row.line < (problem.line or 0):
             row = next(rows, None)

@@ -7,6 +7,7 @@ from typing import Any
 from crowdqc.errors import Invalid
 
 from .answers import Answers
+from .arena import Battles
 from .attributes import Attributes
 from .candidates import Candidates
 from .checks import Checks
@@ -24,13 +25,13 @@ FORMATS: dict[str, Any] = {
     for f in (
         Items(), Answers(), SystemAnswers(), Candidates(), Judgments(), Topics(), Responses(),
         Samples(), Attributes(), Checks(),
-        Documents(), Ratings(),
+        Documents(), Ratings(), Battles(),
     )
 }  # fmt: skip
 # What a task of each shape takes; texts belong to the project, whichever task they came with.
 JUDGED = ("candidates", "judgments")
 KINDS = {
-    "texts": ("items", "answers", "system_answers", "candidates"), "pairs": JUDGED,
+    "texts": ("items", "answers", "system_answers", "candidates"), "pairs": (*JUDGED, "arena"),
     "ratings": (*JUDGED, "documents", "ratings"), "responses": ("topics", "responses"),
     "attributes": ("samples", "attributes"), "checks": ("candidates", "checks"),
 }  # fmt: skip

@@ -70,8 +70,11 @@ class Answers:
     fields = (
         ITEM_ID,
         Field("worker_id", "Worker id", True,
-              ("worker", "participant", "participant_id", "annotator", "user", "student")),
-        Field("answer", "Answer text", True, ("response", "resp", "text", "reply")),
+              ("worker", "participant", "participant_id", "annotator", "user", "user_id", "student",
+               "rater", "teilnehmer", "annotateur")),
+        Field("answer", "Answer text", True,
+              ("response", "resp", "text", "reply", "completion", "output", "antwort", "reponse",
+               "respuesta", "risposta")),
         Field("submitted_at", "Time of the answer", False,
               ("timestamp", "time", "date", "created_at", "answered_at")),
     )  # fmt: skip

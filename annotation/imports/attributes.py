@@ -25,7 +25,7 @@ class Found:
     about: dict[str, Any]
     attributes: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     transcript: str = ""
-    rows: int = 0
+    lines: list[int] = field(default_factory=list)
 
     @property
     def ordered(self) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ class Attributes:
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownAnswers
     ) -> Checked:
         """Answers to add, those that are there already, and what is wrong with rows."""
-        checked = Checked()
+        checked = Checked(rows=0)
         reader = Reader(mapping, checked)
         authors = Authors(reader, known, ("item_id", "dimension"))
         found: dict[Any, Found] = {}
@@ -66,6 +66,7 @@ class Attributes:
             self._take(reader, authors, row, found, spoilt)
         for key, one in found.items():
             if key in spoilt or not self._marks_fit(reader, one):
+                reader.spoil(one.lines, "answer")
                 continue
             texts = [attribute["text"] for attribute in one.ordered]
             there = known.there.get(key)
@@ -73,14 +74,16 @@ class Attributes:
                 checked.good.append(
                     {**one.about, "attributes": one.ordered, "transcript": one.transcript}
                 )
+                checked.rows = checked.used + len(one.lines)
             elif there == texts:
-                checked.there += 1
+                checked.there += len(one.lines)
             else:
                 reader.bad(
                     one.row, ["worker", "system", "dimension"],
                     "The task has other attributes of this author for it.",
                     "Leave these rows out: answers are not overwritten.",
                 )  # fmt: skip
+                reader.spoil(one.lines, "answer")
         checked.facts += facts(checked.good)
         number = sum(len(one["attributes"]) for one in checked.good)
         if number:
@@ -103,13 +106,13 @@ class Attributes:
             return
         about = {**author, "item": item, "uncounted": uncounted}
         mine = found.setdefault(key, Found(row, about))
-        mine.rows += 1
+        mine.lines.append(row.line)
         if transcript and mine.transcript and transcript != mine.transcript:
             reader.bad(row, "transcript", "This author has another transcript above.",
                        "One author has one transcript a dimension.")  # fmt: skip
             spoilt.add(key)
         mine.transcript = mine.transcript or transcript
-        if len(mine.transcript) > MAX_TRANSCRIPT or mine.rows > MAX_ATTRIBUTES:
+        if len(mine.transcript) > MAX_TRANSCRIPT or len(mine.lines) > MAX_ATTRIBUTES:
             reader.bad(row, "attribute", "There is more than one answer can hold.",
                        f"{MAX_ATTRIBUTES} attributes, a transcript of {MAX_TRANSCRIPT:,} "
                        "characters at most.")  # fmt: skip

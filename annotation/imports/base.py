@@ -6,7 +6,8 @@ import difflib
 import heapq
 import itertools
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -68,8 +69,11 @@ class Problems(Spool[Problem]):
 
     def merged(self, others: Collection[Problem]) -> Problems:
         """These and others, by line; ``others`` are in order."""
-        mine: Iterable[Problem] = self if self.in_order else sorted(self, key=_line)
-        return Problems(heapq.merge(others, mine, key=_line))
+        return Problems(heapq.merge(others, self.ordered(), key=_line))
+
+    def ordered(self) -> Iterable[Problem]:
+        """These by line."""
+        return self if self.in_order else sorted(self, key=_line)
 
 
 def _line(problem: Problem) -> int:
@@ -78,12 +82,24 @@ def _line(problem: Problem) -> int:
 
 @dataclass
 class Checked:
-    """Rows to import, rows that are there already, rows that cannot be taken."""
+    """Rows to import, rows that are there already, and rows left out: each row is one of these.
+
+    ``repeats`` say again what an earlier row of the file says, so that nothing is wrong with them;
+    ``problems`` cannot be taken.
+    """
 
     good: Spool[dict[str, Any]] = field(default_factory=Spool)
+    rows: int | None = None  # behind ``good``, where several rows of the file make one of it
     there: int = 0
+    repeats: Problems = field(default_factory=Problems)
     problems: Problems = field(default_factory=Problems)
     facts: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what to know before it is imported
+
+    @property
+    def used(self) -> int:
+        """Rows of the file that are imported."""
+        return len(self.good) if self.rows is None else self.rows
 
     @property
     def bad_lines(self) -> set[int | None]:
@@ -115,22 +131,35 @@ def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> No
 
 
 def plain(name: str) -> str:
-    """A column's name without case, space and punctuation."""
-    return re.sub(r"[\W_]+", "", name).casefold()
+    """A column's name without case, accents, space and punctuation."""
+    bare = "".join(mark for mark in unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+                   if not unicodedata.combining(mark))  # fmt: skip
+    return re.sub(r"[\W_]+", "", bare).casefold()
+
+
+def without_aside(name: str) -> str:
+    """A column's name without what stands in brackets, or after it: ``Frage (EN)``, ``text_de``."""
+    bare = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", name).strip()
+    return re.sub(r"[\s_-](?:de|en|es|fr|it|nl|pl|pt)$", "", bare, flags=re.IGNORECASE)
 
 
 def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
-    """Field -> column, by the exact name first, then by the other names in their order."""
+    """Field -> column, by the exact name first, then by the other names in their order.
+
+    A name with an aside (``Frage (EN)``) is read where no column without one is.
+    """
     found: dict[str, str] = {}
-    by_plain: dict[str, str] = {}
-    for column in columns:
-        by_plain.setdefault(plain(column), column)
-    for wanted in fields:
-        for name in (wanted.name, *wanted.also):
-            hit = by_plain.get(plain(name))
-            if hit is not None and hit not in found.values():
-                found[wanted.name] = hit
-                break
+    for bare in (str, without_aside):
+        by_plain: dict[str, str] = {}
+        for column in columns:
+            by_plain.setdefault(plain(bare(column)), column)
+        for wanted in fields:
+            names = (wanted.name, *wanted.also) if wanted.name not in found else ()
+            for name in names:
+                hit = by_plain.get(plain(name))
+                if hit is not None and hit not in found.values():
+                    found[wanted.name] = hit
+                    break
     return found
 
 
@@ -192,6 +221,24 @@ class Reader:
         columns = ", ".join(self.column(name) for name in names)
         self.checked.problems.append(Problem(row.line, columns, shown, wrong, mend))
 
+    def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
+        """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
+        names = [names] if isinstance(names, str) else list(names)
+        shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
+        self.checked.repeats.append(Problem(
+            row.line, ", ".join(self.column(name) for name in names), shown,
+            f"Given twice, first on line {first:,}, with the same {what}.",
+            "Nothing: the first one is used.",
+        ))  # fmt: skip
+
+    def spoil(self, lines: Iterable[int], noun: str) -> None:
+        """Note the rows that cannot come in because another one of the same ``noun`` cannot."""
+        for line in lines:
+            if line not in self.checked.bad_lines:
+                wrong = f"Another row of this {noun} cannot be read."
+                mend = f"Correct that row: the rows of one {noun} come in together."
+                self.checked.problems.append(Problem(line, "", "", wrong, mend))
+
     def fits(self, row: Row, name: str, most: int, noun: str) -> bool:
         """Whether a value is short enough and can be stored."""
         value = self.value(row, name)
@@ -205,6 +252,34 @@ class Reader:
             self.bad(row, name, WRONG, MEND)
             return False
         return True
+
+
+class Images(Iterable[Row]):
+    """Rows that are gone through, and how many of them hold a Markdown image in these columns."""
+
+    MARK = re.compile(r"!\[[^\]]*\]\s*[(\[]")
+
+    def __init__(self, rows: Iterable[Row], columns: Sequence[str]) -> None:
+        self.rows, self.columns = rows, columns
+        self.count, self.first = 0, 0
+
+    def __iter__(self) -> Iterator[Row]:
+        self.count = 0
+        for row in self.rows:
+            if any(self.MARK.search(row.values.get(one, "")) for one in self.columns):
+                self.first = self.first if self.count else row.line
+                self.count += 1
+            yield row
+
+    @property
+    def notes(self) -> list[str]:
+        """That images are not shown, where there are any."""
+        if not self.count:
+            return []
+        rows = "1 row holds a Markdown image" if self.count == 1 else (
+            f"{self.count:,} rows hold Markdown images, the first"
+        )  # fmt: skip
+        return [f"{rows} on line {self.first:,}. Workers see no image: describe it in words."]
 
 
 def text_print(text: str) -> bytes:
@@ -246,7 +321,7 @@ class First:
 
 @dataclass
 class Once:
-    """Lets each key through once: a repeat with the same text is there, with another it is bad."""
+    """Lets each key through once: with the same text again it is a repeat, with another bad."""
 
     reader: Reader
     names: Sequence[str]  # the fields that are named where a row is refused
@@ -258,7 +333,7 @@ class Once:
     first: First = field(default_factory=First)
 
     def takes(self, row: Row, key: Hashable, text: str) -> bool:
-        """Whether the row is new; else it is counted as there, or noted as bad."""
+        """Whether the row is new; else it is counted as there, or noted as a repeat or as bad."""
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:
             wrong = f"Given twice, first on line {line:,}, with another {self.what}."
@@ -269,8 +344,10 @@ class Once:
             return True
         if line == row.line and known is not None and not _equal(known, text):
             self.reader.bad(row, self.names, self.differs, self.leave)
-        else:
+        elif line == row.line:
             self.reader.checked.there += 1
+        else:
+            self.reader.repeated(row, self.names, line, self.what)
         return False
 
 

@@ -48,9 +48,9 @@ class Candidates:
     title = "Texts to be judged"
     fields = (
         Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
-        Field("query", "Query", False, ("question", "prompt", "title")),
+        Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
         Field("text", "Text", True, ("response_text", "answer", "content", "output", "body",
-                                     "response")),
+                                     "completion", "generation", "response", "antwort")),
         # After the text: "response" is an id only where another column holds the text.
         Field("key", "Text id", False, ("id", "candidate", "candidate_id", "response", "text_id",
                                         "response_id")),

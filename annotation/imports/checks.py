@@ -40,11 +40,11 @@ class Checks:
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownAnswers
     ) -> Checked:
         """Checklists to add, those that are there already, and what is wrong with rows."""
-        checked = Checked()
+        checked = Checked(rows=0)
         reader = Reader(mapping, checked)
         authors = Authors(reader, known, ("item_id", "text"))
         found: dict[Any, dict[str, Any]] = {}
-        first: dict[Any, Row] = {}
+        mine_of: dict[Any, dict[str, Row]] = {}
         spoilt: set[Any] = set()
         for row in rows:
             item, author = authors.item(row), authors.author(row)
@@ -55,15 +55,22 @@ class Checks:
             if uncounted is None or said is None:
                 spoilt.add(key)
                 continue
-            first.setdefault(key, row)
             mine = found.setdefault(key, {**author, "item": item, "uncounted": uncounted,
                                           "answers": {}})  # fmt: skip
-            if mine["answers"].setdefault(*said) != said[1]:
+            there = mine["answers"].get(said[0])
+            if there is None:
+                mine["answers"][said[0]] = said[1]
+                mine_of.setdefault(key, {})[said[0]] = row
+            elif there != said[1]:
                 reader.bad(row, ["name", "answer"], "Answered above, and otherwise.", "Keep one.")
                 spoilt.add(key)
+            else:
+                reader.repeated(row, "name", mine_of[key][said[0]].line, "answer")
         for key, one in found.items():
-            if key not in spoilt:
-                self._settle(reader, first[key], key, one, known)
+            if key in spoilt:
+                reader.spoil([row.line for row in mine_of[key].values()], "checklist")
+            else:
+                self._settle(reader, list(mine_of[key].values()), key, one, known)
         checked.facts += facts(checked.good)
         return checked
 
@@ -86,20 +93,25 @@ class Checks:
 
     @staticmethod
     def _settle(
-        reader: Reader, row: Row, key: Any, one: dict[str, Any], known: KnownAnswers
+        reader: Reader, rows: list[Row], key: Any, one: dict[str, Any], known: KnownAnswers
     ) -> None:
+        """Whether a checklist is new, as the task has it, or bad with all of its rows."""
         open_lines = [name for name in known.asked if name not in one["answers"]]
         there = known.there.get(key)
         if open_lines:
             wrong = f"{len(open_lines)} of {len(known.asked)} questions are not answered."
-            reader.bad(row, "name", wrong, f"Add {', '.join(open_lines[:5])}.")
+            reader.bad(rows[0], "name", wrong, f"Add {', '.join(open_lines[:5])}.")
         elif there is None:
             reader.checked.good.append(one)
+            reader.checked.rows = reader.checked.used + len(rows)
+            return
         elif there == one["answers"]:
-            reader.checked.there += 1
+            reader.checked.there += len(rows)
+            return
         else:
             reader.bad(
-                row, ["worker", "system", "item_id"],
+                rows[0], ["worker", "system", "item_id"],
                 "The task has another checklist of this author for it.",
                 "Leave these rows out: answers are not overwritten.",
             )  # fmt: skip
+        reader.spoil([row.line for row in rows], "checklist")

@@ -41,10 +41,10 @@ class Documents:
         Field("document", "Document", False, ("article", "passage", "context", "text")),
         Field("title", "Title", False, ("headline", "document_title")),
         Field("question_id", "Question id", True, ("question_key", "qid")),
-        Field("question", "Question", True, ("query",)),
+        Field("question", "Question", True, ("query", "prompt", "frage")),
         Field("sentence", "Sentence it arose from", False, ("sentence_id", "anchor")),
         Field("answer_id", "Answer id", True, ("item_id", "id", "key")),
-        Field("answer", "Answer", True, ("response", "output")),
+        Field("answer", "Answer", True, ("response", "output", "completion", "antwort")),
         Field("system", "System", True, ("model", "source", "llm")),
         Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
     )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from .base import Checked, Field, First, Reader, Row, text_print
 
+MADE = 12  # characters of an id that is made of a question's text
+
 
 @dataclass(frozen=True)
 class KnownItems:
@@ -20,10 +22,20 @@ class Items:
     slug = "items"
     title = "Questions"
     fields = (
-        Field("item_id", "Question id", True, ("question_id", "id", "key", "qid", "item")),
-        Field("question", "Question", True, ("question_text", "text", "prompt", "title")),
-        Field("context", "Text to read", False, ("passage", "paragraph", "document", "story")),
-        Field("topic", "Topic", False, ("group", "group_id", "theme", "subject")),
+        Field("item_id", "Question id", False,
+              ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer")),
+        Field("question", "Question", True,
+              ("question_text", "text", "prompt", "title", "query", "instruction", "input",
+               "frage", "fragetext", "pregunta", "domanda", "vraag", "pergunta")),
+        Field("context", "Text to read", False,
+              ("passage", "paragraph", "document", "story", "article", "source_text", "kontext",
+               "absatz", "contexte", "contexto", "contesto")),
+        Field("topic", "Topic", False,
+              ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet")),
+    )  # fmt: skip
+    note = (
+        "Where a question has no id, one is made of its text: the same question gets the same id "
+        "again."
     )
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownItems) -> Checked:
@@ -34,8 +46,12 @@ class Items:
         topics: dict[str, tuple[int | None, bytes]] = {
             topic: (None, text_print(passage.strip())) for topic, passage in known.topics.items()
         }
+        made = 0
         for row in rows:
             values = {f.name: reader.value(row, f.name) for f in self.fields}
+            if not values["item_id"] and values["question"]:
+                values["item_id"] = made_id(values)
+                made += 1
             if not self._complete(reader, row, values):
                 continue
             if not self._new(reader, row, values, first, known):
@@ -47,17 +63,20 @@ class Items:
         if texts:
             noun = "text" if len(texts) == 1 else "texts"
             checked.facts.append(f"{len(texts):,} {noun}")
+        if made:
+            whose = "1 question has" if made == 1 else f"{made:,} questions have"
+            checked.notes.append(
+                f"{whose} no id. Each gets one made of its text, so that the same question is "
+                "known again in the next file."
+            )
         return checked
 
     @staticmethod
     def _complete(reader: Reader, row: Row, values: Mapping[str, str]) -> bool:
-        for name, wrong, mend in (
-            ("item_id", "A question needs an id.", "Write one that no other question has."),
-            ("question", "A question needs text.", "Write the question, or delete the row."),
-        ):
-            if not values[name]:
-                reader.bad(row, name, wrong, mend)
-                return False
+        if not values["question"]:
+            mend = "Write the question, or delete the row."
+            reader.bad(row, "question", "A question needs text.", mend)
+            return False
         limits = (("item_id", 80, "an id"), ("question", 20_000, "a question"),
                   ("context", 100_000, "a text to read"), ("topic", 80, "a topic"))  # fmt: skip
         return all(reader.fits(row, name, most, noun) for name, most, noun in limits)
@@ -74,7 +93,7 @@ class Items:
         line, same = first.setdefault(key, row.line, question)
         if line != row.line:
             if same:
-                reader.checked.there += 1
+                reader.repeated(row, "item_id", line, "question")
                 return False
             reader.bad(
                 row, "item_id", f"Given twice, first on line {line:,}, with another question.",
@@ -112,3 +131,9 @@ class Items:
             "Give each text a topic of its own, or leave the text out here.",
         )  # fmt: skip
         return False
+
+
+def made_id(values: Mapping[str, str]) -> str:
+    """The id of a question that has none: the same topic, text to read and question, the same."""
+    content = "\0".join(values[name] for name in ("topic", "context", "question"))
+    return f"q-{text_print(content).hex()[:MADE]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ class KnownJudgments:
 
     ``people`` are members of the project by their ids and pseudonyms, ``removed`` those who were
     taken out of it. ``there`` has the codes by dimension of what is judged already; its authors are
-    ``("worker", member)`` and ``("system", name, prompt strategy, replicate)``.
+    ``("worker", member)`` and ``("system", name, prompt strategy, replicate)``. ``again`` has them
+    by time, of workers who judged the same more than once.
     """
 
     pairs: Sequence[KnownPair] = ()
@@ -40,6 +42,7 @@ class KnownJudgments:
     names: Sequence[str] = ()
     strategies: Sequence[str] = ()
     there: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+    again: Mapping[tuple[Key, dt.datetime], Mapping[str, str]] = field(default_factory=dict)
 
 
 def whole(value: str) -> bool:

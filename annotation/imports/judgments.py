@@ -11,6 +11,8 @@ an empty cell means that it was not judged.
   the row has to say by ``left`` and ``right`` or by ``flipped``.
 - A row keeps to one of the two. Numbers are not taken, since they do not say which text is meant.
 - A rating is a point of its scale, as a whole number.
+- A worker's second judgment of the same pair in the same order is one where ``answered_at`` says
+  another time; without times it is the same row given twice.
 
 Where a dimension has no neutral, people's rows may not be neutral; models are, and are taken so.
 Rows that do not count where they come from (``counts`` false, with a ``reason``), or whose author
@@ -19,12 +21,14 @@ is ``excluded`` there, are taken and do not count. ``topic`` and ``version`` are
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .base import Checked, Field, Once, Problem, Row, closest, plain
 from .judged_pairs import SHOWN_AS, STORED_AS, Refused, Strict
-from .judgment_lines import WORDS, KnownJudgments, Lines, whole
+from .judgment_lines import WORDS, Key, KnownJudgments, Line, Lines, whole
 from .study_json import NAMES
 from .system_answers import REPLICATE, STRATEGY, SYSTEM
 
@@ -111,17 +115,19 @@ class Judgments:
         once = Once(
             reader, [name for name in ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
                      if name in mapping],
-            {key: _said(judged, codes) for key, codes in known.there.items()},
-            twice="Keep one, or number a model’s calls in the column replicate.",
+            {key: _said(judged, codes)
+             for key, codes in itertools.chain(known.there.items(), known.again.items())},
+            twice="Keep one, or say when each was given; number a model’s calls by replicate.",
             differs="The task has another judgment of this author.",
             leave="Leave the row out: judgments are not overwritten.", what="judgment",
         )  # fmt: skip
         strange = self._strange(rows, mapping)
+        first: dict[Any, dt.datetime] = {}
         for row in rows:
             try:
                 self._asked_for(row, strange, checked)
                 found = lines.read(row)
-                key = (found.author, found.named.pair.key, found.named.flipped)
+                key = _key(found, first, known)
                 if not found.named.pair.asked and key not in once.there:
                     wrong = "The task no longer asks for this."
                     reader.refuse(row, "item_id", wrong, "Leave the row out.")
@@ -182,6 +188,21 @@ class Judgments:
                 checked.facts.append(f"{n:,} {one if n == 1 else more}")
         if out:
             checked.facts.append(f"{out:,} that will not count")
+
+
+def _key(
+    line: Line, first: dict[Any, dt.datetime], known: KnownJudgments
+) -> Key | tuple[Key, dt.datetime]:
+    """What tells judgments apart: a worker's later one of the same is told apart by its time.
+
+    ``first`` has the time of the first judgment of each in the file.
+    """
+    key, at = (line.author, line.named.pair.key, line.named.flipped), line.values["at"]
+    if line.author[0] != "worker" or at is None:
+        return key
+    if (key, at) in known.again:
+        return key, at
+    return key if first.setdefault(key, at) == at else (key, at)
 
 
 def _said(judged: Sequence[str], codes: Mapping[str, str]) -> str:

@@ -34,7 +34,10 @@ class Found:
     query: str
     whole: bool  # told on one line
     passages: list[tuple[int, Passage]] = field(default_factory=list)  # rank, passage
-    rows: int = 1
+    lines: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lines = self.lines or [self.row.line]
 
     @property
     def ranked(self) -> list[Passage]:
@@ -73,7 +76,7 @@ class Topics:
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownTopics) -> Checked:
         """Topics to add, those that are there already, and what is wrong with the other rows."""
-        checked = Checked()
+        checked = Checked(rows=0)
         reader = Reader(mapping, checked)
         found: dict[str, Found] = {}
         for row in rows:
@@ -115,7 +118,7 @@ class Topics:
         if there.whole or one.whole:
             same = content_of(there.query, there.ranked) == content_of(one.query, one.ranked)
             if there.whole and one.whole and same:
-                reader.checked.there += 1
+                reader.repeated(row, "topic", there.row.line, "passages")
                 return
             reader.bad(
                 row, "topic", f"Given twice, first on {first}.",
@@ -147,7 +150,7 @@ class Topics:
                        "Keep the best, and delete the others.")  # fmt: skip
             return
         there.passages.append((rank, passage))
-        there.rows += 1
+        there.lines.append(row.line)
         if any(at == -1 for at, _ in there.passages):
             there.passages = [(-1, kept) for _, kept in there.passages]
 
@@ -156,18 +159,21 @@ class Topics:
         """Whether a topic is new, as the draft has it, or bad."""
         if not one.query:
             reader.bad(one.row, "query", "The topic has no query.", "Write what is asked.")
+            reader.spoil(one.lines, "topic")
             return
         there = known.topics.get(key)
         if there is None:
             reader.checked.good.append({"topic": key, "query": one.query, "passages": one.ranked})
+            reader.checked.rows = reader.checked.used + len(one.lines)
         elif _same(there, content_of(one.query, one.ranked)):
-            reader.checked.there += one.rows
+            reader.checked.there += len(one.lines)
         else:
             what = "another query" if there[0] != one.query else "other passages"
             reader.bad(
                 one.row, "topic", f"The task has this topic with {what}.",
                 "Change it in the builder, or give this one another id.",
             )  # fmt: skip
+            reader.spoil(one.lines, "topic")
 
 
 def _one_passage(reader: Reader, row: Row, query: str) -> Found | None:

@@ -156,6 +156,27 @@ CREATE UNLOGGED TABLE crowdqc_limit (
 CREATE INDEX crowdqc_limit_ends ON crowdqc_limit (ends);
 """
 
+# came = used + what is left out by reason (crowdqc.tally), for a whole and for each of its boards.
+TALLIES = """
+CREATE FUNCTION crowdqc_adds_up(tally jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT bool_and(coalesce(
+        one->'came' = tally->'came' AND (one->>'used')::bigint >= 0
+        AND jsonb_typeof(one->'left_out') = 'object'
+        AND (SELECT coalesce(min(value::bigint), 1) FROM jsonb_each_text(one->'left_out')) > 0
+        AND (one->>'came')::bigint = (one->>'used')::bigint
+            + (SELECT coalesce(sum(value::bigint), 0) FROM jsonb_each_text(one->'left_out')),
+        false))
+    FROM jsonb_array_elements(
+        jsonb_build_array(tally) || coalesce(tally->'boards', '[]'::jsonb)) AS one
+$$;
+ALTER TABLE annotation_importfile ADD CONSTRAINT import_adds_up
+    CHECK (state <> 'imported' OR crowdqc_adds_up(report));
+"""
+TALLIES_UNDO = """
+ALTER TABLE annotation_importfile DROP CONSTRAINT import_adds_up;
+DROP FUNCTION crowdqc_adds_up(jsonb);
+"""
+
 UNDO = """
 DROP TRIGGER crowdqc_try_ended ON annotation_paymentattempt;
 DROP FUNCTION crowdqc_try_ended();
@@ -199,4 +220,5 @@ class Migration(migrations.Migration):
         migrations.RunSQL(LIMITS, "DROP TABLE crowdqc_limit;"),
         *(_append_only(table) for table in APPEND_ONLY),
         migrations.RunSQL(SECURITY, SECURITY_UNDO),
+        migrations.RunSQL(TALLIES, TALLIES_UNDO),
     ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.imports import KINDS, get_format
 from annotation.imports.answers import KnownAnswers
-from annotation.imports.base import Checked, Field, Prints, Sheet, guess, missing
+from annotation.imports.arena import OVERALL, Battle, print_of
+from annotation.imports.base import Checked, Field, Images, Prints, Sheet, guess, missing
 from annotation.imports.candidates import KnownCandidates
 from annotation.imports.candidates import content_of as text_of
 from annotation.imports.items import KnownItems
@@ -33,10 +37,18 @@ from annotation.models import (
 from annotation.selectors import judgments
 from annotation.selectors.known_ratings import known_documents, known_ratings
 from annotation.selectors.known_thinking import known_attributes, known_checks, known_samples
-from annotation.sides import replicate_of
+from annotation.sides import left_right, replicate_of, shown
 from annotation.task_types import get_type
 from annotation.task_types.rating import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.tally import Tally, by_reason
+
+# The fields of each format that pages show as Markdown.
+MARKDOWN = {
+    "items": ("question", "context"), "candidates": ("text", "query", "context"),
+    "topics": ("query", "passage", "passages", "references_texts"),
+    "documents": ("document", "question", "answer"), "samples": ("text", "rubric"),
+}  # fmt: skip
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
@@ -74,16 +86,14 @@ def format_for(task: Task, kind: str) -> Any:
 
 def known_for(task: Task, kind: str) -> Any:
     """What the rows of a file are compared with."""
-    if kind == "items":
-        return _known_items(task)
     if kind == "candidates":
         return known_candidates(task.project)
-    if kind == "topics":
-        return _known_topics(task)
-    if kind == "samples":
-        return known_samples(task)
-    if kind == "documents":
-        return known_documents(task)
+    of_drafts = {
+        "items": _known_items, "topics": _known_topics, "samples": known_samples,
+        "documents": known_documents, "arena": _known_battles,
+    }  # fmt: skip
+    if kind in of_drafts:
+        return of_drafts[kind](task)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     known = {
@@ -208,8 +218,29 @@ def _known_judgments(task: Task) -> KnownJudgments:
         removed={pk for pk, _, _, removed in people if removed},
         names=names,
         strategies=strategies,
-        there=_judged(task),
+        **_judged(task),
     )
+
+
+def _known_battles(task: Task) -> Counter[bytes]:
+    """What is there as battles on the dimension that battles are about, and how often."""
+    asked = [one.name for one in judgments.asked(task.versions.latest("number"))]
+    name = asked[0] if len(asked) == 1 else OVERALL
+    names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))
+    found: Counter[bytes] = Counter()
+    rows = Answer.objects.filter(
+        item__task=task, worker__isnull=False, item__second__isnull=False, choices__field=name
+    )
+    for judge, code, flipped, topic, *sides in rows.values_list(
+        "worker__external_id", "choices__code", "flipped", "item__first__topic",
+        "item__first__system_id", "item__first__text", "item__second__system_id",
+        "item__second__text",
+    ).iterator():  # fmt: skip
+        first, second = (names[sides[0]], sides[1]), (names[sides[2]], sides[3])
+        left, right = left_right(first, second, flipped=flipped)
+        side = shown(code, flipped=flipped)
+        found[print_of(Battle(0, topic, "", left, right, side, judge, None))] += 1
+    return found
 
 
 def _pairs(task: Task) -> list[KnownPair]:
@@ -225,20 +256,27 @@ def _pairs(task: Task) -> list[KnownPair]:
     ]
 
 
-def _judged(task: Task) -> dict[Key, dict[str, str]]:
-    """Codes by dimension, of each author on each item in each order; the first where several."""
+def _judged(task: Task) -> dict[str, Any]:
+    """``there`` and ``again`` of KnownJudgments; in ``there`` the first where several are."""
     codes = judgments.codes(task)
     answers = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).order_by("pk")
-    found: dict[Key, dict[str, str]] = {}
-    for pk, item, flipped, worker, system, strategy, call in answers.values_list(
+    found: dict[Key, list[tuple[dt.datetime, dict[str, str]]]] = {}
+    for pk, item, flipped, worker, system, strategy, call, at in answers.values_list(
         "pk", "item__key", "flipped", "worker_id", "system__name", "system__prompt_strategy",
-        "replicate",
+        "replicate", "answered_at",
     ):  # fmt: skip
         author: Author = (
             ("worker", worker) if worker else ("system", system, strategy, replicate_of(call))
         )
-        found.setdefault((author, item, flipped), codes.get(pk, {}))
-    return found
+        found.setdefault((author, item, flipped), []).append((at, codes.get(pk, {})))
+    return {
+        "there": {key: said[0][1] for key, said in found.items()},
+        "again": {
+            (key, at): codes
+            for key, said in found.items() if len(said) > 1
+            for at, codes in said
+        },
+    }  # fmt: skip
 
 
 def known_candidates(project: Project) -> KnownCandidates:
@@ -265,6 +303,28 @@ class Examined:
     @property
     def bad_rows(self) -> int:
         return len(self.checked.bad_lines)
+
+    @property
+    def unread(self) -> list[str]:
+        """Columns that no field reads."""
+        read = set(self.mapping.values())
+        return [name for name in self.sheet.columns if name and name not in read]
+
+    @property
+    def why_bad(self) -> Counter[str]:
+        """How many rows cannot be taken, by the first thing that is wrong with each."""
+        rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
+        return by_reason(next(problems).wrong for _, problems in rows)
+
+    @property
+    def tally(self) -> Tally:
+        """What becomes of every row of the file."""
+        checked = self.checked
+        return Tally(
+            came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),
+            used=checked.used,
+            left_out={"there": checked.there, "twice": len(checked.repeats), **self.why_bad},
+        )
 
     @property
     def can_import(self) -> bool:
@@ -301,6 +361,9 @@ def _examined(
     unmapped = missing(chosen, importer.fields)
     if unmapped:
         return Examined(sheet, chosen, unmapped, Checked())
-    checked = importer.check(sheet.rows, chosen, known)
+    images = Images(sheet.rows, [chosen[one] for one in MARKDOWN.get(importer.slug, ())
+                                 if one in chosen])  # fmt: skip
+    checked = importer.check(images if images.columns else sheet.rows, chosen, known)
+    checked.notes += images.notes
     checked.problems = checked.problems.merged(sheet.unreadable)
     return Examined(sheet, chosen, unmapped, checked)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q
+from django.db.models import Case, CharField, Count, Q, Value, When
 
 from annotation.models import (
     Answer,
@@ -117,6 +118,47 @@ def counting(task: Task) -> list[Judgment]:
     return _headers(_counting(task))
 
 
+class Sorted(NamedTuple):
+    """Every main answer of a task at one moment: rows that count, and why those of people do not.
+
+    ``came`` are people's answers: those among ``rows`` + the sum of ``left_out``.
+    """
+
+    rows: list[Judgment]
+    came: int
+    left_out: Counter[str]
+
+
+def sorted_out(task: Task) -> Sorted:
+    """Read the task's answers in one statement, so that the numbers add up while more come in."""
+    rows: list[Judgment] = []
+    left_out: Counter[str] = Counter()
+    came = 0
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
+    found = main.annotate(why=_why_not(task)).values_list(*HEADER, "why")
+    for *header, why in found.iterator(chunk_size=CHUNK):
+        row = Judgment(*header)
+        came += row.worker_id is not None
+        if not why:
+            rows.append(row)
+        elif row.worker_id is not None:
+            left_out[why] += 1
+    return Sorted(rows, came, left_out)
+
+
+def _why_not(task: Task) -> Case:
+    """The reason why an answer is not used, the first that holds; empty where it is."""
+    excluded = task.exclusions.in_force().values("worker")
+    return Case(
+        When(item__expected__isnull=False, then=Value("gold")),
+        When(counts=False, then=Value("uncounted")),
+        When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
+        When(~Q(version__in=pooled_versions(task)), then=Value("other_fields")),
+        When(item__first__isnull=True, then=Value("no_text")),
+        default=Value(""), output_field=CharField(),
+    )  # fmt: skip
+
+
 def of_answers(task: Task, answer_ids: Collection[int]) -> list[Judgment]:
     """The same rows for answers that are known already, counting or not by now."""
     wanted = set(answer_ids)
@@ -138,15 +180,11 @@ def tally(task: Task, *, max_id: int = 0) -> Tally:
 
 
 def left_out(task: Task) -> dict[str, int]:
-    """How many answers of people a snapshot does not hold, by reason."""
+    """How many answers of people a snapshot does not hold, each under one reason."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
-    counted = main.filter(counts=True)
-    excluded = task.exclusions.in_force().values("worker")
-    return {
-        "uncounted": main.filter(counts=False, item__expected__isnull=True).count(),
-        "excluded": counted.filter(worker__in=excluded).count(),
-        "other_fields": counted.exclude(version__in=pooled_versions(task)).count(),
-    }
+    rows = main.annotate(why=_why_not(task)).values_list("why").annotate(n=Count("pk")).order_by()
+    found = {why: n for why, n in rows if why}
+    return {**dict.fromkeys(("uncounted", "excluded", "other_fields"), 0), **found}
 
 
 def values(task: Task) -> Iterator[tuple[int, str, int | None]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Case, CharField, Count, Max, Min, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from annotation.models import Answer, ChoiceValue, Membership, Task, TextValue
@@ -64,6 +65,40 @@ def counting_texts(task: Task) -> list[AnswerText]:
     return list(_rows(_counting(task, "answer__")))
 
 
+class Sorted(NamedTuple):
+    """Every main answer of a task at one moment, as ``judgments.Sorted``."""
+
+    rows: list[AnswerText]
+    came: int
+    left_out: Counter[str]
+
+
+def sorted_out(task: Task) -> Sorted:
+    """The counting answers of a task, and how many of people are not used, by reason.
+
+    Which answers there are is read once; one that comes in meanwhile is not among them.
+    """
+    excluded = task.exclusions.in_force().values("worker")
+    why = Case(
+        When(counts=False, then=Value("uncounted")),
+        When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
+        default=Value(""), output_field=CharField(),
+    )  # fmt: skip
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
+    reasons: dict[int, str] = {}
+    people: set[int] = set()
+    for pk, worker, reason in main.annotate(why=why).values_list("pk", "worker_id", "why"):
+        reasons[pk] = reason
+        if worker is not None:
+            people.add(pk)
+    rows = [row for row in counting_texts(task) if reasons.get(row.answer_id) == ""]
+    with_text = {row.answer_id for row in rows}
+    left_out = Counter(
+        reasons[pk] or "no_text" for pk in people if reasons[pk] or pk not in with_text
+    )
+    return Sorted(rows, len(people), left_out)
+
+
 def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
     """The same rows by answer, for answers that are known already, counting or not by now."""
     ids = list(answer_ids)
@@ -118,19 +153,6 @@ def tally(task: Task, *, max_id: int = 0) -> Tally:
         before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
     )
     return Tally(**found)
-
-
-def excluded(task: Task) -> int:
-    """How many counting answers are of workers who are left out of results."""
-    out = task.exclusions.in_force().values("worker")
-    return Answer.objects.filter(
-        item__task=task, stage=Answer.Stage.MAIN, counts=True, worker__in=out
-    ).count()
-
-
-def uncounted(task: Task) -> int:
-    """How many answers of the task do not count."""
-    return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, counts=False).count()
 
 
 def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.datetime | None]:

@@ -30,6 +30,7 @@ WORDS = {
     "samples": ("dimensions with scored samples", "sample"),
     "attributes": ("attributes", "session"),
     "checks": ("checklists", "checklist"),
+    "arena": ("arena battles", "battle"),
 }
 
 # What is counted as new, where it is not a row of the file: several rows may make one.

@@ -53,10 +53,10 @@ def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrappe
     report, skipped = _import(task, user, kind, options)
     for line in skipped:
         err.write(f"{line}\n")
+    twice = f", {report.twice:,} given twice" if report.twice else ""
     left = f", {report.left_out:,} left out" if report.left_out else ""
-    out.write(
-        f"{options['file'].name}: {report.rows:,} rows, {parts(report.new, report.there)}{left}.\n"
-    )
+    said = parts(report.new, report.there)
+    out.write(f"{options['file'].name}: {report.rows:,} rows, {said}{twice}{left}.\n")
 
 
 def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report, list[str]]:

@@ -19,6 +19,7 @@ from annotation.actions.vote_imports import (
 )
 from annotation.imports import get_format
 from annotation.imports.arena import MAX_BYTES, read_battles
+from annotation.imports.base import refuse
 from annotation.imports.crowdkit import Label, read_comparisons, read_labels
 from annotation.imports.label_studio import MAX_BYTES as LS_BYTES
 from annotation.imports.label_studio import read_label_studio
@@ -30,10 +31,12 @@ from .base import Options, add_target, bad_row, content_of, parts, requester, ta
 from .free_text import add_mapping, into_task, mapped
 
 
-def _say(options: Options, out: OutputWrapper, task: Task, added: Added) -> None:
+def _say(
+    options: Options, out: OutputWrapper, task: Task, added: Added, left_out: str = ""
+) -> None:
     out.write(
         f"{options['file'].name}: task {task.pk}, {added.new + added.there:,} judgments, "
-        f"{parts(*added)}.\n"
+        f"{parts(*added)}{left_out}.\n"
     )
 
 
@@ -56,9 +59,11 @@ class Candidates:
         )  # fmt: skip
         for problem in found.checked.problems:
             err.write(f"{bad_row(problem.as_dict())}\n")
+        twice = len(found.checked.repeats)
         left = f", {found.bad_rows:,} left out" if found.bad_rows else ""
-        there = found.sheet.total - new - found.bad_rows
-        rows = f"{found.sheet.total:,} rows, {parts(new, there)}{left}"
+        there = found.sheet.total - new - twice - found.bad_rows
+        again = f", {twice:,} given twice" if twice else ""
+        rows = f"{found.sheet.total:,} rows, {parts(new, there)}{again}{left}"
         out.write(f"{name}: project {project.pk}, {rows}.\n")
 
 
@@ -114,20 +119,29 @@ class _Votes:
 
 class Arena(_Votes):
     slug = "arena"
-    help = "arena battles (JSONL): who won, on texts that the file holds"
+    help = "arena battles (JSONL, CSV, Parquet): who won, on texts that the file holds"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--judge", default="", help="who judged battles that name nobody")
+        parser.add_argument(
+            "--both-bad", choices=("tie", "leave-out"), default="tie",
+            help="how a battle counts in which both were bad: as a tie (the arena's way), or not",
+        )  # fmt: skip
 
     @transaction.atomic
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
         path = options["file"]
-        battles = read_battles(content_of(path, MAX_BYTES), path.name, judge=options["judge"])
+        every = read_battles(content_of(path, MAX_BYTES), path.name, judge=options["judge"])
+        leave_out = options["both_bad"] == "leave-out"
+        battles = [one for one in every if not (leave_out and one.both_bad)]
+        refuse(path.name, [], len(battles), "battles that count")
         user, project, task = target(options)
-        _say(options, out, *import_battles(
+        task, added = import_battles(
             by=user, target=self.where(options, project, task), battles=battles, name=path.name
-        ))  # fmt: skip
+        )
+        left_out = len(every) - len(battles)
+        _say(options, out, task, added, f", {left_out:,} left out (both bad)" if left_out else "")
 
 
 class CrowdKit(_Votes):

@@ -36,6 +36,7 @@ from evaluation.methods.pairwise_graph import parts_of
 from evaluation.methods.pairwise_judges import judge_tables
 from evaluation.methods.pairwise_order import interdependence_table, order_tables, repeats
 from evaluation.methods.pairwise_tables import votes_behind
+from evaluation.methods.pairwise_used import judgments_used
 
 NAME, VERSION = "pairwise", "1.1"
 DEFAULTS: dict[str, Any] = {
@@ -122,7 +123,10 @@ def fit(
         version=VERSION,
         estimates=tables,
         intervals={},
-        diagnostics=_diagnostics(data, people, gold, board, grades),
+        diagnostics={
+            **_diagnostics(data, people, gold, board, grades),
+            "used": judgments_used(data, people, competence, board.system, gold.label),
+        },
         converged=gold.converged and board.converged,
         recipe={"method": NAME, "version": VERSION, "params": settings},
     )

@@ -142,9 +142,23 @@ def fit(
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
     return Result(
         name=NAME, version=VERSION, estimates=tables, intervals={},
-        diagnostics={"warnings": [], "counts": {"ratings": len(data)}}, converged=True,
+        diagnostics={"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)},
+        converged=True,
         recipe={"method": NAME, "version": VERSION, "params": settings},
     )  # fmt: skip
+
+
+def _used(data: Ratings) -> list[dict[str, Any]]:
+    """How many ratings each board uses, as ``pairwise_used`` says it of judgments."""
+    given = np.isfinite(data.value)
+    found = [{"board": "study", "dimension": "", "used": len(data), "left_out": {}}]
+    for scale, name in enumerate(data.scales):
+        missing = int((~given[:, scale]).sum())
+        found.append({
+            "board": "ranking", "dimension": name, "used": int(given[:, scale].sum()),
+            "left_out": {"not_answered": missing} if missing else {},
+        })  # fmt: skip
+    return found
 
 
 def labels(data: Ratings, scale: int) -> Labels:

@@ -34,8 +34,12 @@ END $$;
 CREATE TRIGGER crowdqc_attempt_settled BEFORE UPDATE ON evaluation_llmattempt
     FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL)
     EXECUTE FUNCTION crowdqc_attempt_settled();
+
+ALTER TABLE evaluation_runfigure ADD CONSTRAINT votes_add_up
+    CHECK (name <> 'votes' OR crowdqc_adds_up(data));
 """
 UNDO = """
+ALTER TABLE evaluation_runfigure DROP CONSTRAINT votes_add_up;
 DROP TRIGGER crowdqc_checklist_frozen ON evaluation_checklistversion;
 DROP TRIGGER crowdqc_attempt_settled ON evaluation_llmattempt;
 DROP FUNCTION crowdqc_checklist_frozen();
@@ -44,6 +48,6 @@ DROP FUNCTION crowdqc_attempt_settled();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evaluation", "0001_initial")]
+    dependencies = [("evaluation", "0001_initial"), ("annotation", "0002_triggers")]
 
     operations = [migrations.RunSQL(FUNCTIONS, UNDO)]

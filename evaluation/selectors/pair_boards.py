@@ -11,14 +11,14 @@ from annotation.models import Task
 from annotation.selectors import judgments
 from annotation.selectors.judgments import Asked
 from crowdqc.numbers import count, interval, plural, score
-from evaluation import charts
+from evaluation import charts, votes_used
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.pair_results import POOLED
 from evaluation.selectors import leaderboard
 from evaluation.selectors.leaderboard import Board, Row
 from evaluation.selectors.pair_runs import CORE, PUBLISHED
 
-FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe")
+FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
 RUNS_OFFERED = 8
 Told = Mapping[str, Any]
@@ -136,6 +136,7 @@ def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[
         "columns": columns(asked, dimension),
         "sentence": sentence(run, told, rows, found, boards),
         "first": first_words(rows),
+        "tally": votes_used.tally_of(told, "ranking", dimension),
     }
 
 
@@ -161,9 +162,11 @@ def basis(run: Run, told: Told) -> str:
     judged = counts.get("judgments", stored.get("answers", 0))
     pairs = counts.get("pairs", stored.get("questions", 0))
     workers = counts.get("workers", stored.get("workers", 0))
-    return (
-        f"{plural(judged, 'judgment')} of {plural(pairs, 'pair')} by {plural(workers, 'worker')}."
-    )
+    tally = votes_used.tally_of(told)
+    said = plural(judged, "judgment")
+    if tally is not None and tally.used < tally.came:
+        said = f"{count(tally.used)} of {plural(tally.came, 'judgment')}"
+    return f"{said} of {plural(pairs, 'pair')} by {plural(workers, 'worker')}."
 
 
 def first_words(rows: Sequence[SystemRow]) -> str:
@@ -290,6 +293,7 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         "heads": [names[pk] for pk in order],
         "votes": every,
         "ties": ties,
+        "tally": votes_used.tally_of(told, "ranking", dimension),
         "unmet": sum(
             1 for i, a in enumerate(order) for b in order[i + 1 :] if (a, b) not in met
         ),

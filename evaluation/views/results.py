@@ -16,7 +16,7 @@ from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
-from evaluation import exports, schedules
+from evaluation import exports, schedules, votes_used
 from evaluation.models import Run
 from evaluation.selectors import boards as board_pages
 from evaluation.selectors import leaderboard as board
@@ -103,7 +103,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     )
     keep = f"&run={run.number}" if request.GET.get("run") else ""
     context["sorts"] = board.sorts(by, ascending=ascending, keep=keep)
-    context.update(run_facts.rail(run, told, context["names"]))
+    context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
     return render(request, "evaluation/results/workers.html", context)
 
 
@@ -116,7 +116,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if run is None:
         return empty(request, task, context)
     told = reads.figures_of(run)
-    context.update(board_pages.systems(run, told))
+    context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     return render(request, "evaluation/results/systems.html", context)
 

@@ -111,10 +111,10 @@ def test_the_bad_rows_come_back_with_their_reasons(world: World) -> None:
 
 
 def test_columns_can_be_said_by_hand(world: World) -> None:
-    client, answer = upload(world, "answers", "frage,wer,antwort\nq-001,w1,Hallo\n")
+    client, answer = upload(world, "answers", "was,wer,wie\nq-001,w1,Hallo\n")
     path = answer["Location"]
     assert "No column is read as" in client.get(path).content.decode()
-    mapping = {"column:frage": "item_id", "column:wer": "worker_id", "column:antwort": "answer"}
+    mapping = {"column:was": "item_id", "column:wer": "worker_id", "column:wie": "answer"}
     page = client.post(path, mapping, headers={"HX-Request": "true"}).content.decode()
     assert "Checking" in page and "<html" not in page
     work()

@@ -145,7 +145,8 @@ ANYTHING = st.sampled_from(
 ), max_size=4))  # fmt: skip
 def test_every_row_is_taken_or_there_or_refused_in_words(rows: list[Row]) -> None:
     checked = check(rows)
-    assert len(checked.good) + checked.there + len(checked.bad_lines) == len(rows)
+    known = len(checked.good) + checked.there + len(checked.repeats)
+    assert known + len(checked.bad_lines) == len(rows)
     assert all(problem.wrong and problem.mend for problem in checked.problems)
 
 
@@ -167,7 +168,8 @@ def test_the_same_again_is_there_and_another_judgment_of_it_is_refused() -> None
     there = {"item_id": "p-1", "worker": "ann", "clarity": "first", "overall": "second"}
     new = {**there, "worker": "bo"}
     checked = check([there, {**there, "worker": "kestrel-07"}, new, dict(new)])
-    assert (checked.there, len(checked.good), checked.problems) == (3, 1, [])
+    assert (checked.there, len(checked.good), checked.problems) == (1, 1, [])
+    assert [one.line for one in checked.repeats] == [2, 4]
     # A file that is asked for less than the task holds is compared on what it has.
     assert check([{"item_id": "p-1", "worker": "ann", "overall": "second"}]).there == 1
     checked = check([new, {**new, "clarity": "second"}, {**there, "flipped": "true"}])

@@ -335,7 +335,9 @@ def test_the_api_takes_all_rows_or_none(task: Task) -> None:
     assert not System.objects.filter(name="Owl").exists()
     for new in (1, 0):
         done = client.post(at, {"rows": [row]}, format="json")
-        assert (done.status_code, done.json()) == (201, {"rows": 1, "new": new})
+        left_out = {} if new else {"there": 1}
+        told = {"rows": 1, "new": new, "used": new, "left_out": left_out}
+        assert (done.status_code, done.json()) == (201, told)
 
 
 def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:

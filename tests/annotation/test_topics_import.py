@@ -132,7 +132,8 @@ def test_a_topic_that_is_there_is_left_and_one_that_differs_is_refused() -> None
         (1, "topic", "The task has this topic with other passages.")
     ]
     twice = check(jsonl(TOPIC, TOPIC, other))
-    assert twice.there == 1 and wrong(twice) == [(3, "topic", "Given twice, first on line 1.")]
+    assert [one.line for one in twice.repeats] == [2]
+    assert wrong(twice) == [(3, "topic", "Given twice, first on line 1.")]
 
 
 # Into a task -----------------------------------------------------------------------------------
@@ -170,8 +171,12 @@ def test_a_file_is_seen_imported_and_not_imported_twice(task: Task) -> None:
 def test_topics_come_in_and_go_out_over_the_api(task: Task) -> None:
     client = APIClient(HTTP_AUTHORIZATION=f"Token {factories.api_token(task.project.owner)}")
     path = reverse("api_topics", args=[task.pk])
-    assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {"rows": 1, "new": 1}
-    assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {"rows": 1, "new": 0}
+    assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {
+        "rows": 1, "new": 1, "used": 1, "left_out": {}
+    }  # fmt: skip
+    assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {
+        "rows": 1, "new": 0, "used": 0, "left_out": {"there": 1}
+    }  # fmt: skip
     (row,) = client.get(path).json()["results"]
     assert (row["topic"], row["query"], row["passages"]) == ("t1", "Why tides?", PASSAGES)
     bad = client.post(path, {"rows": [{"topic": "t2", "passages": PASSAGES}]}, format="json")

@@ -20,7 +20,7 @@ from annotation.actions import answers, exclusions
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Membership, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation import arena_board, published, runs
-from evaluation.methods.arena import arena_board as board_of
+from evaluation.methods.arena import arena_ratings
 from evaluation.methods.bradley_terry import fit
 from evaluation.methods.votes import Pairs
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, SystemScore, WorkerScore
@@ -161,11 +161,12 @@ def test_nobody_starts_the_checks_by_hand(folder: Path) -> None:
         published.queue_checks(by=None, published=core)
 
 
-def test_the_leaderboard_is_that_of_the_fit_on_arenas_scale() -> None:
+def test_the_leaderboard_has_the_arenas_ratings_beside_the_merits_of_the_run() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.integers(0, 2, 90), rng.integers(2, 4, 90)
-    outcome = np.where(rng.random(90) < 0.2 + 0.2 * first, 0, 1)
-    result = fit(Pairs.build(first, second, outcome, players=list("abcd")), rng=rng)
+    outcome = np.where(rng.random(90) < 0.2 + 0.2 * first, 0, rng.integers(1, 3, 90))
+    data = Pairs.build(first, second, outcome, players=list("abcd"))
+    result = fit(data, rng=rng)
     task = make_pairs(make.make_project(), n=2)
     run = Run.objects.create(
         project=task.project, task=task, number=1, method="pairwise", version="1", state="done"
@@ -176,13 +177,26 @@ def test_the_leaderboard_is_that_of_the_fit_on_arenas_scale() -> None:
         SystemScore.objects.create(
             run=run, system=systems[row["player"]], dimension="quality_overall", component=1,
             estimate=row["estimate"], low=row["low"], high=row["high"], n=9,
-            extra={"se": row["se"]},
         )  # fmt: skip
-    wanted = board_of(result, [str(system) for system in systems])
+    cells: dict[tuple[int, int], list[int]] = {}
+    for a, b, outcome_, weight in zip(
+        data.first, data.second, data.outcome, data.weight, strict=True
+    ):
+        cells.setdefault((int(a), int(b)), [0, 0, 0])[outcome_] += int(weight)
+    RunFigure.objects.create(run=run, name="win", data=[
+        {"dimension": "quality_overall", "system_a": systems[a].pk, "system_b": systems[b].pk,
+         **dict(zip(("wins", "ties", "losses"), counts, strict=True))}
+        for (a, b), counts in cells.items()
+    ])  # fmt: skip
     found = arena_board.board(arena_board.core_run(task), "quality_overall")
-    assert list(found) == list(wanted) and found["competitors"] == wanted["competitors"]
+    wanted, names = arena_ratings(data), [str(system) for system in systems]
+    order = sorted(range(4), key=lambda k: -wanted["ratings"][k])
+    assert found["competitors"] == [names[k] for k in order]
     for name in ("ratings", "rating_lower", "rating_upper", "variances"):
-        assert found[name] == pytest.approx(wanted[name], abs=1e-9), name
+        assert found[name] == pytest.approx([wanted[name][k] for k in order], rel=1e-6), name
+    assert found["merits"] == pytest.approx([table["estimate"][k] for k in order])
+    assert "a tie is half a win" in found["convention"]["ratings"]
+    assert "Davidson" in found["convention"]["merits"] and found["convention"]["scale"] == 400
     assert json.loads("".join(arena_board.lines(run, "quality_overall"))) == found
     with pytest.raises(Invalid, match="no board 2 on quality_overall"):
         arena_board.board(run, "quality_overall", 2)

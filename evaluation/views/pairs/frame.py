@@ -13,7 +13,7 @@ from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
-from evaluation import exports, schedules
+from evaluation import exports, schedules, votes_used
 from evaluation.selectors import pair_runs
 from evaluation.selectors import runs as reads
 from evaluation.selectors.pair_runs import Shown
@@ -71,6 +71,9 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         ],
         "runs": runs,
         "run": runs.core,
+        "tally": votes_used.tally_of(
+            reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
+        ),
         "asked": asked,
         "dimension": dimension,
         "dimension_label": next((one.label for one in asked if one.name == dimension), ""),

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation import judging
+from evaluation import votes_used
 from evaluation.selectors import pair_pages
 from evaluation.selectors import runs as reads
 
@@ -30,6 +31,9 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         ),
         filters="evaluation/pairs/_pair_filters.html",
         recipe=reads.recipe_pairs(runs.core),
+        tally=votes_used.tally_of(
+            reads.figures_of(runs.core, votes_used.FIGURE), "labels", context["dimension"]
+        ),
     )
     return render(request, "evaluation/pairs/list.html", context)
 

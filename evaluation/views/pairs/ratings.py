@@ -11,7 +11,7 @@ from annotation.access import get_task
 from annotation.task_types import get_type
 from annotation.task_types.rating import noun_of
 from crowdqc.errors import Missing
-from evaluation import schedules
+from evaluation import schedules, votes_used
 from evaluation.selectors import pair_runs, rating_boards
 from evaluation.selectors import runs as reads
 
@@ -47,11 +47,13 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return render(request, "evaluation/pairs/ratings.html", context)
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
+    told = reads.figures_of(run, "recipe", votes_used.FIGURE)
     context.update(
         boards=rating_boards.boards(run, asked),
         workers=rating_boards.workers(run, chosen.name) if chosen else [],
         chosen=chosen,
         asked=asked,
-        recipe=reads.recipe_pairs(run, reads.figures_of(run, "recipe").get("recipe")),
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+        tally=votes_used.tally_of(told),
     )
     return render(request, "evaluation/pairs/ratings.html", context)

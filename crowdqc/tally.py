@@ -1,0 +1,88 @@
+"""How many came in, how many are used, and why each of the others is not: it always adds up.
+
+One shape for the rows of an imported file and for the votes behind a board. The database checks
+the same sum where a tally is stored (``crowdqc_adds_up`` in the migrations of triggers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Why something is not used, as pages say it after its number.
+REASONS = {
+    "there": "already in the task",
+    "twice": "given twice in the file",
+    "repeated": "second answers of a worker to a question",
+    "repeat": "repeats by the same person on the same texts",
+    "uncounted": "marked as not counting",
+    "excluded": "by excluded workers",
+    "gold": "on gold or attention items",
+    "other_fields": "on a version that asks for something else",
+    "no_text": "without a text",
+    "not_on_panel": "by workers outside the panel",
+    "not_answered": "without an answer on this dimension",
+    "one_source": "between two texts of one system",
+    "no_weight": "by workers of unknown competence",
+    "no_label": "on pairs without an estimated label",
+    "no_board": "on a dimension without a board",
+    "alone": "the only answer to their question",
+    "other": "for other reasons",
+}
+MOST = 12  # reasons that are told apart
+
+
+class DoesNotAddUp(ValueError):
+    """What is used and what is left out are not what came."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """``came`` = ``used`` + the sum of ``left_out`` (reason -> number, without zeros).
+
+    Raises DoesNotAddUp.
+    """
+
+    came: int
+    used: int
+    left_out: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        known = {reason: n for reason, n in self.left_out.items() if n}
+        object.__setattr__(self, "left_out", known)
+        if min((self.came, self.used, *known.values())) < 0:
+            raise DoesNotAddUp(f"{self.as_dict()} holds a number below 0")
+        if self.came != self.used + sum(known.values()):
+            raise DoesNotAddUp(f"{self.as_dict()} does not add up")
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Tally:
+        """What ``as_dict`` wrote."""
+        return cls(told["came"], told["used"], told["left_out"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the database and the API take it."""
+        return {"came": self.came, "used": self.used, "left_out": dict(self.left_out)}
+
+    @property
+    def lines(self) -> list[tuple[int, str]]:
+        """Numbers and reasons in words, the largest first."""
+        ordered = sorted(self.left_out.items(), key=lambda one: (-one[1], one[0]))
+        return [(n, reason_words(reason)) for reason, n in ordered]
+
+
+def reason_words(reason: str) -> str:
+    """A reason as a page says it; one that is a sentence already stays what it is."""
+    return REASONS.get(reason, reason)
+
+
+def by_reason(sentences: Iterable[str]) -> Counter[str]:
+    """How often each sentence stands there, but for the line it names; the rare ones as "other"."""
+    found = Counter(re.sub(r"(, first)? [oi]n line \d[\d,]*\b", "", one) for one in sentences)
+    kept = Counter(dict(found.most_common(MOST)))
+    if other := found.total() - kept.total():
+        kept["other"] += other
+    return kept
