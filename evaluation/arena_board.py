@@ -12,20 +12,22 @@ from annotation.models import Task
 from crowdqc.errors import Invalid, Missing
 from evaluation.methods.arena import BASE, CENTRE, SCALE
 from evaluation.models import Run, RunState, SystemScore
+from evaluation.selectors.official import official_run
 
 METHOD = "pairwise"
 POINTS = SCALE / float(np.log(BASE))  # of one unit of merit
 
 
 def core_run(task: Task, number: int | None = None) -> Run:
-    """The last finished core run of a task, or the one of this number; Missing where none is."""
-    runs = task.runs.filter(method=METHOD, state=RunState.DONE)
-    if number is not None:
-        runs = runs.filter(number=number)
-    run = runs.order_by("-number").first()
+    """The official core run of a task, or the finished one of this number; else Missing."""
+    if number is None:
+        run = official_run(task)
+    else:
+        run = task.runs.filter(method=METHOD, state=RunState.DONE, number=number).first()
+    if run is None and number is None:
+        raise Missing("This task has no official run. Name a run to export a trial.")
     if run is None:
-        which = f"run {number}" if number is not None else "run"
-        raise Missing(f"There is no {which} of this task that is finished.")
+        raise Missing(f"There is no run {number} of this task that is finished.")
     return run
 
 
