@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from annotation.access import get_task_by_id
 from crowdqc.api import Body, ById, Listing, read
 from crowdqc.endpoint import Endpoint
-from crowdqc.errors import Invalid
+from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import whole
 from evaluation import official, official_effect
 from evaluation.api import (
@@ -180,7 +180,7 @@ class Official(Endpoint):
     def get(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
         if standing(run) is None:
-            raise Invalid("This run can never be official: it is not one of the task’s own.")
+            raise Missing("Only a finished run of the task’s own method can be official.")
         return Response(OfficialEffectOut(official_effect.effect(run)).data)
 
     @extend_schema(

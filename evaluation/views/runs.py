@@ -88,7 +88,7 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
     found = reads.get_run(access.project, number)
     stands = standing(found)
     if stands is None:
-        raise Missing("This run can never be official: it is not a finished one of the task’s own.")
+        raise Missing("Only a finished run of the task’s own method can be official.")
     error: Conflict | Invalid | None = None
     if request.method == "POST":
         seen = whole(request.POST.get("instead_of", ""), high=10**9)

@@ -21,6 +21,7 @@ from evaluation import (
     official,
     panel_watch,
     panels,
+    recipe,
     runs,
     schedules,
     text_scores,
@@ -74,6 +75,7 @@ def body(client: Client, name: str, *args: object, query: str = "") -> str:
     answer = client.get(reverse(name, args=args) + query)
     assert answer.status_code == 200, (name, answer.status_code)
     text = answer.content.decode()
+    text = text[text.index("<main") : text.index("</main>")]
     for changing in (r'name="csrfmiddlewaretoken" value="[^"]*"', r'name="key" value="[^"]*"',
                      r"\d+ (second|minute)s? ago", r"just now", r"nonce-\w+"):  # fmt: skip
         text = re.sub(changing, "", text)
@@ -118,6 +120,7 @@ def study(task: Task) -> Task:
         by=owner, panel=made.panel, task=task, threshold=0.4, ranks=3, incentive=Decimal("0.50")
     )
     propose(task, "good-0", "thin-0")
+    factories.make_task(task.project, 1)  # with one task alone the results are that task's
     return task
 
 
@@ -135,7 +138,8 @@ def all_that_reads(task: Task) -> dict[str, Any]:
         "own card": body(client_of(good.user), "work_card", project.pk),
         "leaderboard": body(client, "task_results", *here),
         "models": body(client, "task_results_systems", *here),
-        "results": body(client, "results", project.pk, query="?all"),
+        "results": body(client, "results", project.pk),
+        "overview": body(client, "project", project.pk),
         "domains": body(client, "domain_list", project.pk),
         "domain": body(client, "domain_board", project.pk, "lights"),
         "panel": body(client, "panel", project.pk, panel.pk),
@@ -350,3 +354,20 @@ def test_human_scores_of_texts_are_those_of_the_official_rating_run() -> None:
     first = finish(rated, resamples=200)
     finish(rated, resamples=100)
     assert text_scores.human_scores(rated.project_id, dimension, texts).run == first
+
+
+@pytest.mark.parametrize(
+    "make", [corpus.make_task, pair_corpus.make_judged, pair_corpus.make_rated]
+)
+def test_the_form_as_it_opens_starts_a_run_of_the_default_recipe(make: Any) -> None:
+    made = make()
+    client, url = (
+        client_of(made.project.owner),
+        reverse("run_start", args=[made.project_id, made.pk]),
+    )
+    form = client.get(url).context["form"]
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    sent = {name: value for name, value in values.items() if value not in (None, False)}
+    assert client.post(url, sent).status_code == 302
+    run = Run.objects.get()
+    assert (run.params, run.seed) == recipe.default_recipe(made)
