@@ -146,7 +146,7 @@ def _stands(name: str, run: Run | None) -> dict[Place, Stand]:
         return {}
     model, key = TABLES[name]
     rows = list(
-        model.objects.filter(run=run).values_list(
+        model._default_manager.filter(run=run).values_list(
             key, "dimension", "component", "estimate", "low", "high"
         )
     )

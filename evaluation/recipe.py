@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from annotation.models import Task
 from annotation.task_types import get_type
+from crowdqc.errors import Invalid
 from evaluation import kinds
 from evaluation.models import Run, RunFigure, RunSchedule
 from evaluation.selectors.official import official_run
@@ -28,27 +30,39 @@ def main_method(task: Task) -> str:
 def default_recipe(task: Task) -> Recipe:
     """What a run is computed by that starts by itself, while no run is official.
 
-    Those are the options of the task's schedule; those it leaves open are the method's own.
+    Those are the options of the task's schedule; those it leaves open are the method's own. Raises
+    Invalid where this installation cannot compute by them.
     """
-    method = main_method(task)
-    kind = kinds.KINDS[method]
     chosen = RunSchedule.objects.filter(task=task).values_list("params", flat=True).first()
-    return Recipe({**kind.clean_params(kind.recipe(method), {}), **(chosen or {})}, DEFAULT_SEED)
+    return _whole(task, chosen or {}, DEFAULT_SEED)
 
 
 def recipe_in_force(task: Task) -> Recipe:
-    """The official run's recipe, by which it is computed anew; the default one before that."""
+    """The official run's recipe, by which it is computed anew; the default one before that.
+
+    Raises Invalid where this installation cannot compute by it any more.
+    """
     official = official_run(task)
     if official is None:
         return default_recipe(task)
-    return Recipe(official.params, official.seed)
+    return _whole(task, official.params, official.seed)
+
+
+def _whole(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
+    """The recipe as a run stores it: with options that the method has got since."""
+    method = main_method(task)
+    kind = kinds.KINDS[method]
+    return Recipe(kind.clean_params(kind.recipe(method), options), seed)
 
 
 def is_default(run: Run) -> bool:
     """Whether the run is by its task's own method, with the options and seed of nobody's choice."""
-    return run.method == main_method(run.task) and default_recipe(run.task) == (
-        run.params, run.seed,
-    )  # fmt: skip
+    if run.method != main_method(run.task):
+        return False
+    try:
+        return default_recipe(run.task) == (run.params, run.seed)
+    except Invalid:  # what cannot be computed here is no default
+        return False
 
 
 def same_recipe(one: Run, other: Run) -> bool:

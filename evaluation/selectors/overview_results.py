@@ -35,7 +35,7 @@ def tasks(project: Project) -> list[TaskRow]:
         task=OuterRef("pk"), state=RunState.DONE, method__in=list(kinds.MAIN.values())
     )
     found = Task.objects.filter(project=project, type__in=slugs).annotate(scored=Exists(done))
-    rows = list(with_titles(found).order_by("-id"))
+    rows: list[Any] = list(with_titles(found).order_by("-id"))
     runs = official_runs([row.pk for row in rows])
     counting = dict(
         Answer.objects.filter(item__task__in=[row.pk for row in rows], stage=Answer.Stage.MAIN)

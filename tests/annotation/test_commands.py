@@ -136,7 +136,7 @@ def test_exports_carry_a_manifest_of_versions_counts_hashes_and_recipes(tmp_path
 
 def test_an_export_that_is_refused_writes_nothing(task: Task, tmp_path: Path) -> None:
     for path, what, why in (
-        (tmp_path / "scores.csv", "scores", "no such run of this task"),
+        (tmp_path / "scores.csv", "scores", "no official run"),
         (tmp_path / "none" / "items.csv", "items", "cannot be written to"),
         (tmp_path / "manifest.json", "items", "another name"),
     ):
