@@ -24,6 +24,9 @@ KINDS: dict[str, Kind] = {
     "run.failed": Kind(
         STARTER, "A run failed. Of runs that start by themselves: requesters and managers, once."
     ),
+    "run.official": Kind(
+        STAFF, "Another run became official, or one by itself waits to be looked at."
+    ),
     "qualification.decided": Kind(WORKER, "A qualification round was decided."),
     "panel.admitted": Kind(WORKER, "They are on a panel, and its tasks are open to them."),
     "panel.ended": Kind(WORKER, "They are no longer on a panel."),

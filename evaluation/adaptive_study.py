@@ -13,7 +13,8 @@ from crowdqc.numbers import plural
 from evaluation import adaptive
 from evaluation.methods.adaptive_simulation import ACCURACY, TAU, Design, simulate
 from evaluation.methods.base import BadParameter, Result
-from evaluation.models import AdaptivePlan, RunState, SystemScore
+from evaluation.models import AdaptivePlan, SystemScore
+from evaluation.selectors.official import official_run
 
 REPLICATES, SEED = 40, 20417
 MOST_PAIRS = 250  # a larger study is simulated by a part of it: the saving is a share
@@ -45,15 +46,15 @@ def design_of(plan: AdaptivePlan) -> tuple[Design, str]:
 
 
 def _spread(task: Task, dimension: str) -> tuple[float, str]:
-    """Standard deviation of the sources' log-merits: of the last run, else a usual one."""
-    run = task.runs.filter(method="pairwise", state=RunState.DONE).first()
+    """Standard deviation of the sources' log-merits: of the official run, else a usual one."""
+    run = official_run(task)
     merits = SystemScore.objects.filter(run=run, dimension=dimension, component=1).values_list(
         "estimate", flat=True
     )
     known = [merit for merit in merits if merit is not None] if run else []
     spread = float(np.std(known)) if len(known) > 1 else 0.0
     if run is None or spread <= 0:
-        return 1.0, "a log-merit spread of 1, since no run has measured theirs yet"
+        return 1.0, "a log-merit spread of 1, since no official run has measured theirs yet"
     return spread, f"the log-merit spread of run {run.number}, {spread:.2f}"
 
 

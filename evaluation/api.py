@@ -37,18 +37,23 @@ class StepOut(serializers.Serializer[Any]):
 class RunOut(serializers.ModelSerializer[Run]):
     snapshot = serializers.CharField(source="snapshot.content_hash", default=None, allow_null=True)
     progress = serializers.SerializerMethodField()
+    official = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields = (
             "id", "number", "task", "method", "version", "params", "seed", "state", "trigger",
             "snapshot", "progress", "error", "result_hash", "created_at", "started_at",
-            "finished_at",
+            "finished_at", "official",
         )  # fmt: skip
 
     @extend_schema_field(StepOut(many=True))
     def get_progress(self, run: Run) -> list[dict[str, Any]]:
         return [{name: step.get(name) for name in StepOut().fields} for step in run.progress]
+
+    @extend_schema_field(serializers.BooleanField(help_text="What else reads: the task’s one run"))
+    def get_official(self, run: Run) -> bool:
+        return any(row.until is None for row in run.official.all())
 
 
 class Score(serializers.Serializer[Any]):

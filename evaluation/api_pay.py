@@ -20,7 +20,7 @@ from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation import payout_form
 from evaluation.proposing import propose
-from evaluation.selectors.evidence import Evidence, gather, task_evidence
+from evaluation.selectors.evidence import Evidence, TaskEvidence, gather, task_evidence
 from evaluation.selectors.review import evidence_of_waiting
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
@@ -108,7 +108,8 @@ class PayoutRowOut(serializers.ModelSerializer[PayoutBatch]):
     class Meta:
         model = PayoutBatch
         fields = (
-            "id", "number", "task", "title", "state", "evidence_note", "proposed_by",
+            "id", "number", "task", "title", "state", "evidence_note", "evidence_run",
+            "proposed_by",
             "proposed_at", "decided_by", "decided_at", "decision_note", "single_approval",
         )  # fmt: skip
 
@@ -203,8 +204,10 @@ class RuleOut(serializers.ModelSerializer[PayoutRule]):
         fields = ("bonus_by", "steps", "cap_each", "cap_total", "top_up", "changed_at")
 
 
-def drafted(task: Task, lines: list[dict[str, Any]]) -> tuple[list[payout_form.DraftLine], str]:
-    """The lines as the form of the browser checks them, and the evidence in a note."""
+def drafted(
+    task: Task, lines: list[dict[str, Any]]
+) -> tuple[list[payout_form.DraftLine], TaskEvidence]:
+    """The lines as the form of the browser checks them, and what they were scored by."""
     everything, around = evidence_of_waiting(task)
     waiting = {row.assignment.pk: row for row in everything}
     gone = [line["assignment"] for line in lines if line["assignment"] not in waiting]
@@ -227,7 +230,7 @@ def drafted(task: Task, lines: list[dict[str, Any]]) -> tuple[list[payout_form.D
     for draft, line in zip(found, lines, strict=True):
         if "bonus" not in line and draft.decision != PayoutLine.Decision.REJECT:
             draft.bonus = str(draft.given.amount)
-    return payout_form.check(found, terms), around.source
+    return payout_form.check(found, terms), around
 
 
 def get_batch(request: Request, project_id: int, number: int) -> tuple[Access, PayoutBatch]:
@@ -289,7 +292,7 @@ class Propose(Endpoint):
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         body = read(ProposeIn, request)
-        lines, note = drafted(task, body["lines"])
+        lines, around = drafted(task, body["lines"])
         wrong = {
             f"lines.{n}.{NAMES[name]}": text
             for n, draft in enumerate(lines) for name, text in draft.errors.items()
@@ -301,7 +304,7 @@ class Propose(Endpoint):
         )
         batch = propose(
             by=access.user, task=task, key=key, lines=[one.line for one in lines if one.line],
-            title=body["title"], evidence_note=note,
+            title=body["title"], evidence_note=around.source, evidence_run=around.number,
         )  # fmt: skip
         return told(request, task.project_id, batch.number, 201)
 

@@ -4,7 +4,7 @@ from django.urls import path
 
 from crowdqc.api import Unknown
 
-from . import api, api_models, api_panels, api_pay, api_people
+from . import api, api_models, api_official, api_panels, api_pay, api_people
 
 urlpatterns = [
     path("tasks/<int:task_id>/runs/", api.TaskRuns.as_view(), name="api_runs"),
@@ -14,6 +14,11 @@ urlpatterns = [
         path(f"runs/<int:run_id>/scores/{kind}/", view.as_view(), name=f"api_scores_{kind}")
         for kind, view in api.SCORES.items()
     ),
+    *(
+        path(f"tasks/<int:task_id>/scores/{kind}/", view.as_view(), name=f"api_task_scores_{kind}")
+        for kind, view in api_official.SCORES.items()
+    ),
+    path("runs/<int:run_id>/official/", api_official.Official.as_view(), name="api_official"),
     path(
         "projects/<int:project_id>/models/", api_models.ProjectModels.as_view(), name="api_models"
     ),

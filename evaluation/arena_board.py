@@ -12,6 +12,7 @@ from evaluation import votes_used
 from evaluation.methods.arena import BASE, CENTRE, SCALE, arena_ratings
 from evaluation.methods.votes import FIRST, SECOND, TIE, Pairs
 from evaluation.models import Run, RunFigure, RunState, SystemScore
+from evaluation.selectors.official import official_run
 
 METHOD = "pairwise"
 CONVENTION = {
@@ -28,14 +29,15 @@ CONVENTION = {
 
 
 def core_run(task: Task, number: int | None = None) -> Run:
-    """The last finished core run of a task, or the one of this number; Missing where none is."""
-    runs = task.runs.filter(method=METHOD, state=RunState.DONE)
-    if number is not None:
-        runs = runs.filter(number=number)
-    run = runs.order_by("-number").first()
+    """The official core run of a task, or the finished one of this number; else Missing."""
+    if number is None:
+        run = official_run(task)
+    else:
+        run = task.runs.filter(method=METHOD, state=RunState.DONE, number=number).first()
+    if run is None and number is None:
+        raise Missing("This task has no official run. Name a run to export a trial.")
     if run is None:
-        which = f"run {number}" if number is not None else "run"
-        raise Missing(f"There is no {which} of this task that is finished.")
+        raise Missing(f"There is no run {number} of this task that is finished.")
     return run
 
 

@@ -1,8 +1,8 @@
 """What leaving a worker out would change in a task's results, before it is done.
 
-The task's own method runs twice, with and without the worker, by the recipe of its last run: the
-real run, written and read back inside a transaction that is then rolled back. So every method is
-foreseen by the very code that will do it, and nothing is kept. Resamples are bounded, which is
+The task's own method runs twice, with and without the worker, by the recipe of its official run:
+the real run, written and read back inside a transaction that is then rolled back. So every method
+is foreseen by the very code that will do it, and nothing is kept. Resamples are bounded, which is
 named: they widen or narrow intervals a little and change no score.
 """
 
@@ -26,6 +26,8 @@ from evaluation import kinds, runs, vectors
 from evaluation.methods.base import BadParameter, DataError
 from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.progress import Recorder, fresh_steps
+from evaluation.recipe import recipe_in_force
+from evaluation.selectors.official import official_run
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
 SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn
@@ -135,16 +137,13 @@ def effect(task: Task, worker: Membership) -> Effect:
     vectors yet.
     """
     method = runs.main_method(task)
-    last = (
-        task.runs.filter(method=method, state=RunState.DONE).order_by("-id").first()
-        if method else None
-    )  # fmt: skip
+    last = official_run(task)
     if not method:
         raise Conflict("Nothing is computed of this task.")
     if task.exclusions.in_force().filter(worker=worker).exists():
         raise Conflict(f"{worker.pseudonym} is left out already, so nothing changes.")
-    clean, recipe = _bounded(method, last)
-    seed = last.seed if last else runs.DEFAULT_SEED
+    in_force = recipe_in_force(task)
+    clean, recipe, seed = *_bounded(method, in_force.params, last), in_force.seed
     before = _outcome(task, method, clean, seed, None)
     after = _outcome(task, method, clean, seed, worker)
     if after.answers == before.answers:
@@ -165,10 +164,12 @@ def effect(task: Task, worker: Membership) -> Effect:
     )  # fmt: skip
 
 
-def _bounded(method: str, last: Run | None) -> tuple[dict[str, Any], str]:
-    """The last run's options with fewer resamples where it has many, and what that is called."""
+def _bounded(
+    method: str, options: Mapping[str, Any], last: Run | None
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """The options with fewer resamples where there are many, and what the recipe is called."""
     kind = kinds.KINDS[method]
-    params = kind.clean_params(kind.recipe(method), dict(last.params) if last else {})
+    params = kind.clean_params(kind.recipe(method), dict(options))
     recipe = f"the recipe of run {last.number}" if last else "the default recipe"
     asked = params.get("resamples", 0)
     took = 0.0
@@ -259,7 +260,7 @@ def _table(
     places = dict.fromkeys([*sides[0], *sides[1]])
     if name == "workers":
         places = {place: None for place in places if place[0] != worker.pk}
-    names = _names(name, [pk for pk, _ in places])
+    names = names_of(name, [pk for pk, _ in places])
     every = [
         Changed(names.get(pk, str(pk)), dimension, sides[0].get((pk, dimension)),
                 sides[1].get((pk, dimension)))
@@ -276,7 +277,8 @@ def _known(one: Changed) -> bool:
     return any(side is not None and side.estimate is not None for side in (one.before, one.after))
 
 
-def _names(name: str, ids: list[int]) -> dict[int, str]:
+def names_of(name: str, ids: list[int]) -> dict[int, str]:
+    """What the rows of a table are called on pages."""
     if name == "workers":
         return pseudonyms(ids)
     if name == "systems":

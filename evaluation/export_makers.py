@@ -15,7 +15,10 @@ from evaluation.models import Run, RunState
 
 
 def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Run:
-    """The finished run that the options number, or the task's last; else Missing or Conflict."""
+    """The finished run that the options number, or the task's official one; else Missing, Conflict.
+
+    A trial is exported only where it is named.
+    """
     runs = Run.objects.filter(project=project).select_related("task", "snapshot")
     number = params.get("run")
     if number is None and task is None:
@@ -25,11 +28,15 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
         if number is None:
             raise Invalid("This is no number of a run.", fields={"params.run": "A whole number."})
         runs = runs.filter(number=number)
+    elif task is not None:
+        runs = runs.filter(official__task=task, official__until__isnull=True)
     if task is not None:
         runs = runs.filter(task=task)
-    done = runs.filter(state=RunState.DONE).order_by("-number").first()
+    done = runs.filter(state=RunState.DONE).first()
     if done is None and number is not None and runs.exists():
         raise Conflict(f"Run {number} is not finished.")
+    if done is None and number is None:
+        raise Missing("This task has no official run. Name a run to export a trial.")
     if done is None:
         raise Missing("There is no such run of this task that is finished.")
     return done
@@ -51,6 +58,7 @@ def recipe(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         "snapshot": run.snapshot.content_hash if run.snapshot else None,
         "result_hash": run.result_hash,
+        "official": run.official.filter(until__isnull=True).exists(),
     }
 
 
@@ -71,7 +79,7 @@ class RunMaker:
         return Made(name, written.parts(), lambda: written.rows, lambda sha256: written.manifest)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"Scores of run {params['run']}" if "run" in params else "Scores of the last run"
+        return f"Scores of run {params['run']}" if "run" in params else "Scores of the official run"
 
 
 class BundleMaker:
@@ -94,7 +102,7 @@ class BundleMaker:
         return Made(name, parts, lambda: answers, lambda sha256: last)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the last run"
+        return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the official run"
 
 
 RUN, BUNDLE = RunMaker(), BundleMaker()

@@ -86,6 +86,7 @@ def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
         "snapshot": run.snapshot.content_hash if run.snapshot else None,
         "counts": run.snapshot.counts if run.snapshot else {},
         "result_hash": run.result_hash,
+        "official": run.official.filter(until__isnull=True).exists(),
         "names": "pseudonyms",
         "files": dict(files),
     }

@@ -1,8 +1,9 @@
-"""Watching a panel: what each run says of its members. It decides nothing; a person looks.
+"""Watching a panel: what the official run says of its members. It decides nothing; a person looks.
 
-After every finished run of a watched task, notes are written on members whose interval lies below
-the threshold, and on those who are certainly among the best so many (the incentive rule). One note
-a member and kind is open at a time: a newer run renews it, or closes it where it says so no longer.
+Whenever a run of a watched task becomes official, notes are written on members whose interval lies
+below the threshold, and on those who are certainly among the best so many (the incentive rule). One
+note a member and kind is open at a time: the next official run renews it, or closes it where it
+says so no longer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from annotation.actions.notices import notify, people_of
 from annotation.models import Membership, Panel, PayoutBatch, Task, User
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural, score
-from evaluation import kinds, panel_choice
+from evaluation import panel_choice
 from evaluation.models import PanelWatch, Run, WatchNote
 from evaluation.panel_choice import Row
 
@@ -70,9 +71,10 @@ def watch(
 
 
 def note_run(run: Run) -> int:
-    """Write what a finished run says of watched members; returns how many notes are new."""
-    if run.method not in kinds.MAIN.values():
-        return 0
+    """Write what the official run says of watched members; returns how many notes are new.
+
+    A run that is not official, or no longer, says nothing.
+    """
     return sum(
         _note(one, run)
         for one in PanelWatch.objects.filter(task=run.task_id, active=True).select_related("panel")
@@ -83,18 +85,18 @@ def note_run(run: Run) -> int:
 def _note(watch: PanelWatch, run: Run) -> int:
     """Renew, write and close the notes of one watch by one run; the same run twice is once."""
     PanelWatch.objects.select_for_update(no_key=True).get(pk=watch.pk)
+    if not run.official.filter(until__isnull=True).exists():
+        return 0
     members = set(
         watch.panel.members.filter(until__isnull=True).values_list("worker_id", flat=True)
     )
     said = {
         (row.worker, kind): row
-        for kind, rows in _said(watch, run).items()
+        for kind, rows in said_by(watch, run).items()
         for row in rows
         if row.worker in members
     }
     notes = list(watch.notes.order_by("pk"))
-    if any(note.run_id > run.pk for note in notes):
-        return 0  # a newer run has spoken
     open_notes = {(note.worker_id, note.kind): note for note in notes if not note.done}
     decided = {(note.worker_id, note.kind): note for note in notes if note.done and note.seen_at}
     new = []
@@ -118,7 +120,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
     return len(new)
 
 
-def _said(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
+def said_by(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
     """Whose interval lies below the threshold, and who is certainly among the best so many."""
     k = watch.incentive_ranks or 1
     board = panel_choice.choose(run, panel_choice.Wanted(panel_choice.Rule.TOP, k=k)).rows

@@ -12,6 +12,8 @@ from crowdqc.errors import Conflict, Invalid
 from evaluation import panel_choice, panel_runs, runs
 from evaluation.models import Run, RunState, Selection
 from evaluation.panel_choice import Wanted
+from evaluation.recipe import recipe_in_force
+from evaluation.selectors.standing import standing
 
 WHY = {
     Selection.Rule.TOP: "among the best {k} of run {run}",
@@ -28,10 +30,13 @@ def select(
 
     Pressed twice it is one selection: the same rule on the same run chooses the same people, and
     who was taken off the panel since is not let in again by it. Raises Invalid naming a field, or
-    where nobody is chosen; Conflict for a run that is not finished.
+    where nobody is chosen; Conflict for a run that is not finished, or a trial.
     """
     if run.state != RunState.DONE:
         raise Conflict("This run is not finished.")
+    stands = standing(run)
+    if stands is not None and not stands.is_official:
+        raise Conflict(f"Run {run.number} is not the official run. Only that one chooses a panel.")
     panel = panels.named(by=by, project=run.project, name=panel_name)
     Panel.objects.select_for_update(no_key=True).get(pk=panel.pk)
     found = panel_choice.choose(run, wanted)
@@ -59,7 +64,7 @@ def select(
 
 
 def evaluate(*, by: User, panel: Panel, task: Task, also: int | None = None) -> Run:
-    """Run AQER on the answers of the panel's members, with the options of the task's last run.
+    """Run AQER on the answers of the panel's members, by the recipe of the official run.
 
     Raises Invalid naming ``task`` or ``also``, and Conflict where one is in work already.
     """
@@ -67,9 +72,9 @@ def evaluate(*, by: User, panel: Panel, task: Task, also: int | None = None) -> 
         raise Invalid("Choose a task of free text.", fields={"task": "One of free text."})
     if also:
         panel_runs.other_task(task, also)
-    last = task.runs.filter(method=runs.main_method(task)).order_by("-id").first()
-    params = {**(last.params if last else {}), "panel": panel.pk, "also": also or None}
+    recipe = recipe_in_force(task)
+    params = {**recipe.params, "panel": panel.pk, "also": also or None}
     return runs.start(
         by=by, task=task, method=panel_runs.SLUG, params=params, lane=f"panel {panel.pk}",
-        seed=last.seed if last else runs.DEFAULT_SEED,
+        seed=recipe.seed,
     )  # fmt: skip

@@ -20,16 +20,16 @@ from annotation.task_types import get_type
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.queues import MODELS, RUNS, queue_name
-from evaluation import kinds, panel_watch
+from evaluation import kinds, official, panel_watch
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.numbering import next_number
 from evaluation.progress import ITERATING, Recorder, Superseded, fresh_steps
+from evaluation.recipe import DEFAULT_SEED, main_method
 from evaluation.run_news import tell
 
 logger = logging.getLogger(__name__)
-DEFAULT_SEED = 20417
 ABANDONED_SECONDS = 60
 MAX_ATTEMPTS = 3
 TOO_LONG = (
@@ -37,11 +37,7 @@ TOO_LONG = (
     "models and vectors that came are kept."
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
-
-
-def main_method(task: Task) -> str:
-    """The method that runs by itself on tasks of this type; empty where there is none."""
-    return kinds.MAIN.get(get_type(task.type).shape, "")
+FOLLOWED = frozenset(kinds.MAIN.values())  # methods whose runs lead to something
 
 
 @transaction.atomic
@@ -194,7 +190,9 @@ def execute(run_id: int) -> str:
         if result is None or result.converged:
             with transaction.atomic():  # killed in between, nothing is done and all is done again
                 kind.write(run, done, steps.finish())
-                _follow_on(run)
+                official.settle(run)
+                Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in FOLLOWED)
+            take_up_follow_ups(run.task_id)
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)
         where = ITERATING if ITERATING in steps.steps else ""
@@ -217,34 +215,56 @@ def execute(run_id: int) -> str:
     return state
 
 
-def _follow_on(run: Run) -> None:
-    """The same in a part of the transaction that may fail: the results stand without it."""
-    try:
-        with transaction.atomic():
-            _follow(run)
-    except Exception:
-        logger.exception("run %s is done; what follows it could not be queued", run.pk)
+def take_up_follow_ups(task_id: int | None = None) -> int:
+    """Do what finished runs lead to, of one task or of all; returns of how many runs.
+
+    What is due was noted in the transaction that closed the run, so a worker that dies here, or a
+    fault, only delays it: the periodic turn takes it up again.
+    """
+    due = Run.objects.filter(follow_up_due=True)
+    if task_id is not None:
+        due = due.filter(task=task_id)
+    count = 0
+    for run_id in list(due.order_by("-pk").values_list("pk", flat=True)):
+        try:
+            with transaction.atomic():
+                count += _follow(run_id)
+        except Exception:
+            logger.exception("what follows run %s stays due", run_id)
+    return count
 
 
-def _follow(run: Run) -> None:
-    """Queue what belongs to a finished run and takes longer than it, or to a newer one."""
+def _follow(run_id: int) -> bool:
+    """Write notes on panels, and queue the checks of a core run; whether it is done now."""
+    run = (
+        Run.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("task__project", "started_by")
+        .filter(pk=run_id, follow_up_due=True)
+        .first()
+    )
+    if run is None:
+        return False
     panel_watch.note_run(run)
-    if run.method in kinds.FOLLOWS.values():
-        newest = run.task.runs.filter(method__in=kinds.FOLLOWS, state=RunState.DONE).first()
-        if newest is None or newest.followers.exists():
-            return
-        run = newest
     following = kinds.FOLLOWS.get(run.method)
-    if following is None:
-        return
-    try:
-        start(
-            by=run.started_by, task=run.task, method=following, seed=run.seed, source=run,
-            trigger="follows",
-        )  # fmt: skip
-    except Conflict as conflict:
-        # The one in work belongs to an older run; when it ends, the newest run's is queued.
-        logger.info("task %s: %s", run.task_id, conflict.message)
+    if following is not None and not run.followers.exists() and not _overtaken(run):
+        try:
+            with transaction.atomic():
+                start(
+                    by=run.started_by, task=run.task, method=following, seed=run.seed, source=run,
+                    trigger="follows",
+                )  # fmt: skip
+        except Conflict as conflict:
+            # The one in work belongs to another run; when it ends, this one's are queued.
+            logger.info("task %s: %s", run.task_id, conflict.message)
+            return False
+    Run.objects.filter(pk=run.pk).update(follow_up_due=False)
+    return True
+
+
+def _overtaken(run: Run) -> bool:
+    """Whether nobody waits for its checks: it is a trial, and a later run of its kind is done."""
+    later = run.task.runs.filter(method=run.method, state=RunState.DONE, pk__gt=run.pk)
+    return later.exists() and not run.official.filter(until__isnull=True).exists()
 
 
 def _sentence(text: str) -> str:
@@ -263,8 +283,10 @@ def resume_abandoned() -> int:
     """Queue runs again whose worker gave no sign of life, or whose job never came.
 
     Embeddings that were finished stay; everything else is computed anew, which gives the same
-    rows. One whose workers died MAX_ATTEMPTS times is failed. Returns how many were queued.
+    rows. One whose workers died MAX_ATTEMPTS times is failed. What a finished run leads to is taken
+    up as well. Returns how many runs were queued again.
     """
+    take_up_follow_ups()
     limit = timezone.now() - dt.timedelta(seconds=ABANDONED_SECONDS)
     dead = Q(state=RunState.RUNNING) & (Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True))
     # A queued run may wait for others; its job is asked for again once a while, which is harmless.

@@ -13,13 +13,14 @@ from django.utils import timezone
 from annotation.actions.audit import record
 from annotation.models import Task, User
 from annotation.models.tasks import TaskState
-from annotation.selectors import judgments
 from annotation.selectors import snapshot as answers
 from annotation.task_types import TYPES, get_type
 from crowdqc.errors import Conflict, Invalid
-from evaluation import kinds, runs
+from evaluation import freezing, kinds, runs
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
+from evaluation.recipe import Recipe, main_method, recipe_in_force
+from evaluation.selectors.official import official_run
 
 logger = logging.getLogger(__name__)
 FIRST_WORKERS, FIRST_ANSWERS = 3, 5
@@ -43,22 +44,52 @@ class Fresh:
 
 
 def _seen(last: Run | None) -> dict[str, Any]:
-    return last.snapshot.counts if last is not None and last.snapshot else {}
+    """The mark that was set when the run froze its answers; empty where it froze none."""
+    counts = last.snapshot.counts if last is not None and last.snapshot else {}
+    mark: dict[str, Any] = counts.get("mark", {})
+    return mark
 
 
 def fresh(task: Task, last: Run | None) -> Fresh:
-    """Compare the task's counting answers with what the last run saw."""
+    """Compare the task's counting answers with what the last run saw, by their hash."""
     seen = _seen(last)
-    # Judgments of people who are left out do not count for a run.
-    reads: Any = answers if get_type(task.type).shape == "texts" else judgments
-    tally = reads.tally(task, max_id=seen.get("max_id", 0))
-    return Fresh(tally.after, abs(tally.before - seen.get("counting", 0)))
+    max_id = seen.get("max_id", 0)
+    tally = answers.tally_of(freezing.counting_rows(task), max_id)
+    if tally.digest == seen.get("digest", ""):
+        return Fresh(tally.after, 0)
+    return Fresh(tally.after, _changed(task, last, max_id))
+
+
+def _changed(task: Task, last: Run | None, max_id: int) -> int:
+    """How many answers up to the mark came or went since the run froze its own; 1 at least."""
+    if last is None or last.snapshot is None:
+        return 0
+    frozen = set(last.snapshot.answer_ids)
+    rows = freezing.counting_rows(task).filter(pk__lte=max_id)
+    now = set(rows.values_list("pk", flat=True))
+    # Some that count are not frozen: of a worker's answers to one question only the first is.
+    outside = max(0, last.snapshot.counts["mark"]["counting"] - len(frozen))
+    return max(1, len(frozen - now) + max(0, len(now - frozen) - outside))
 
 
 def last_run(task: Task) -> Run | None:
-    """The latest run of the task's own method in whatever state, with its snapshot's counts."""
-    rows = task.runs.filter(method=runs.main_method(task)).select_related("snapshot")
+    """The latest run by the recipe in force, in whatever state, with its snapshot's counts.
+
+    While no run is official, it is the latest of the task's own method, by whatever recipe.
+    """
+    rows = task.runs.filter(method=main_method(task)).select_related("snapshot")
+    official = official_run(task)
+    if official is not None:
+        rows = rows.filter(params=official.params, seed=official.seed)
     return rows.defer("snapshot__answer_ids").order_by("-id").first()
+
+
+def _last_by(task: Task, recipe: Recipe) -> Run | None:
+    """The latest run by a recipe: what a trial by another one has seen says nothing of it."""
+    rows = task.runs.filter(method=main_method(task), params=recipe.params, seed=recipe.seed)
+    return (
+        rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,7 +139,7 @@ def change_schedule(
         raise Invalid(
             "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
         )
-    method = runs.main_method(task) or "aqer"
+    method = main_method(task) or "aqer"
     clean = kinds.KINDS[method].clean_params(get_method(method), params or {})
     schedule, _ = RunSchedule.objects.update_or_create(
         task=task,
@@ -133,9 +164,11 @@ def change_schedule(
 
 
 def due(task: Task, schedule: RunSchedule, now: dt.datetime) -> str:
-    """Why a run is due now ("answers" or "schedule"); empty when none is."""
-    last = last_run(task)
-    if not schedule.enabled or (last is not None and last.state in runs.ACTIVE):
+    """Why a run by the recipe in force is due now ("answers" or "schedule"); empty if none is."""
+    if not schedule.enabled:
+        return ""
+    last = _last_by(task, recipe_in_force(task))
+    if last is not None and last.state in runs.ACTIVE:
         return ""
     if last is None:
         return "answers" if first_run(task).ready and _settled(task, None, now) else ""
@@ -178,13 +211,11 @@ def start_due() -> list[Run]:
     for task in tasks:
         own = getattr(task, "run_schedule", None)
         schedule = own or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
-        why = due(task, schedule, now)
-        if not why:
-            continue
         try:
-            started.append(
-                runs.start(by=None, task=task, params=schedule.params or {}, trigger=why)
-            )
-        except Conflict as conflict:  # somebody was faster
-            logger.info("task %s: %s", task.pk, conflict.message)
+            why = due(task, schedule, now)
+            if why:
+                recipe = recipe_in_force(task)
+                started.append(runs.start(by=None, task=task, trigger=why, **recipe._asdict()))
+        except (Conflict, Invalid) as refused:  # somebody was faster, or its encoder is gone
+            logger.info("task %s: %s", task.pk, refused.message)
     return started

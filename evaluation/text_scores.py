@@ -26,12 +26,14 @@ from evaluation.methods.checklist_correlation import correlation_rows
 from evaluation.models import CandidateScore, Run, RunFigure, RunState
 from evaluation.numbering import next_number
 from evaluation.results import BATCH, result_hash
+from evaluation.selectors.official import IS_OFFICIAL
 
 METHOD = "published"
 HUMAN, JUDGE = "human", "judge"  # whose scores a published run holds: params["role"]
 AGAINST = "against_people"  # figure: correlations of this run's scores with human ones
 OTHERS = "others_against_these"  # figure of human scores: the same of runs that were there before
-SCORING = ("checklist", "g_eval", METHOD)  # methods whose runs score texts
+CHECKLIST = "checklist"  # the own method of tasks of filled checklists
+SCORING = (CHECKLIST, "g_eval", METHOD)  # methods whose runs score texts
 COLUMNS = ("key", "dimension", "score")  # of a file of human scores
 IMPORTED = "from a file"  # version of such a run
 NO_INTERVAL = "published without an interval"
@@ -57,8 +59,12 @@ class Human:
 
 
 def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -> Human:
-    """The newest human scores of these texts: imported ones, else means of a rating task."""
-    people = Q(run__method=METHOD, run__params__role=HUMAN) | Q(run__method="ratings")
+    """The newest human scores of these texts: imported ones, else means of a rating task.
+
+    Of a rating task it is the official run.
+    """
+    rated = Run.objects.filter(IS_OFFICIAL, project=project_id, method="ratings")
+    people = Q(run__method=METHOD, run__params__role=HUMAN) | Q(run__in=rated)
     rows: Any = CandidateScore.objects.filter(
         people, run__project=project_id, run__state=RunState.DONE, dimension=dimension,
         candidate__in=candidates, estimate__isnull=False,
@@ -174,10 +180,13 @@ def _others(run: Run, human: Scores) -> Row:
 
 
 def scoring_runs(project_id: int) -> list[Run]:
-    """Finished runs that score texts and are no human scores; the newest of each kind and task."""
-    runs = Run.objects.filter(project=project_id, method__in=SCORING, state=RunState.DONE).order_by(
-        "-id"
-    )
+    """Runs that score texts and are no human scores; the newest of each kind and task.
+
+    Of a task's own method it is the official run.
+    """
+    done = Run.objects.filter(project=project_id, method__in=SCORING, state=RunState.DONE)
+    official = Q(pk__in=Run.objects.filter(IS_OFFICIAL, project=project_id))
+    runs = done.filter(~Q(method=CHECKLIST) | official).order_by("-id")
     found: dict[Any, Run] = {}
     for run in runs:
         if run.method == METHOD and run.params.get("role") != JUDGE:

@@ -9,6 +9,7 @@ OWN = "CNONN"
 SIGNED_IN = "COOOO"
 PUBLIC = "OOOOO"
 CALL = "CMMMM"  # takes POST only
+NO_RUN = "CNFNN"  # no run is finished here
 
 GET: dict[str, str] = {
     "api_schema": PUBLIC, "api_docs": PUBLIC, "api_token": "M", "api_unknown": "NNNNN",
@@ -40,6 +41,8 @@ GET: dict[str, str] = {
     "api_own_log": OWN, "api_own_reply": CALL, "api_own_logs_erase": CALL,
     "api_runs": STAFF, "api_run": STAFF, "api_run_cancel": CALL, "api_run_calls": STAFF,
     "api_scores_workers": STAFF, "api_scores_systems": STAFF, "api_scores_answers": STAFF,
+    "api_task_scores_workers": NO_RUN, "api_task_scores_systems": NO_RUN,
+    "api_task_scores_answers": NO_RUN, "api_task_scores_items": NO_RUN, "api_official": NO_RUN,
     "api_scores_items": STAFF, "api_select": CALL, "api_select_preview": CALL,
     "api_models": STAFF, "api_asking": STAFF, "api_ask": CALL, "api_ask_preview": CALL,
     "api_schedule": STAFF, "api_exclusions": STAFF, "api_exclusion_undo": CALL,
@@ -70,7 +73,8 @@ POST: dict[str, str] = {
     "api_return": MINE, "api_streams": MINE, "api_events": MINE, "api_question": MINE,
     "api_consent": "CNXFF", "api_own_reply": MINE, "api_own_logs_erase": "CNXFF",
     "api_runs": EITHER, "api_run_cancel": EITHER, "api_select": REQUESTER,
-    "api_select_preview": EITHER, "api_ask": EITHER, "api_ask_preview": EITHER,
+    "api_official": EITHER, "api_select_preview": EITHER,
+    "api_ask": EITHER, "api_ask_preview": EITHER,
     "api_exclusions": REQUESTER, "api_exclusion_undo": REQUESTER,
     "api_exclusion_effect": REQUESTER, "api_watch_note_settle": "CNFNF", "api_propose": EITHER,
     "api_propose_preview": EITHER, "api_payout_approve": MANAGER,

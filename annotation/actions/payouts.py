@@ -88,6 +88,7 @@ def propose_payout(
     lines: Sequence[Line],
     title: str = "",
     evidence_note: str = "",
+    evidence_run: int | None = None,
 ) -> PayoutBatch:
     """Propose to pay, hold or reject submitted assignments; the same ``key`` is the same proposal.
 
@@ -123,6 +124,7 @@ def propose_payout(
         title=title,
         key=key,
         evidence_note=evidence_note[:200],
+        evidence_run=evidence_run,
         proposed_by=by,
     )
     PayoutLine.objects.bulk_create(

@@ -1034,6 +1034,7 @@ class Migration(migrations.Migration):
                 ),
                 ("key", models.UUIDField(unique=True)),
                 ("evidence_note", models.CharField(blank=True, max_length=200)),
+                ("evidence_run", models.PositiveIntegerField(blank=True, null=True)),
                 ("proposed_at", models.DateTimeField(auto_now_add=True)),
                 ("decided_at", models.DateTimeField(blank=True, null=True)),
                 ("decision_note", models.CharField(blank=True, max_length=300)),

@@ -28,6 +28,8 @@ class PayoutBatch(models.Model):
     key = models.UUIDField(unique=True)
     # What the scores behind it were, as text, since collecting does not know of runs.
     evidence_note = models.CharField(max_length=200, blank=True)
+    # The number of the run whose scores it was made from; its page shows those for good.
+    evidence_run = models.PositiveIntegerField(null=True, blank=True)
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     proposed_at = models.DateTimeField(auto_now_add=True)
     decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Q, Value, When
+from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from annotation.models import (
     Answer,
@@ -21,7 +21,6 @@ from annotation.models import (
     TaskVersion,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.selectors.snapshot import Tally
 
 CHUNK = 20_000
 HEADER = (
@@ -171,12 +170,9 @@ def _headers(condition: Q) -> list[Judgment]:
     return [Judgment(*row) for row in rows.iterator(chunk_size=CHUNK)]
 
 
-def tally(task: Task, *, max_id: int = 0) -> Tally:
-    """What a snapshot would hold around a mark: up to this id of an answer, and above it."""
-    found = Answer.objects.filter(_counting(task)).aggregate(
-        before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
-    )
-    return Tally(**found)
+def counting_rows(task: Task) -> QuerySet[Answer]:
+    """What a snapshot would hold, as rows."""
+    return Answer.objects.filter(_counting(task))
 
 
 def left_out(task: Task) -> dict[str, int]:

@@ -8,8 +8,21 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import Case, CharField, Count, Max, Min, Q, Value, When
-from django.db.models.functions import Coalesce
+from django.contrib.postgres.aggregates import StringAgg
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Func,
+    Max,
+    Min,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)  # fmt: skip
+from django.db.models.functions import Cast, Coalesce
 
 from annotation.models import Answer, ChoiceValue, Membership, Task, TextValue
 
@@ -141,18 +154,38 @@ def assignments_of(answer_ids: Collection[int]) -> dict[int, set[int]]:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counting answers of a task around a mark: how many up to it, and how many after."""
+    """Answers that a snapshot would hold, around a mark: up to an id, and above it.
+
+    ``digest`` is over the ids of those up to the mark. An answer never changes once it is stored,
+    nor does its item, so the ids say all that a snapshot of them would.
+    """
 
     before: int
     after: int
+    digest: str
 
 
-def tally(task: Task, *, max_id: int = 0) -> Tally:
-    """Counting answers with an id up to ``max_id`` and above it, in one query."""
-    found = Answer.objects.filter(_counting(task)).aggregate(
-        before=Count("pk", filter=Q(pk__lte=max_id)), after=Count("pk", filter=Q(pk__gt=max_id))
-    )
-    return Tally(**found)
+class _Sha256(Func):
+    """SHA-256 of a text in hexadecimal; PostgreSQL's own, without an extension."""
+
+    template = "encode(sha256(convert_to(%(expressions)s, 'UTF8')), 'hex')"
+    output_field = TextField()
+
+
+def tally_of(rows: QuerySet[Answer], max_id: int) -> Tally:
+    """Count these answers around a mark and hash the ids up to it, in one query."""
+    seen = Q(pk__lte=max_id)
+    ids = StringAgg(Cast("pk", TextField()), ",", filter=seen, order_by=("pk",))
+    found = rows.aggregate(
+        before=Count("pk", filter=seen), after=Count("pk", filter=Q(pk__gt=max_id)),
+        digest=_Sha256(ids),
+    )  # fmt: skip
+    return Tally(found["before"], found["after"], found["digest"] or "")
+
+
+def counting_rows(task: Task) -> QuerySet[Answer]:
+    """The counting answers of a task of free text, as rows."""
+    return Answer.objects.filter(_counting(task))
 
 
 def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.datetime | None]:

@@ -105,8 +105,8 @@ def fit(
     Parameters (defaults in DEFAULTS): ``leave_one_out`` compares an answer with the others' vote,
     as the paper does not; ``rank_by`` 'score', 'adjusted', or 'auto' by the redundancy;
     ``similarity`` 'cosine' or 'neg_euclidean'; ``vote`` 'weighted_mean', 'mean' for the equal vote
-    that never iterates, or 'auto' by the redundancy; ``start`` 'equal', 'noisy' or 'entailment', which needs
-    ``start_votes`` (n,), a vote for each answer in the order of ``data`` (App. B1;
+    that never iterates, or 'auto' by the redundancy; ``start`` 'equal', 'noisy' or 'entailment',
+    which needs ``start_votes`` (n,), a vote for each answer in the order of ``data`` (App. B1;
     ``aqer_entailment.start_votes`` makes them); ``max_rounds``, ``tolerance`` (RMSE of the
     weights); ``resamples`` of the questions, ``level``, and ``min_answers`` for intervals;
     ``near_identical`` (cosine) and ``cluster_share`` for clusters. Resamples start from equal

@@ -612,6 +612,7 @@ class Migration(migrations.Migration):
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
                 ("error", models.TextField(blank=True)),
                 ("result_hash", models.CharField(blank=True, max_length=64)),
+                ("follow_up_due", models.BooleanField(default=False)),
                 ("spoiled", models.CharField(blank=True, max_length=200)),
                 (
                     "project",
@@ -645,6 +646,59 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="runs",
+                        to="annotation.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="OfficialRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("method", models.CharField(max_length=40)),
+                (
+                    "how",
+                    models.CharField(
+                        choices=[
+                            ("first", "the first by the default recipe"),
+                            ("followed", "the same recipe, computed anew"),
+                            ("chosen", "chosen by a person"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("since", models.DateTimeField()),
+                ("until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="official",
+                        to="evaluation.run",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="official_runs",
                         to="annotation.task",
                     ),
                 ),
@@ -1440,6 +1494,22 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state__in", ["queued", "running"])),
                 fields=("task", "method", "lane"),
                 name="one_active_run",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("follow_up_due", True)),
+                fields=["task"],
+                name="run_follow_up_due",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="officialrun",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("until__isnull", True)),
+                fields=("task", "method"),
+                name="one_official_run",
             ),
         ),
         migrations.AddConstraint(

@@ -4,7 +4,7 @@ from .checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparis
 from .grading import AuditVerdict, ExplanationAudit, Grade, Grading
 from .llm import CallState, CallUse, Endpoint, LanguageModel, LLMAttempt, LLMCall
 from .panels import PanelWatch, Selection, WatchNote
-from .runs import AdaptivePlan, Run, RunSchedule, RunState, Snapshot
+from .runs import AdaptivePlan, OfficialRun, Run, RunSchedule, RunState, Snapshot
 from .scores import (
     AnswerScore,
     CandidateScore,
@@ -38,6 +38,7 @@ __all__ = [
     "LLMAttempt",
     "LLMCall",
     "LanguageModel",
+    "OfficialRun",
     "PanelWatch",
     "RankedRow",
     "Run",

@@ -70,6 +70,8 @@ class Run(models.Model):
     error = models.TextField(blank=True)
     # Hash of all rows written; the same recipe on the same snapshot gives it again.
     result_hash = models.CharField(max_length=64, blank=True)
+    # Its results are stored, and what they lead to (checks, notes on panels) is still to be done.
+    follow_up_due = models.BooleanField(default=False)
     # Why it cannot be computed again (answers it saw were erased); empty: it can.
     spoiled = models.CharField(max_length=200, blank=True)
 
@@ -83,6 +85,40 @@ class Run(models.Model):
                 condition=Q(state__in=["queued", "running"]),
                 name="one_active_run",
             ),
+        ]
+        indexes = [
+            models.Index(fields=["task"], condition=Q(follow_up_due=True), name="run_follow_up_due")
+        ]
+
+
+class OfficialRun(models.Model):
+    """That a run is what a task's money, panels, cards, boards and API read, and for how long.
+
+    One row a time that a run became official, whose ``until`` is empty while it is. Kept for each
+    method that a task's runs by themselves may have; what follows such a run belongs to it.
+    """
+
+    class How(models.TextChoices):
+        FIRST = "first", "the first by the default recipe"
+        FOLLOWED = "followed", "the same recipe, computed anew"
+        CHOSEN = "chosen", "chosen by a person"
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="official_runs")
+    method = models.CharField(max_length=40)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="official")
+    how = models.CharField(max_length=10, choices=How.choices)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True, blank=True)
+    by = models.ForeignKey(  # empty: by itself
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "method"], condition=Q(until__isnull=True), name="one_official_run"
+            )
         ]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.db.models import QuerySet
 
 from annotation.models import Task
-from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
+from crowdqc.errors import Missing
+from evaluation.models import AnswerScore, ItemScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.selectors.official import official_run
 
 OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item"}
 
@@ -13,12 +15,30 @@ OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item"}
 def run(run_id: int) -> Run | None:
     """One run with its snapshot's hash."""
     rows = Run.objects.filter(pk=run_id).select_related("snapshot", "project")
+    rows = rows.prefetch_related("official")
     return rows.defer("snapshot__answer_ids").first()
 
 
 def runs_of(task: Task) -> QuerySet[Run]:
     """A task's runs."""
-    return task.runs.select_related("snapshot").defer("snapshot__answer_ids")
+    rows = task.runs.select_related("snapshot").prefetch_related("official")
+    return rows.defer("snapshot__answer_ids")
+
+
+def scored_run(task: Task, number: int | None) -> Run:
+    """The task's official run, or the finished one of this number, a trial too; else Missing."""
+    if number is None:
+        run = official_run(task)
+        if run is None:
+            raise Missing(
+                "This task has no official run. Name a trial by `run` to read its scores."
+            )
+        return run
+    found = task.runs.filter(number=number, state=RunState.DONE).select_related("snapshot")
+    run = found.defer("snapshot__answer_ids").first()
+    if run is None:
+        raise Missing(f"This task has no finished run {number}.")
+    return run
 
 
 def scores(

@@ -78,7 +78,7 @@ def study(task: Task) -> Row:
         "texts": Item.objects.filter(
             task=task, first__isnull=False, expected__isnull=True
         ).in_version(version.number).count(),
-        "answers": judgments.tally(task).after if task.current is not None else 0,
+        "answers": judgments.counting_rows(task).count() if task.current is not None else 0,
         "models": LanguageModel.objects.filter(
             endpoint__project=task.project_id, endpoint__archived_at__isnull=True,
             archived_at__isnull=True, use=LanguageModel.Use.CHAT,

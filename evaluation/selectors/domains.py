@@ -20,7 +20,7 @@ from evaluation.methods.base import Intervals
 from evaluation.methods.domains import NotEnough, Part
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.selectors import leaderboard as board
-from evaluation.selectors.evidence import latest_runs
+from evaluation.selectors.official import official_runs
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054
@@ -105,7 +105,7 @@ def domain_list(project: Project) -> list[dict[str, Any]]:
         project.tasks.exclude(domain="").order_by("domain").values("domain")
         .annotate(
             tasks=Count("pk", distinct=True),
-            scored=Count("pk", distinct=True, filter=Q(runs__state="done")),
+            scored=Count("pk", distinct=True, filter=Q(official_runs__isnull=False)),
         )
     )  # fmt: skip
     return list(rows)
@@ -124,7 +124,7 @@ def tasks_of(project: Project, name: str) -> list[Task]:
 def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
     """The boards of one domain by one measure, in a fixed number of queries."""
     tasks = tasks_of(project, name)
-    runs = latest_runs([task.pk for task in tasks])
+    runs = official_runs([task.pk for task in tasks])
     found = _pooled(measure, [runs[t.pk] for t in tasks if t.pk in runs and _fits(t, measure)])
     entries = [_entry(task, runs.get(task.pk), measure, found) for task in tasks]
     rows = _rows(found["boards"], _names(project, measure))

@@ -13,8 +13,8 @@ from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
 from annotation.task_types import get_type
 from crowdqc.numbers import duration, percent
-from evaluation import kinds
-from evaluation.models import AnswerScore, Run, RunState, WorkerScore
+from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.selectors.official import official_run
 
 # From here on a figure is named beside a person's work; none of them decides anything.
 PASTED_SHARE = 0.5
@@ -71,30 +71,17 @@ class TaskEvidence:
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
 
     @property
+    def number(self) -> int | None:
+        """The number of the run, as a proposal keeps it."""
+        return self.run.number if self.run is not None else None
+
+    @property
     def source(self) -> str:
         """The run and the snapshot that the scores are of, as a proposal keeps it; "" without."""
         if not self.run:
             return ""
         snapshot = self.run.snapshot.content_hash[:8] if self.run.snapshot else "none"
         return f"run {self.run.number}, snapshot {snapshot}"
-
-
-def latest_runs(task_ids: Iterable[int]) -> dict[int, Run]:
-    """The last finished run of each task by its own method, in one query."""
-    own = list(kinds.MAIN.values())
-    rows = (
-        Run.objects.filter(task__in=list(task_ids), state=RunState.DONE, method__in=own)
-        .select_related("snapshot")
-        .defer("snapshot__answer_ids")
-        .order_by("task_id", "-id")
-        .distinct("task_id")
-    )
-    return {run.task_id: run for run in rows}
-
-
-def latest_run(task: Task) -> Run | None:
-    """The task's last finished run."""
-    return latest_runs([task.pk]).get(task.pk)
 
 
 def worker_scores(run: Run | None, worker_ids: Iterable[int]) -> dict[int, WorkerScore]:
@@ -113,11 +100,14 @@ def answer_scores(run: Run | None, answer_ids: Iterable[int]) -> dict[int, Answe
     return {row.answer_id: row for row in rows}
 
 
-def task_evidence(task: Task) -> TaskEvidence:
-    """Run, times and logs of all submitted work of a task, in a fixed number of queries."""
+def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
+    """Run, times and logs of all submitted work of a task, in a fixed number of queries.
+
+    The run is the official one, unless another is named.
+    """
     seconds = worked_seconds(task)
     return TaskEvidence(
-        run=latest_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
+        run=run or official_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
         cites=cites(task),
     )  # fmt: skip
 

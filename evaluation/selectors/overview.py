@@ -28,7 +28,7 @@ from evaluation.methods.writing import NAME as WRITING
 from evaluation.models import Run, SystemScore, WorkerScore
 from evaluation.selectors.pair_runs import CORE
 
-from .evidence import latest_runs
+from .official import official_runs
 
 # Methods whose results the overview can put into a figure: who is told apart, what is described.
 TELLING = ("aqer", CORE, WRITING)
@@ -151,7 +151,7 @@ def facts(access: Access) -> Facts:
         proposals=proposals,
         chain=chain,
         waiting=waiting,
-        runs=latest_runs([one.task.pk for one in found]),
+        runs=official_runs([one.task.pk for one in found]),
         hourly=progress.hourly_pay(project),
         people_this_week=people,
         submitted_this_week=number,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q
 
 from annotation.models import Answer, Project, Task
 from annotation.task_types import TYPES
 from evaluation import kinds
 from evaluation.models import Run, RunState
+from evaluation.selectors.official import official_runs
 from evaluation.selectors.run_words import PAGES
 from evaluation.selectors.runs import with_titles
 
@@ -24,26 +25,18 @@ class TaskRow:
     counting: int
     run: Run | None
     new: int
+    trials: bool  # runs are finished, and none is official
 
 
 def tasks(project: Project) -> list[TaskRow]:
     """Every task that has results, in three queries."""
     slugs = [slug for slug, kind in TYPES.items() if kind.shape in PAGES]
-    # Nulls and published results stand beside a run of the task's own method.
-    latest = Run.objects.filter(
+    done = Run.objects.filter(
         task=OuterRef("pk"), state=RunState.DONE, method__in=list(kinds.MAIN.values())
-    ).order_by("-id")
-    rows = list(
-        with_titles(Task.objects.filter(project=project, type__in=slugs))
-        .annotate(latest=Subquery(latest.values("pk")[:1]))
-        .order_by("-id")
     )
-    runs = {
-        run.pk: run
-        for run in Run.objects.filter(pk__in=[row.latest for row in rows if row.latest])
-        .select_related("snapshot")
-        .defer("snapshot__answer_ids")
-    }
+    found = Task.objects.filter(project=project, type__in=slugs).annotate(scored=Exists(done))
+    rows: list[Any] = list(with_titles(found).order_by("-id"))
+    runs = official_runs([row.pk for row in rows])
     counting = dict(
         Answer.objects.filter(item__task__in=[row.pk for row in rows], stage=Answer.Stage.MAIN)
         .values("item__task")
@@ -52,7 +45,8 @@ def tasks(project: Project) -> list[TaskRow]:
     )
     made = []
     for row in rows:
-        run, now = runs.get(row.latest), counting.get(row.pk, 0)
+        run, now = runs.get(row.pk), counting.get(row.pk, 0)
         seen = run.snapshot.counts["counting"] if run and run.snapshot else 0
-        made.append(TaskRow(row, getattr(row, "title", ""), now, run, max(0, now - seen)))
+        made.append(TaskRow(row, getattr(row, "title", ""), now, run, max(0, now - seen),
+                            run is None and row.scored))  # fmt: skip
     return made

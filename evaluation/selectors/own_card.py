@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from annotation.models import Membership
 from annotation.models.assignments import AssignmentState
 
-from .evidence import latest_runs
+from .official import official_runs
 from .worker_card import cannot_of
 from .worker_facts import Attention, Money, Standing, Times, money_of, own_times_of, standing_of
 from .worker_scores import Scores, scores_of
@@ -42,7 +42,7 @@ def own_card(worker: Membership) -> OwnCard:
     )
     tasks = {row.task_id: row.task for row in rows}
     shown = worker.project.show_scores
-    scores = scores_of(worker, tasks, latest_runs(tasks)) if shown else NOTHING
+    scores = scores_of(worker, tasks, official_runs(tasks)) if shown else NOTHING
     attention: list[Attention] = []
     return OwnCard(
         shown=shown, scores=scores, times=own_times_of(rows, tasks), money=money_of(worker),

@@ -16,6 +16,7 @@ from evaluation.models import Run, RunState, SystemScore
 from evaluation.pair_results import POOLED
 from evaluation.selectors import leaderboard
 from evaluation.selectors.leaderboard import Board, Row
+from evaluation.selectors.official import in_force
 from evaluation.selectors.pair_runs import CORE, PUBLISHED
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
@@ -35,6 +36,7 @@ def run_choices(task: Task) -> list[Run]:
     return list(
         Run.objects.filter(task=task, method__in=(CORE, PUBLISHED), state=RunState.DONE)
         .only("number", "method", "finished_at")
+        .annotate(in_force=in_force())
         .order_by("-id")[:RUNS_OFFERED]
     )
 

@@ -17,9 +17,10 @@ from annotation.selectors.judgments import Asked
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.methods.agreement_bootstrap import alpha_rows, alpha_statistic
-from evaluation.models import Run, RunFigure, RunState
+from evaluation.models import Run, RunFigure
 from evaluation.selectors import pair_votes
-from evaluation.selectors.pair_runs import CORE, Shown
+from evaluation.selectors.official import official_runs
+from evaluation.selectors.pair_runs import Shown
 from evaluation.selectors.runs import figures_of, with_titles
 
 SHOWN_PAIRS = 20
@@ -200,10 +201,7 @@ def experts(task: Task, core: Run) -> list[Experts]:
         Answer.objects.filter(item__task__in=derived, counts=True, worker__isnull=False)
         .order_by().values_list("item__task").annotate(n=Count("pk"))
     )  # fmt: skip
-    runs: dict[int, Run] = {}
-    finished = Run.objects.filter(task__in=derived, method=CORE, state=RunState.DONE)
-    for run in finished.select_related("snapshot").defer("snapshot__answer_ids").order_by("id"):
-        runs[run.task_id] = run
+    runs = official_runs([one.pk for one in derived])
     alphas = dict(
         RunFigure.objects.filter(run__in=runs.values(), name="agreement").values_list(
             "run_id", "data"

@@ -11,6 +11,7 @@ from annotation.selectors.judgments import Asked
 from crowdqc.errors import Missing
 from evaluation.models import Run, RunState
 from evaluation.runs import ACTIVE
+from evaluation.selectors.official import official_first
 
 CORE, CHECKS, PUBLISHED = "pairwise", "pairwise_checks", "published"
 
@@ -33,23 +34,23 @@ def _runs() -> Any:
 
 
 def shown(task: Task, number: int | None = None) -> Shown:
-    """The latest finished core run, or the one asked for; Missing where there is none such.
+    """The official core run, or the one asked for; Missing where there is none such.
 
-    A published result of the same judgments has the number of its own run and can be asked for
-    as well; it is then shown in the place of the core.
+    While none is official it is the latest trial, which the pages mark. A published
+    result of the same judgments has the number of its own run and can be asked for as well; it is
+    then shown in the place of the core.
     """
-    rows = list(
-        _runs().filter(task=task, method__in=(CORE, CHECKS, PUBLISHED)).order_by("-id")[:200]
-    )
+    mine = _runs().filter(task=task, method__in=(CORE, CHECKS, PUBLISHED))
+    rows = list(mine.order_by("-id")[:200])
     done = [run for run in rows if run.state == RunState.DONE]
-    cores = [run for run in done if run.method == CORE]
     published = next((run for run in done if run.method == PUBLISHED), None)
-    core = cores[0] if cores else None
-    if number is not None:
+    if number is None:
+        core = official_first(mine.filter(method=CORE, state=RunState.DONE)).first()
+    else:
         core = next((r for r in done if r.number == number and r.method in (CORE, PUBLISHED)), None)
         if core is None:
             raise Missing(f"This task has no finished run {number}.")
-    following = [run for run in rows if core is not None and run.source_id == core.pk]
+    following = list(mine.filter(source=core).order_by("-id")) if core is not None else []
     return Shown(
         core=core,
         checks=next((run for run in following if run.state == RunState.DONE), None),

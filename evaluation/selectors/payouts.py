@@ -11,7 +11,7 @@ from annotation.actions.payout_rules import NOBODY, approvers, reason_cannot_dec
 from annotation.models import AuditEntry, PayoutBatch, PayoutLine, User
 from annotation.selectors.payouts import lines_of, spent
 from crowdqc.numbers import money, plural
-from evaluation.models import WorkerScore
+from evaluation.models import Run, WorkerScore
 from evaluation.wage import worked
 
 from .evidence import Evidence, TaskEvidence, gather, task_evidence
@@ -210,13 +210,21 @@ def payout_page(
     """The page; ``ticked`` are ids of lines to pay (None: as proposed), ``without`` rejections
     left out. A fixed number of queries, whatever the number of lines."""
     lines = lines_of(batch)
-    around = task_evidence(batch.task)
+    around = task_evidence(batch.task, scored_by(batch))
     found = gather([line.assignment for line in lines], around)
     people = _select(_people(batch, lines, found, ticked, without), selected)
     going = going_of(people)
     why_not = reason_cannot_decide(batch, viewer)
     page = PayoutPage(batch, people, around, going, why_not)
     return replace(page, checks=_checks(page, viewer))
+
+
+def scored_by(batch: PayoutBatch) -> Run | None:
+    """The run that the proposal was made from, whichever is official by now; None without one."""
+    if batch.evidence_run is None:
+        return None
+    found = Run.objects.filter(project=batch.project_id, number=batch.evidence_run)
+    return found.select_related("snapshot").defer("snapshot__answer_ids").first()
 
 
 def _people(

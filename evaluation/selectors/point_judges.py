@@ -18,8 +18,8 @@ from evaluation.charts import Estimate
 from evaluation.methods.point_scores import FEWEST, Agreement, author_means, boards_agree
 from evaluation.methods.rank_correlation import spearman
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
-from evaluation.runs import main_method
 from evaluation.selectors.leaderboard import PER_PAGE, rank_words
+from evaluation.selectors.official import official_run
 from evaluation.selectors.recipes import model_names, recipe_pairs
 from evaluation.selectors.run_words import shape_of
 from evaluation.selectors.runs import figures_of
@@ -98,15 +98,9 @@ def named(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]
 
 
-def main_run(task: Task) -> Run | None:
-    """The newest finished run of the task's own method."""
-    rows = Run.objects.filter(task=task, method=main_method(task), state=RunState.DONE)
-    return rows.order_by("-id").first()
-
-
 def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> Points:
     """Everything on the page of a finished run; ``dimension`` for tasks that have some."""
-    told, main = figures_of(run, "asked", "notes", "recipe"), main_run(run.task)
+    told, main = figures_of(run, "asked", "notes", "recipe"), official_run(run.task)
     asked = told["asked"]
     boards = [
         found

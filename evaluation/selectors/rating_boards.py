@@ -13,6 +13,7 @@ from annotation.selectors.judgments import Asked
 from evaluation import charts
 from evaluation.charts import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState, SystemScore, WorkerScore
+from evaluation.selectors.official import official_first
 
 SHOWN_WORKERS = 200
 
@@ -42,9 +43,9 @@ class ScaleBoard:
 
 
 def shown_run(task: Task) -> Run | None:
-    """The latest finished run of the task's own method."""
+    """The official run; while there is none the latest trial, which the page marks."""
     done = Run.objects.filter(task=task, method="ratings", state=RunState.DONE)
-    return done.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
+    return official_first(done).select_related("snapshot").defer("snapshot__answer_ids").first()
 
 
 def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:

@@ -25,8 +25,9 @@ from evaluation.methods.writing_signals import (
     find,
     usual_speed,
 )
-from evaluation.models import RunFigure, RunState
+from evaluation.models import RunFigure
 
+from .official import official_run
 from .replay import Replay
 
 METHOD, FIGURE = "writing", "signals"
@@ -116,16 +117,12 @@ def signs(replay: Replay, task: Task) -> Signs | None:
 
 
 def base_rates(task: Task) -> tuple[int | None, dict[str, Any]]:
-    """The number of the newest finished run that counted them, and {slug: {fired, judged}}."""
-    row = (
-        RunFigure.objects.filter(
-            run__task=task, run__method=METHOD, run__state=RunState.DONE, name=FIGURE
-        )
-        .order_by("-run_id")
-        .values_list("run__number", "data")
-        .first()
-    )
-    return row if row else (None, {})
+    """The number of the official run, which counted them, and {slug: {fired, judged}}."""
+    run = official_run(task)
+    if run is None:
+        return None, {}
+    row = RunFigure.objects.filter(run=run, name=FIGURE).values_list("data", flat=True).first()
+    return (run.number, row) if row else (None, {})
 
 
 def _rate(rate: Any) -> str:

@@ -23,7 +23,9 @@ from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import ACTIVE, main_method
 from evaluation.schedules import Fresh
 from evaluation.selectors import asked_words, llm_runs, run_words
+from evaluation.selectors.official import in_force, official_first
 from evaluation.selectors.recipes import method_title, model_id, model_names, recipe_pairs
+from evaluation.selectors.standing import states
 
 TRIGGERS = {
     "browser": "by hand",
@@ -74,14 +76,15 @@ def get_run(project: Project, number: int) -> Run:
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The run whose results a page shows: the latest finished one, or the one asked for.
+    """The run whose results a page shows: the official one, or the one asked for.
 
-    One on a panel's answers alone is shown where it is asked for, and never in place of the others.
+    While none is official it is the latest trial, which the page marks. One on a panel's answers
+    alone is shown where it is asked for, and never in place of the others.
     """
     method = main_method(task)
     finished = _runs().filter(task=task, state=RunState.DONE)
     if number is None:
-        return finished.filter(method=method).order_by("-id").first()
+        return official_first(finished.filter(method=method)).first()
     finished = finished.filter(method__in=(method, f"{method}_panel"))
     run = finished.filter(number=number).first()
     if run is None:
@@ -94,6 +97,7 @@ def finished_runs(task: Task, limit: int = 20) -> list[Run]:
     return list(
         Run.objects.filter(task=task, state=RunState.DONE, method=main_method(task))
         .only("number", "finished_at", "params")
+        .annotate(in_force=in_force())
         .order_by("-id")[:limit]
     )
 
@@ -366,15 +370,16 @@ class Line:
     snapshot: str
     answers: int | None
     recipe: list[tuple[str, str]]
+    standing: str  # official, earlier, trial; empty for one that can be neither
 
 
 def lines(runs: Sequence[Run]) -> list[Line]:
-    """Runs as the history shows them; one query where some ask models, else none."""
-    models = model_names(runs)
-    return [_line(run, models) for run in runs]
+    """Runs as the history shows them; one query, and one more where some ask models."""
+    models, stands = model_names(runs), states(runs)
+    return [_line(run, models, stands.get(run.pk, "")) for run in runs]
 
 
-def _line(run: Run, models: Mapping[int, str]) -> Line:
+def _line(run: Run, models: Mapping[int, str], standing: str) -> Line:
     mark, word_ = STATES[RunState(run.state)]
     return Line(
         run=run,
@@ -390,4 +395,5 @@ def _line(run: Run, models: Mapping[int, str]) -> Line:
         snapshot=run.snapshot.content_hash[:8] if run.snapshot else "",
         answers=run.snapshot.counts.get("answers") if run.snapshot else None,
         recipe=recipe_pairs(run, models=models),
+        standing=standing,
     )

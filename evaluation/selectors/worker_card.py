@@ -27,7 +27,8 @@ from annotation.task_types import get_type
 from evaluation.models import AnswerScore, Run
 
 from .card import CANNOT, CANNOT_SCORE, combined
-from .evidence import ENOUGH_TIMES, Evidence, cites, latest_runs, notes, single_texts
+from .evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
+from .official import official_runs
 from .review import ReadAnswer
 from .worker_facts import (
     Attention,
@@ -125,7 +126,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         .order_by("-submitted_at", "-pk")
     )
     tasks = {a.task_id: a.task for a in assignments}
-    runs = latest_runs(tasks)
+    runs = official_runs(tasks)
     scores = scores_of(worker, tasks, runs)
     logs = log_summaries([a.pk for a in assignments])
     works = Paginator(assignments, WORKS).get_page(work_page)

@@ -22,6 +22,7 @@ from evaluation.checklists.runs import dimensions
 from evaluation.models import Checklist
 from evaluation.selectors import checklists as reads
 from evaluation.selectors import checklists_attributes, runs
+from evaluation.selectors.standing import standing
 
 
 def thought(
@@ -48,9 +49,10 @@ def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     """What was thought aloud, how different it is by condition, and what was made of it."""
     access, task = thought(request, project_id, task_id)
     number = request.GET.get("run", "")
+    told = checklists_attributes.page(task, whole(number))
     context = {
         "task": task, "title": runs.title_of(task), "access": access,
-        "told": checklists_attributes.page(task, whole(number)),
+        "told": told, "standing": standing(told.run),
         "checklists": reads.of_task(task), "has_model": reads.has_model(access.project),
     }  # fmt: skip
     return render(request, "evaluation/checklists/attributes.html", context)

@@ -22,6 +22,7 @@ from evaluation.models import Run
 from evaluation.selectors import checks as reads
 from evaluation.selectors import checks_lists
 from evaluation.selectors import runs as run_reads
+from evaluation.selectors.standing import standing
 from evaluation.views.results import number_of
 
 
@@ -48,6 +49,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
     keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
     context = {
         "task": task, "title": run_reads.title_of(task), "view": view, "run": run, "last": last,
+        "standing": standing(run),
         "views": [
             {"label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
             for slug, label in reads.VIEWS.items()

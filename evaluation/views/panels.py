@@ -22,6 +22,7 @@ from evaluation.models import Run, WatchNote, WorkerScore
 from evaluation.payout_form import amount
 from evaluation.selectors import panels as reads
 from evaluation.selectors import runs as run_reads
+from evaluation.selectors.standing import standing
 
 REFUSED = (Invalid, Conflict)
 
@@ -186,6 +187,7 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
     )  # fmt: skip
     context.update({
         "access": access, "project": access.project, "data": data, "task": run.task,
+        "standing": standing(run),
         "title": run_reads.title_of(run.task), "panels": access.project.panels.all(),
         "parts": panel_choice.parts(panel_choice.rows_of(run, data.get("dimension", ""))),
         "dimensions": list(dict.fromkeys(dimensions)),

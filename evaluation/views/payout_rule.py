@@ -15,7 +15,7 @@ from annotation.actions.payout_bonus import bases_of, set_rule
 from annotation.models import PayoutRule
 from crowdqc.errors import Invalid
 from evaluation.payout_form import ZERO, amount
-from evaluation.selectors.evidence import latest_run
+from evaluation.selectors.official import official_run
 from evaluation.selectors.payout_rule import rule_words, score_name, why_no_bonus
 
 STEPS = 4  # lines of the form
@@ -55,7 +55,7 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         + [(one, By(one).label) for one in bases_of(task)],
         "why_none": why_no_bonus(task),
         "score_name": score_name(task),
-        "run": latest_run(task),
+        "run": official_run(task),
         "error": error,
     }  # fmt: skip
     status = 422 if error else 200

@@ -106,7 +106,7 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
             raise Invalid(f"{plural(len(lines) - len(ready), 'line')} below must be mended first.")
         batch = propose(
             by=access.user, task=task, key=key, lines=ready, title=more["title"],
-            evidence_note=around.source,
+            evidence_note=around.source, evidence_run=around.number,
         )  # fmt: skip
     except Invalid as error:
         return _form(request, task, lines, terms, {**more, "error": error}, status=422)

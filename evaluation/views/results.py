@@ -22,6 +22,7 @@ from evaluation.selectors import boards as board_pages
 from evaluation.selectors import leaderboard as board
 from evaluation.selectors import overview_results, run_facts, run_words
 from evaluation.selectors import runs as reads
+from evaluation.selectors.standing import standing
 
 
 def number_of(request: HttpRequest, name: str = "run") -> int | None:
@@ -51,6 +52,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         "title": reads.title_of(task),
         "view": view,
         "run": run,
+        "standing": standing(run),
         "runs": reads.finished_runs(task),
         "active": active,
         "fresh": since,

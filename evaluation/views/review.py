@@ -12,7 +12,8 @@ from annotation.selectors.payouts import work_facts
 from crowdqc.errors import Missing
 from crowdqc.htmx import page_or_fragment
 from evaluation.selectors import review as reads
-from evaluation.selectors.evidence import gather, latest_run, task_evidence
+from evaluation.selectors.evidence import gather, task_evidence
+from evaluation.selectors.official import official_run
 
 
 @login_required
@@ -46,7 +47,7 @@ def review_answers(
     )
     if assignment is None:
         raise Missing("There is no such submitted assignment in this task.")
-    run = latest_run(task)
+    run = official_run(task)
     context = {
         "task": task,
         "assignment": assignment,

@@ -19,12 +19,15 @@ from annotation.access import get_access, get_task
 from annotation.forms import add_errors
 from annotation.models import Task
 from annotation.task_types import get_type
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.htmx import page_or_fragment
-from evaluation import kinds, runs, schedules
+from crowdqc.numbers import whole
+from evaluation import kinds, official, official_effect, runs, schedules
 from evaluation.forms import RUN_FORMS, PlainRunForm, RunForm, ScheduleForm
+from evaluation.selectors import run_words
 from evaluation.selectors import runs as reads
 from evaluation.selectors.run_words import NOUNS
+from evaluation.selectors.standing import standing
 
 PER_PAGE = 50
 
@@ -42,7 +45,10 @@ def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
 def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
-    context = {"run": run, "live": reads.live(run), "title": reads.title_of(run.task)}
+    context = {
+        "run": run, "live": reads.live(run), "title": reads.title_of(run.task),
+        "standing": standing(run),
+    }  # fmt: skip
     if fragment:
         return page_or_fragment(
             request, "evaluation/runs/run.html", "evaluation/runs/_live_oob.html", context
@@ -74,6 +80,33 @@ def run_cancel(request: HttpRequest, project_id: int, number: int) -> HttpRespon
     return redirect("run", project_id, number)
 
 
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """What changes if this run becomes official, and the button that makes it so."""
+    access = get_access(request, project_id)
+    found = reads.get_run(access.project, number)
+    stands = standing(found)
+    if stands is None:
+        raise Missing("Only a finished run of the task’s own method can be official.")
+    error: Conflict | Invalid | None = None
+    if request.method == "POST":
+        seen = whole(request.POST.get("instead_of", ""), high=10**9)
+        try:
+            official.make_official(by=access.user, run=found, instead_of=seen or 0)
+        except (Conflict, Invalid) as refused:
+            error = refused
+        else:
+            messages.success(request, f"Run {number} is the official run now.")
+            return redirect(run_words.results_page(found.task))
+    context = {
+        "run": found, "title": reads.title_of(found.task), "task": found.task, "error": error,
+        "standing": stands, "effect": official_effect.effect(found),
+    }  # fmt: skip
+    status = error.status if error is not None else 200
+    return render(request, "evaluation/runs/official.html", context, status=status)
+
+
 def _start_page(
     request: HttpRequest, task: Task, form: forms.Form, status: int = 200
 ) -> HttpResponse:
@@ -100,7 +133,7 @@ def _start_page(
 
 
 def _chosen(task: Task) -> dict[str, Any]:
-    """The options of the task's last run: what "run again" means."""
+    """The options of the official run, else of the latest: what "run again" means."""
     last = schedules.last_run(task)
     return {**last.params, "seed": last.seed} if last is not None else {}
 

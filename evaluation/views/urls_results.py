@@ -22,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:number>/", runs.run, name="run"),
     path("runs/<int:number>/progress/", runs.run_progress, name="run_progress"),
     path("runs/<int:number>/cancel/", runs.run_cancel, name="run_cancel"),
+    path("runs/<int:number>/official/", runs.run_official, name="run_official"),
     path(f"{TASK}runs/", runs.run_start, name="run_start"),
     path(f"{TASK}schedule/", runs.run_schedule, name="run_schedule"),
 ]

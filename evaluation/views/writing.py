@@ -19,6 +19,7 @@ from crowdqc.errors import Missing
 from evaluation import exports, schedules
 from evaluation.selectors import runs as reads
 from evaluation.selectors import writing, writing_figures, writing_lists
+from evaluation.selectors.standing import standing
 from evaluation.selectors.writing import VIEWS, Told
 from evaluation.views.results import number_of, send
 
@@ -85,6 +86,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
             for slug, (label, _) in VIEWS.items()
         ],
         "run": run,
+        "standing": standing(run),
         "run_choices": reads.finished_runs(task),
         "keep": keep,
         "export_tables": tuple(exports.WRITING_TABLES),

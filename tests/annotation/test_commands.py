@@ -15,6 +15,7 @@ from annotation.models import Answer, Item, Task
 from evaluation import runs
 from tests import factories as make
 from tests.evaluation import corpus
+from tests.evaluation.official_runs import make_official
 
 pytestmark = pytest.mark.django_db
 
@@ -110,6 +111,10 @@ def test_exports_carry_a_manifest_of_versions_counts_hashes_and_recipes(tmp_path
         by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200}
     )
     runs.execute(run.pk)
+    run.refresh_from_db()
+    with pytest.raises(CommandError, match="no official run"):
+        export_file(tmp_path / "trial.csv", task, "scores")
+    make_official(run)
     for what, rows in (("items", 8), ("answers", 90), ("system_answers", 24), ("scores", 12)):
         path = tmp_path / f"{what}.csv"
         out = export_file(path, task, what)
@@ -131,7 +136,7 @@ def test_exports_carry_a_manifest_of_versions_counts_hashes_and_recipes(tmp_path
 
 def test_an_export_that_is_refused_writes_nothing(task: Task, tmp_path: Path) -> None:
     for path, what, why in (
-        (tmp_path / "scores.csv", "scores", "no such run of this task"),
+        (tmp_path / "scores.csv", "scores", "no official run"),
         (tmp_path / "none" / "items.csv", "items", "cannot be written to"),
         (tmp_path / "manifest.json", "items", "another name"),
     ):

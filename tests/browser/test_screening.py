@@ -13,6 +13,7 @@ from evaluation import runs
 from tests import factories
 from tests.browser.people import misfits, sign_in
 from tests.evaluation import corpus
+from tests.evaluation.official_runs import make_official
 
 WAIT = 20_000  # ms, for a page that a loaded machine draws
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -29,6 +30,8 @@ def make_screened() -> tuple[Task, Task]:
         by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200}
     )
     assert runs.execute(run.pk) == "done"
+    run.refresh_from_db()
+    make_official(run)
     second = factories.make_task(task.project, 2, title="More of Gull Rock")
     Task.objects.filter(pk=second.pk).update(state="paused")
     return task, second

@@ -17,6 +17,7 @@ from evaluation.models import AnswerScore, Run, RunState
 from evaluation.selectors import domains
 from evaluation.selectors.domains import MEASURES, domain_page
 from tests import factories, judging
+from tests.evaluation.official_runs import make_official
 from tests.evaluation.pair_study import text_of
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +41,7 @@ def scored_task(project: Project, seed: int, level: float, people: tuple[str, ..
         )
         for answer in answers
     )  # fmt: skip
+    make_official(run)
     return task
 
 

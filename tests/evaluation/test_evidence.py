@@ -18,6 +18,7 @@ from evaluation.selectors import evidence
 from evaluation.selectors.card import card, paste_sources
 from evaluation.selectors.review import evidence_of_waiting
 from tests import factories
+from tests.evaluation.official_runs import make_official
 from tests.factories import World
 
 pytestmark = pytest.mark.django_db
@@ -135,6 +136,7 @@ def test_the_workers_page_shows_scores_with_their_run_and_answers_with_theirs(
     )  # fmt: skip
     answer = done.answers.first()
     AnswerScore.objects.create(run=run, answer=answer, n=1, estimate=0.333)
+    make_official(run)
     client = Client()
     client.force_login(world.manager)
     page = client.get(reverse("worker_card", args=[world.project.pk, world.worker.pk]))

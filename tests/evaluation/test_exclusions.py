@@ -22,6 +22,7 @@ from tests.evaluation import (
     think_corpus,
     writing_corpus,
 )
+from tests.evaluation.official_runs import make_official
 
 pytestmark = pytest.mark.django_db
 QUICK = {"encoder": "char-svd", "resamples": 0}
@@ -48,6 +49,7 @@ def counted(task: Task, worker: Membership) -> set[int]:
     run = runs.start(by=task.project.owner, task=task, params=params)
     assert runs.execute(run.pk) == "done", Run.objects.get(pk=run.pk).error
     run.refresh_from_db()
+    make_official(run)
     assert run.snapshot is not None
     mine = set(Answer.objects.filter(worker=worker).values_list("pk", flat=True))
     return mine & set(run.snapshot.answer_ids)

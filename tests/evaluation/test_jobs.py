@@ -15,6 +15,7 @@ from evaluation import jobs, runs, schedules
 from evaluation.models import Embedding, Run, RunState, WorkerScore
 from tests import factories
 from tests.evaluation import corpus
+from tests.evaluation.official_runs import make_official
 from tests.processes import Worker, until
 
 QUICK = {"encoder": "char-svd", "resamples": 200}
@@ -45,7 +46,7 @@ def scored(task: Task) -> Run:
     runs.execute(run.pk)
     run.refresh_from_db()
     assert run.state == RunState.DONE
-    return run
+    return make_official(run)
 
 
 @pytest.mark.django_db

@@ -15,6 +15,7 @@ from annotation.models import Answer, ChoiceValue, System, Task
 from evaluation import runs
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
 from tests.evaluation import corpus, pair_corpus
+from tests.evaluation.official_runs import make_official
 from tests.evaluation.test_answering import asked, finished, prompt_of
 from tests.llm import Body, make_model, serving
 
@@ -162,6 +163,7 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
     assert "AQER has not run yet" in before
     runs.start(by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200})
     runs.execute(task.runs.latest("pk").pk)
+    make_official(task.runs.latest("pk"))
     shown = page(task, "point_judges")
     assert "stub-1" in shown and "Spearman’s ρ" in shown
     assert "Tern-2" in shown and "defaulted" in shown

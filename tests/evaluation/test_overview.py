@@ -21,6 +21,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.selectors import overview
 from evaluation.selectors.todo import todos
 from tests import factories, thinking
+from tests.evaluation.official_runs import make_official
 from tests.factories import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
@@ -111,7 +112,7 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
     assert facts(world, world.requester).rows[0].next_label == ""
 
 
-def test_groups_come_from_the_last_finished_run(world: World) -> None:
+def test_groups_come_from_the_official_run(world: World) -> None:
     assert figure(facts(world), "Workers told apart")["value"] == "no run yet"
     done = [factories.claim_and_submit(world.task).worker for _ in range(3)]
     for number, state in ((1, RunState.DONE), (2, RunState.FAILED)):
@@ -124,11 +125,14 @@ def test_groups_come_from_the_last_finished_run(world: World) -> None:
                 run=run, worker=worker, n=2, estimate=0.5, component=1,
                 group=(1, 1, 2)[at] if state == RunState.DONE else 1,
             )  # fmt: skip
+        if state == RunState.DONE:
+            make_official(run)
     thought = thinking.make_think(world.project)
-    Run.objects.create(  # a later run of a method that scores nobody is no figure of workers
+    later = Run.objects.create(  # of a method that scores nobody: no figure of workers
         project=world.project, task=thought, number=3, method="attribute_diversity", version="1",
         state=RunState.DONE,
     )  # fmt: skip
+    make_official(later)
     told = figure(facts(world), "Workers told apart")
     assert (told["value"], told["of"]) == ("2", "groups of 3 people")
     assert str(told["note"]).startswith("run 1, ")

@@ -20,6 +20,7 @@ from evaluation.panel_choice import Wanted
 from evaluation.selectors import runs as reads
 from tests import factories
 from tests.evaluation import corpus
+from tests.evaluation.official_runs import make_official
 from tests.factories import REJECTION
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +42,7 @@ def scored(task: Task, **more: object) -> Run:
     made = runs.start(by=task.project.owner, task=task, params={**QUICK, **more})
     assert runs.execute(made.pk) == "done"
     made.refresh_from_db()
-    return made
+    return make_official(made)
 
 
 def member(task: Task, name: str) -> Membership:

@@ -28,6 +28,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.payout_bonus import Frame, Payee, apply_rule
 from evaluation.wage import CAPPED, LEASED, LOGGED, OPENED, worked
 from tests import factories
+from tests.evaluation.official_runs import make_official
 from tests.factories import World
 
 STEPS = [{"at": 0.8, "bonus": "1.00"}, {"at": 0.5, "bonus": "0.40"}]
@@ -179,7 +180,7 @@ def score(task: Task, low: dict[int, float]) -> Run:
         )
         for pk, at in low.items()
     )  # fmt: skip
-    return run
+    return make_official(run)
 
 
 def last(done: Assignment, minutes: float) -> Assignment:

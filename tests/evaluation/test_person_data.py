@@ -16,6 +16,7 @@ from annotation.models import AuditEntry, Item, Membership, Project, User
 from evaluation.models import Run, WorkerScore
 from tests import factories
 from tests.evaluation import pair_corpus
+from tests.evaluation.official_runs import make_official
 from tests.factories import World
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +33,7 @@ def world() -> World:
     )
     for worker, score in ((made.worker, 0.25), (mine_not(made), 0.75)):
         WorkerScore.objects.create(run=run, worker=worker, estimate=score, n=1)
+    make_official(run)
     return made
 
 

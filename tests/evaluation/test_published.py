@@ -18,7 +18,7 @@ from django.core.management import call_command
 
 from annotation.actions import answers, exclusions
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Membership, Task
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation import arena_board, published, runs
 from evaluation.methods.arena import arena_ratings
 from evaluation.methods.bradley_terry import fit
@@ -31,6 +31,7 @@ from evaluation.reproduce.crowdrag_data import DIMENSIONS, load
 from evaluation.reproduce.data import data_folder
 from tests import factories as make
 from tests.crowdrag_study import make_folder
+from tests.evaluation.official_runs import make_official
 from tests.judging import make_pairs
 
 pytestmark = pytest.mark.django_db
@@ -188,6 +189,9 @@ def test_the_leaderboard_has_the_arenas_ratings_beside_the_merits_of_the_run() -
          **dict(zip(("wins", "ties", "losses"), counts, strict=True))}
         for (a, b), counts in cells.items()
     ])  # fmt: skip
+    with pytest.raises(Missing, match="no official run"):
+        arena_board.core_run(task)
+    make_official(run)
     found = arena_board.board(arena_board.core_run(task), "quality_overall")
     wanted, names = arena_ratings(data), [str(system) for system in systems]
     order = sorted(range(4), key=lambda k: -wanted["ratings"][k])

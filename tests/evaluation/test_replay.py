@@ -23,6 +23,7 @@ from evaluation.models import Run, RunFigure, RunState
 from evaluation.selectors import replay as reads
 from tests import factories
 from tests.evaluation import replay_corpus
+from tests.evaluation.official_runs import make_official
 from tests.evaluation.replay_corpus import Session
 
 pytestmark = pytest.mark.django_db
@@ -190,6 +191,7 @@ def test_each_signal_comes_with_its_moment_and_its_base_rate(
     )  # fmt: skip
     rates = {"outside_paste": {"fired": 11, "judged": 60, "not_recorded": 0}}
     RunFigure.objects.create(run=run, name="signals", data=rates)
+    make_official(run)
     then = page(answer)
     assert "Base rate: 11 of 60 responses here." in then
     for said in ("72 % of 903 honest reference sessions", "evidence, never a verdict",

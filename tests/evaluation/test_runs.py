@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.queues import queue_name
-from evaluation import jobs, runs, text_runs
+from evaluation import jobs, official, runs, text_runs
 from evaluation.models import (
     AnswerScore,
     Embedding,
@@ -278,16 +278,16 @@ def test_workers_who_share_no_question_stand_on_two_boards() -> None:
     assert set(WorkerScore.objects.filter(run=run).values_list("component", flat=True)) == {1, 2}
 
 
-def test_a_run_is_done_only_together_with_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between its results and its follow-up, it is done again whole (35)."""
-    task = corpus.make_answered()
-    run = start(task)
+def test_a_run_killed_before_its_results_are_committed_is_done_again_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = start(corpus.make_answered())
 
     def killed(_: Run) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "_follow", killed)
+        patch.setattr(official, "settle", killed)
         with pytest.raises(KeyboardInterrupt):
             runs.execute(run.pk)
     run.refresh_from_db()
@@ -295,11 +295,5 @@ def test_a_run_is_done_only_together_with_what_follows_it(monkeypatch: pytest.Mo
     assert not WorkerScore.objects.filter(run=run).exists()
     Run.objects.filter(pk=run.pk).update(heartbeat_at=timezone.now() - dt.timedelta(minutes=5))
     assert runs.resume_abandoned() == 1
-
-    def broken(_: Run) -> None:
-        raise RuntimeError("a fault of ours")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(runs, "_follow", broken)
-        assert runs.execute(run.pk) == RunState.DONE
+    assert runs.execute(run.pk) == RunState.DONE
     assert WorkerScore.objects.filter(run=run).exists()

@@ -23,6 +23,7 @@ from evaluation.selectors.worker_card import WorkerCard, worker_card
 from evaluation.selectors.worker_scores import correlation_of, share_of
 from tests import factories
 from tests.evaluation import pair_corpus
+from tests.evaluation.official_runs import make_official
 from tests.evaluation.pair_study import scored, text_of
 from tests.factories import World
 
@@ -30,10 +31,11 @@ pytestmark = pytest.mark.django_db
 
 
 def run_of(task: Task, method: str = "aqer", number: int = 1) -> Run:
-    return Run.objects.create(
+    run = Run.objects.create(
         project=task.project, task=task, number=number, method=method, version="1",
         state=RunState.DONE,
     )  # fmt: skip
+    return make_official(run)
 
 
 def card_of(worker: Membership) -> WorkerCard:
@@ -174,6 +176,7 @@ def test_ratings_agree_with_the_others_and_say_on_how_many_texts() -> None:
     task = pair_corpus.make_rated()
     run = runs.start(by=task.project.owner, task=task, params={"resamples": 100})
     assert runs.execute(run.pk) == RunState.DONE
+    make_official(Run.objects.get(pk=run.pk))
     worker = task.assignments.order_by("pk")[0].worker
     [row] = card_of(worker).scores.agreements
     assert row.figure.n == 24 and row.figure.low is not None

@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.actions import payouts, statements
 from annotation.models import ApiToken, AuditEntry, Payment, PayoutBatch, Rejection, Role
+from evaluation.models import Run, RunState
 from tests import factories as make
 from tests import prolific
 from tests.everything import second_person_values
@@ -49,6 +50,7 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "payout_approve": ("manager", {"expected_total": "1.80"}),
     "payout_line_reject": ("manager", {"reason_code": "other", "reason": "x" * 120}),
     "payout_rule": ("manager", {"bonus_by": "none"}),
+    "run_official": ("manager", {"instead_of": "0"}),
     "ledger_correct": ("manager", {}),
     "payment_by_hand_done": ("manager", {}),
     "payment_send": ("manager", {"failed": "1"}),
@@ -153,10 +155,13 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     way_in = prolific.make_recruitment(world.task)
     member = project.memberships.get(user=world.manager, role=Role.MANAGER)
     others = second_person_values(world)
+    trial = Run.objects.create(
+        project=project, task=world.task, number=1, method="aqer", version="1", state=RunState.DONE
+    )
     args: dict[str, list[Any]] = {
         "payout_approve": [project.pk, batch.number], "account": [], "account_close": [],
         "payout_line_reject": [project.pk, waits.number, waits.lines.get().pk],
-        "payout_rule": [project.pk, world.task.pk],
+        "payout_rule": [project.pk, world.task.pk], "run_official": [project.pk, trial.number],
         "payment_by_hand_done": [project.pk, third.number],
         "payment_resolve": [project.pk, Payment.objects.get(assignment=paid).pk],
         "rejection_decide": [project.pk, Rejection.objects.get().pk],

@@ -83,14 +83,18 @@ class Command(BaseCommand):
     def _runs(self, task: Task, encoder: str) -> None:
         """Two real runs: with each worker's own answer in what it is compared with, and without.
 
-        The one by the default options comes last, so that the boards show it.
+        The first is a trial. The one of the task's default recipe is official.
         """
-        from evaluation import runs  # takes a second to load, which a second call is spared
+        from evaluation import runs, schedules  # takes a second to load, which is spared later
 
         logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
         by = task.project.owner
         for left in Run.objects.filter(task=task, state__in=runs.ACTIVE):
             self._finished(left)  # of a first start that was interrupted
+        schedules.change_schedule(
+            by=by, task=task, enabled=True, after_answers=schedules.DEFAULT_AFTER,
+            every_minutes=None, params={"encoder": encoder},
+        )  # fmt: skip
         for name, more in (("own answer included", {"leave_one_out": False}), ("default", {})):
             began = time.monotonic()
             params = {"encoder": encoder, **more}
@@ -106,8 +110,9 @@ class Command(BaseCommand):
         """What stands on the graded answers and on the explained ratings."""
         from evaluation import demo_money, runs
         from evaluation.rescaling_calls import imports
+        from evaluation.selectors.official import official_run
 
-        main = Run.objects.filter(task=task, method="aqer", state=RunState.DONE).first()
+        main = official_run(task)
         if main is not None and (told := demo_money.choose(main)):
             self._say(told)
         for one in task.gradings.all()[:1]:

@@ -17,6 +17,7 @@ from evaluation import exports, schedules, votes_used
 from evaluation.selectors import pair_runs
 from evaluation.selectors import runs as reads
 from evaluation.selectors.pair_runs import Shown
+from evaluation.selectors.standing import standing
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
@@ -74,6 +75,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         "tally": votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
         ),
+        "standing": standing(runs.core),
         "asked": asked,
         "dimension": dimension,
         "dimension_label": next((one.label for one in asked if one.name == dimension), ""),

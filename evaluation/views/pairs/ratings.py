@@ -14,6 +14,7 @@ from crowdqc.errors import Missing
 from evaluation import schedules, votes_used
 from evaluation.selectors import pair_runs, rating_boards
 from evaluation.selectors import runs as reads
+from evaluation.selectors.standing import standing
 
 
 @login_required
@@ -31,6 +32,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         "title": reads.title_of(task),
         "nouns": f"{noun},{noun}s",
         "run": run,
+        "standing": standing(run),
         "active": reads.active_of(task),
         "last": last,
         "fresh": since,

@@ -59,9 +59,7 @@ def test_ratings_are_those_of_a_logistic_regression_with_ties_as_half_wins() -> 
             weight.append(part)
     # The last column is left out: merits are known up to a constant.
     model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000)
-    merit = np.append(
-        model.fit(np.array(rows)[:, :-1], won, sample_weight=weight).coef_[0], 0.0
-    )
+    merit = np.append(model.fit(np.array(rows)[:, :-1], won, sample_weight=weight).coef_[0], 0.0)
     wanted = 1000 + 400 / np.log(10) * (merit - merit.mean())
     assert arena_ratings(data)["ratings"] == pytest.approx(wanted.tolist(), abs=0.01)
 
