@@ -31,7 +31,11 @@ def world() -> World:
 
 
 def timed(world: World, worker: Membership | None = None, minutes: float = 10) -> Assignment:
-    done = factories.claim_and_submit(world.task, worker)
+    return slowed(factories.claim_and_submit(world.task, worker), minutes)
+
+
+def slowed(done: Assignment, minutes: float = 10) -> Assignment:
+    """As if the work had taken so long."""
     end = timezone.now()
     Assignment.objects.filter(pk=done.pk).update(
         opened_at=end - dt.timedelta(minutes=minutes), submitted_at=end
@@ -58,7 +62,7 @@ def paste(world: World, worker: Membership) -> Assignment:
 
 
 def test_pasting_is_noted_with_its_numbers_and_asks_for_a_look(world: World) -> None:
-    done = paste(world, world.worker)
+    done = slowed(paste(world, world.worker))
     timed(world)
     [first, second] = evidence_of_waiting(world.task)[0]
     assert first.assignment.pk == done.pk
