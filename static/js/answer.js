@@ -280,6 +280,7 @@
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("work");
     if (response.status >= 500) throw new Error("The server cannot answer.");
+    if (page.querySelector("[data-stale]")) return askToSignIn();
     if (!response.ok) {
       tell(page.querySelector(".lead")?.textContent.trim() ?? `The server answered ${response.status}.`);
       return;
@@ -416,7 +417,7 @@
       submitting = false;
       if (status >= 500) throw new Error("The server cannot answer.");
       state.textContent = "";
-      if (status === 401) askToSignIn();
+      if (status === 401 || (status === 403 && !data.code)) askToSignIn();
       else refuse(data.detail);
     } catch {
       submitting = false;

@@ -171,7 +171,8 @@ window.crowdqc = (() => {
       if (data.seq > record.seq) listeners.forEach((tell) => tell(item, data));
       return true;
     }
-    if (status === 401) {
+    // Without a code it is the form's key that is refused: signed in anew in another tab.
+    if (status === 401 || (status === 403 && !data.code)) {
       show("signed-out");
       return false;
     }

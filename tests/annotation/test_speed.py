@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from decimal import Decimal
 
 import pytest
-from django.utils import timezone
 
 from annotation.access import Access
 from annotation.actions import answers, payouts
@@ -31,10 +29,7 @@ def world() -> World:
 
 
 def took(done: Assignment, seconds: float) -> Assignment:
-    end = timezone.now()
-    begun = end - dt.timedelta(seconds=seconds)
-    Assignment.objects.filter(pk=done.pk).update(opened_at=begun, submitted_at=end)
-    return done
+    return factories.took(done, seconds / 60)
 
 
 def judged(task: Task, seconds: float) -> Assignment:

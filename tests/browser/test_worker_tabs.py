@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
@@ -127,18 +128,16 @@ def test_next_keeps_a_text_that_is_too_long_and_says_so_until_it_is_shorter(
     expect(page.locator("h1.question")).to_contain_text("question 2")
 
 
+@pytest.mark.parametrize("gone", [settings.SESSION_COOKIE_NAME, None])
 def test_signed_out_elsewhere_next_says_so_and_signing_in_leads_back_to_the_question(
-    world: factories.World,
-    signed_in: BrowserContext,
-    page: Page,
-    live_server: Any,
-    held: Assignment,
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment, gone: str | None
 ) -> None:
+    """``gone``: the cookie of the session; None: that of the forms' key as well."""
     open_item(page, live_server, held)
     page.keyboard.type("Nests on chimneys.")
     press(page, "Control+Enter")
     expect(page.locator("h1.question")).to_contain_text("question 2")
-    signed_in.clear_cookies()
+    signed_in.clear_cookies(**({"name": gone} if gone else {}))
     page.keyboard.type("Frogs and mice.")
     press(page, "Control+Enter")
     dialog = page.get_by_role("dialog", name="You are signed out")
@@ -147,8 +146,8 @@ def test_signed_out_elsewhere_next_says_so_and_signing_in_leads_back_to_the_ques
     link = dialog.get_by_role("link", name="Sign in again")
     there = reverse("work_item", args=[held.pk, 2])
     assert there in (link.get_attribute("href") or "").replace("%2F", "/")
-    assert world.worker.user is not None
-    sign_in(signed_in, world.worker.user, live_server.url)  # in place of the form
+    assert held.worker.user is not None
+    sign_in(signed_in, held.worker.user, live_server.url)  # in place of the form
     link.click()
     expect(page.locator("h1.question")).to_contain_text("question 2")
     expect(page.locator("#answer")).to_have_value("Frogs and mice.")
@@ -239,6 +238,7 @@ def test_a_second_tab_whose_answer_is_replaced_is_told_and_can_have_it_back(
     press(second, "1", "ArrowRight")
     expect(page.locator("input[name=d-first][value=right]")).to_be_checked()
     expect(notice(page)).to_contain_text("changed in another tab")
+    second.wait_for_timeout(1600)
     page.get_by_role("button", name="Back to my version").click()
     expect(page.locator("input[name=d-first][value=left]")).to_be_checked()
     is_saved(page)

@@ -57,7 +57,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def test_from_review_to_ledger_by_two_people(world: World) -> None:
-    one, two = (factories.claim_and_submit(world.task) for _ in range(2))
+    one, two = (factories.took(factories.claim_and_submit(world.task)) for _ in range(2))
     requester, manager = client(world.requester), client(world.manager)
     queue = requester.get(url("review", world, world.task.pk)).content.decode()
     assert "2 assignments wait" in queue
