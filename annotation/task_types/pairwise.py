@@ -13,6 +13,7 @@ from .scales import drafted, given, ids, labelled, rows, text, truth
 
 PREFIX = "d-"
 SEEN = "seen"  # the sides that were in view, as the page notes them with the draft
+SEEN_BOTH = "seen_both"  # said by a box where no script can see to it
 SIDES = ("balanced", "random", "authored")
 KINDS = ("all", "per_topic", "balanced")  # which pairs of a topic are asked
 # Every assignment a like mixture of lengths and origins; by chance; one pair from each stratum.
@@ -83,7 +84,8 @@ class Pairwise:
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         draft = drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
-        seen = [side for side in (LEFT, RIGHT) if side in str(raw.get(SEEN, "")).split()]
+        told = f"{LEFT} {RIGHT}" if truth(raw.get(SEEN_BOTH)) else str(raw.get(SEEN, ""))
+        seen = [side for side in (LEFT, RIGHT) if side in told.split()]
         return {**draft, SEEN: " ".join(seen)} if seen else draft
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:

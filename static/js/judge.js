@@ -67,12 +67,14 @@ crowdqc.judge = (() => {
   // Both in view ------------------------------------------------------------------------------
 
   // Which responses have been on screen goes along with the draft; the server asks for both.
-  const seen = () => form()?.elements.seen;
+  const seen = () => form()?.querySelector("[name=seen]");
   const sidesSeen = () => new Set(seen()?.value.split(" ").filter(Boolean));
   const unseen = () => (seen() ? ["left", "right"].filter((one) => !sidesSeen().has(one)) : []);
   const sideOf = (name) => page().querySelector(`[data-side=${name}]`);
 
   function onScreen(part) {
+    // On a phone the other response keeps its place, unseen.
+    if (getComputedStyle(part).visibility === "hidden") return false;
     const { top, bottom, height } = part.querySelector(".reading").getBoundingClientRect();
     const bar = document.querySelector(".work-bar").offsetHeight;
     const foot = narrow.matches ? page().querySelector(".work-actions").offsetHeight : 0;
