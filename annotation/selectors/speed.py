@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from annotation.models import Project, TaskVersion
 from annotation.task_types import get_type
@@ -115,8 +116,20 @@ def paces_of(
 
     ``assignments``: of these alone. Imported work has none.
     """
-    versions = TaskVersion.objects.filter(task__in=task_ids, published_at__isnull=False)
-    rows = list(versions.values_list("pk", "task__type", "settings"))
+    return _paces(TaskVersion.objects.filter(task__in=task_ids), assignments)
+
+
+def too_fast(project: Project) -> list[Pace]:
+    """The project's submitted work that is under a floor (two queries)."""
+    found = _paces(TaskVersion.objects.filter(task__project=project))
+    return [pace for pace in found.values() if pace.is_too_fast]
+
+
+def _paces(
+    versions: QuerySet[TaskVersion], assignments: Collection[int] | None = None
+) -> dict[int, Pace]:
+    published = versions.filter(published_at__isnull=False)
+    rows = list(published.values_list("pk", "task__type", "settings"))
     if not rows:
         return {}
     parts = [get_type(kind).reading_parts(settings) for _, kind, settings in rows]
@@ -131,9 +144,3 @@ def paces_of(
             },
         )
         return {pk: Pace(*row) for pk, *row in cursor.fetchall()}
-
-
-def too_fast(project: Project) -> list[Pace]:
-    """The project's submitted work that is under a floor."""
-    tasks = list(project.tasks.values_list("pk", flat=True))
-    return [pace for pace in paces_of(tasks).values() if pace.is_too_fast]
