@@ -82,7 +82,7 @@ def test_on_a_phone_a_pair_waits_until_both_responses_were_open(
     expect(other).to_be_visible()
     expect(page.locator("[data-unseen]")).to_contain_text("right response has not been on your")
     for line in range(3):
-        page.locator(".judgment").nth(line).get_by_text("Left").click()
+        page.locator(".judgment").nth(line).get_by_role("radio", name="Left").check()
     page.get_by_role("button", name="Next pair").click()
     expect(page.locator(".meta.bars").first).to_contain_text("Pair 1 of 3")  # held
     expect(other).to_be_focused()
