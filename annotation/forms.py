@@ -34,8 +34,17 @@ def add_errors(form: forms.BaseForm, error: DomainError) -> None:
         form.add_error(None, error.message)
 
 
+class TitleField(forms.CharField):
+    """A title or name: refused with its limit when too long, never cut while it is pasted."""
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        attrs: dict[str, Any] = super().widget_attrs(widget)
+        attrs.pop("maxlength", None)  # a browser cuts at it without a word
+        return attrs
+
+
 class ProjectForm(forms.Form):
-    name = forms.CharField(max_length=120)
+    name = TitleField(max_length=120)
     currency = forms.ChoiceField(
         choices=CURRENCIES, help_text="Of pay and budget. It stays as it is afterwards."
     )
@@ -66,7 +75,7 @@ class InvitationForm(forms.Form):
 
 
 class ProjectSettingsForm(forms.Form):
-    name = forms.CharField(max_length=120)
+    name = TitleField(max_length=120)
     budget = forms.DecimalField(
         required=False, min_value=0, max_digits=12, decimal_places=2,
         help_text="What the project may cost in all. Empty: no budget is set.",
@@ -118,7 +127,7 @@ class ConsentForm(forms.Form):
 class TaskForm(forms.Form):
     """A new task: its title, and its type with a sentence on each."""
 
-    title = forms.CharField(max_length=160)
+    title = TitleField(max_length=160)
     type = forms.ChoiceField(widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, types: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:

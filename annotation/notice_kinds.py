@@ -14,8 +14,11 @@ class Kind(NamedTuple):
     who: str
     what: str
     mailed: bool = True  # to those who want mail; else it stands in the application alone
+    always: bool = False  # nobody can switch it off: rejections, and who may move money
 
 
+# Kinds that workers get, by whom they name.
+FOR_WORKERS = ("the worker", "workers who had agreed", "who is invited", "who asked for it")
 STAFF, WORKER, STARTER = "requesters and managers", "the worker", "who started it"
 MANAGERS = "the owner and managers"
 KINDS: dict[str, Kind] = {
@@ -30,6 +33,14 @@ KINDS: dict[str, Kind] = {
     "qualification.decided": Kind(WORKER, "A qualification round was decided."),
     "panel.admitted": Kind(WORKER, "They are on a panel, and its tasks are open to them."),
     "panel.ended": Kind(WORKER, "They are no longer on a panel."),
+    "work.approved": Kind(WORKER, "Work was approved; says the pay and any bonus."),
+    "work.uncounted": Kind(
+        WORKER, "Answers do not count in the results, or count again.", mailed=False
+    ),
+    "work.excluded": Kind(
+        WORKER, "A task’s results leave their answers out, or have them again.", mailed=False
+    ),
+    "pay.corrected": Kind(WORKER, "A correction changed what they are owed."),
     "panel.watch": Kind(STAFF, "A run says something of members of a panel that is watched."),
     "consent.changed": Kind(
         "workers who had agreed", "The text that workers agree to has changed.", mailed=False
@@ -39,13 +50,19 @@ KINDS: dict[str, Kind] = {
     "budget.nearly": Kind(STAFF, "Nine tenths of a budget are approved for paying."),
     "budget.used": Kind(STAFF, "A budget is used up: nothing more fits into it."),
     "roles.waits": Kind(
-        "managers who may confirm it", "A new requester or manager awaits confirmation."
+        "managers who may confirm it",
+        "A new requester or manager awaits confirmation.",
+        always=True,
     ),
     "roles.changed": Kind(
-        MANAGERS, "Somebody was invited, got, was refused or lost a role as requester or manager."
+        MANAGERS,
+        "Somebody was invited, got, was refused or lost a role as requester or manager.",
+        always=True,
     ),
     "project.rules": Kind(
-        MANAGERS, "The budget, the hourly floor, a payout rule or who approves was changed."
+        MANAGERS,
+        "The budget, the hourly floor, a payout rule or who approves was changed.",
+        always=True,
     ),
     "payout.waits": Kind("managers who may approve it", "A proposal awaits a second person."),
     "payout.stopped": Kind(MANAGERS, "Proposals were sent back, as their proposer was removed."),
@@ -55,13 +72,15 @@ KINDS: dict[str, Kind] = {
     "correction.decided": Kind("the proposer", "A correction was approved or declined."),
     "payout.decided": Kind("the proposer", "A proposal was approved or sent back."),
     "project.second_factor": Kind(
-        "managers", "The owner changed whether payments need a second factor."
+        "managers", "The owner changed whether payments need a second factor.", always=True
     ),
     "payment.done": Kind(WORKER, "Money was paid."),
-    "rejection": Kind(WORKER, "Work was rejected; says until when a reply is open."),
+    "rejection": Kind(WORKER, "Work was rejected; says until when a reply is open.", always=True),
     "rejection.replied": Kind("managers", "A worker replied to a rejection; says when it is due."),
     "rejection.overdue": Kind("managers", "An answer to a reply is overdue; told again each day."),
-    "rejection.decided": Kind(WORKER, "A rejection was taken back, or a reply answered."),
+    "rejection.decided": Kind(
+        WORKER, "A rejection was taken back, or a reply answered.", always=True
+    ),
     "export.ready": Kind("who asked for it", "A file is ready, or could not be written."),
     "hook.failed": Kind(
         "who added the hook", "An event was given up after ten tries, or the hook went off."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from annotation.judging import lines
-from annotation.models import AssignmentItem, Item, ItemGroup
+from annotation.models import Item, ItemGroup
 from annotation.rendering import words_in
 from annotation.sentences import paragraphs, sentences
 from annotation.task_types.explanation import (
@@ -122,11 +122,3 @@ def shown(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str,
 def asks_beside(settings: Settings) -> bool:
     """Whether it is a rating whose page holds more than a text and its scales."""
     return "scales" in settings and _asks_beside(settings)
-
-
-def lacks(entry: AssignmentItem, settings: Settings) -> bool:
-    """Whether a rating with an explanation or evidence lacks something that its page can say."""
-    if not asks_beside(settings) or entry.draft.get("skipped"):
-        return False
-    rated = all(line.answered for line in lines(settings, entry.draft))
-    return not rated or bool(beside_problems(entry.draft, settings))

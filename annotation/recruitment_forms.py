@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from annotation.actions.visits import OUTCOMES
-from annotation.forms import CURRENCIES
+from annotation.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
 from annotation.recruit import coming
 
@@ -37,7 +37,7 @@ def _secret(label: str, help_text: str) -> forms.CharField:
 class RecruitmentForm(forms.Form):
     """What both kinds have."""
 
-    name = forms.CharField(max_length=80, help_text="For people of this project.")
+    name = TitleField(max_length=80, help_text="For people of this project.")
     entry = forms.ChoiceField(label="How people prove who they are", widget=forms.RadioSelect)
     audience = forms.CharField(
         label="Audience", required=False, max_length=200, widget=_code(),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from annotation.forms import TitleField
 from evaluation.models import Endpoint, LanguageModel
 
 NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
@@ -34,7 +35,7 @@ def _money(label: str, help_text: str) -> forms.DecimalField:
 class EndpointForm(forms.Form):
     """An endpoint's address, pace and budgets."""
 
-    name = forms.CharField(max_length=80, help_text="For people of this project.")
+    name = TitleField(max_length=80, help_text="For people of this project.")
     base_url = forms.CharField(
         label="Base URL", max_length=300,
         help_text="Of an interface like OpenAI’s, up to and with its version: https://…/v1",
@@ -105,7 +106,7 @@ class PriceForm(forms.Form):
 class ModelForm(PriceForm):
     """A model of an endpoint."""
 
-    name = forms.CharField(
+    name = TitleField(
         max_length=160, help_text="Exactly as the endpoint calls it.",
         widget=forms.TextInput(
             attrs={"class": "code", "list": "model-names", "autocomplete": "off"}

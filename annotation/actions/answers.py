@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import (
@@ -23,14 +24,16 @@ from annotation.models import (
     User,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.selectors.steps import check_entry
 from annotation.task_types import Values, get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
 
 from . import visits
-from .assignments import DONE, MAX_SEQ, lock_items, lock_own
+from .assignments import DONE, MAX_SEQ, DraftChanged, is_apart, lock_items, lock_own
 from .audit import record
 from .bulk import copy_into
 from .hooks import emit
+from .notices import notify
 
 # Of the entries and their questions, what a submit reads.
 NEEDED = (
@@ -41,15 +44,16 @@ SLOT_GONE = "came after its time, and the slot had been given to somebody else"
 ATTENTION = "an attention item, whose answer is known"
 
 
-def _checked(assignment: Assignment, entries: Sequence[AssignmentItem]) -> dict[int, Values | None]:
+def _checked(
+    assignment: Assignment, entries: Sequence[AssignmentItem], *, on_page: bool
+) -> dict[int, Values | None]:
     """Every entry's values by item, or one Invalid that names each open question."""
     task_type = get_type(assignment.task.type)
     values: dict[int, Values | None] = {}
     wrong: dict[str, str] = {}
     for entry in entries:
-        settings = {**assignment.version.settings, **entry.item.settings}
         try:
-            values[entry.item_id] = task_type.check(entry.draft, settings, flipped=entry.flipped)
+            values[entry.item_id] = check_entry(assignment, entry, on_page=on_page)
         except DomainError as error:
             wrong[str(entry.position + 1)] = error.message
     if wrong:
@@ -114,16 +118,28 @@ def submit(
     key: UUID,
     drafts: Mapping[int, Mapping[str, Any]] | None = None,
     seqs: Mapping[int, int] | None = None,
+    afters: Mapping[int, Collection[int]] | None = None,
+    on_page: bool = False,
 ) -> Assignment:
     """Turn the drafts into answers, once: the same ``key`` again changes nothing.
 
     ``drafts`` (item id -> draft) are what the page holds, newer than what it saved; one whose
-    number in ``seqs`` is below that of the saved draft is not taken. After the lease ran out,
-    answers whose slot is still free count; the others are kept uncounted.
+    number in ``seqs`` is below that of the saved draft is not taken, and one that was not made
+    from the saved draft (``afters``, see ``save_draft``) raises DraftChanged. After the lease ran
+    out, answers whose slot is still free count; the others are kept uncounted. ``on_page``: they
+    were given on the worker's page, where both texts of a pair have to have been in view.
     Raises Invalid naming each open question (by its number) and changes nothing then.
     """
     try:
-        return _submit(by=by, assignment=assignment, key=key, drafts=drafts or {}, seqs=seqs or {})
+        return _submit(
+            by=by,
+            assignment=assignment,
+            key=key,
+            drafts=drafts or {},
+            seqs=seqs or {},
+            afters=afters or {},
+            on_page=on_page,
+        )
     except IntegrityError as error:
         if "submit_key" in str(error):
             raise Conflict("This key belongs to another submit.", code="key-used") from error
@@ -138,6 +154,8 @@ def _submit(
     key: UUID,
     drafts: Mapping[int, Mapping[str, Any]],
     seqs: Mapping[int, int],
+    afters: Mapping[int, Collection[int]],
+    on_page: bool,
 ) -> Assignment:
     locked = lock_own(assignment, by)
     if locked.state == AssignmentState.SUBMITTED:
@@ -149,8 +167,8 @@ def _submit(
     now = timezone.now()
     _enough_time(locked, now)
     entries = list(locked.entries.select_related("item").only(*NEEDED).order_by("position"))
-    _take_drafts(locked, entries, drafts, seqs)
-    values = _checked(locked, entries)
+    _take_drafts(locked, entries, drafts, seqs, afters)
+    values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
     if late:
         visits.retie(locked, by)
@@ -187,14 +205,20 @@ def _take_drafts(
     entries: Sequence[AssignmentItem],
     drafts: Mapping[int, Mapping[str, Any]],
     seqs: Mapping[int, int],
+    afters: Mapping[int, Collection[int]],
 ) -> None:
     """Let what the page sent along stand in for older drafts, and keep it."""
     task_type = get_type(assignment.task.type)
     changed = []
     for entry in entries:
-        if entry.item_id not in drafts or seqs.get(entry.item_id, MAX_SEQ) < entry.draft_seq:
+        if entry.item_id not in drafts:
+            continue
+        known = entry.item_id not in afters or entry.draft_seq in afters[entry.item_id]
+        if known and seqs.get(entry.item_id, MAX_SEQ) < entry.draft_seq:
             continue
         draft = task_type.clean_draft(drafts[entry.item_id])
+        if is_apart(entry, draft, afters.get(entry.item_id)):
+            raise DraftChanged(entry)
         if draft != entry.draft:
             entry.draft = draft
             changed.append(entry)
@@ -261,7 +285,7 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     """Let an answer count or not; one that does not reopens its slot. Pay is decided apart."""
     answer = (
         Answer.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("item__task__project", "assignment")
+        .select_related("item__task__project", "assignment__version", "worker__user")
         .get(pk=answer.pk)
     )
     if answer.counts == counts:
@@ -281,7 +305,23 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
         on=answer,
         reason=answer.uncounted_reason,
     )
+    _tell_counts(answer)
     return answer
+
+
+def _tell_counts(answer: Answer) -> None:
+    """Its worker, once an assignment: forty answers of one are no forty notices."""
+    if answer.worker is None or answer.assignment is None:
+        return
+    again = "count in the results again" if answer.counts else "do not count in the results"
+    state = "counted" if answer.counts else "uncounted"
+    notify(
+        to=[answer.worker.user], kind="work.uncounted", project=answer.item.task.project,
+        key=f"work.{state}:{answer.assignment_id}",
+        url=reverse("work_record_assignment", args=[answer.assignment_id]),
+        text=f"One or more answers of yours to “{answer.assignment.version.title}” {again}. Pay "
+        "is decided apart.",
+    )  # fmt: skip
 
 
 def _move_slot(answer: Answer, counts: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -337,13 +337,42 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> None:
         raise Invalid("There is no such question in this assignment.")
 
 
+class DraftChanged(Conflict):
+    """What is kept of an item is not what this draft was made from; both are there to choose."""
+
+    code = "draft-changed"
+
+    def __init__(self, entry: AssignmentItem) -> None:
+        super().__init__(
+            f"Number {entry.position + 1} was changed in another tab or on another device. Open it "
+            "and choose a version; nothing is lost."
+        )
+        self.entry = entry
+
+
+def is_apart(
+    entry: AssignmentItem, draft: Mapping[str, Any], after: Collection[int] | None
+) -> bool:
+    """Whether a draft would overwrite a state of its item that it does not know."""
+    known = after is None or not entry.draft_seq or entry.draft_seq in after
+    return not known and draft != entry.draft
+
+
 @transaction.atomic
 def save_draft(
-    *, by: User, assignment: Assignment, item_id: int, draft: Mapping[str, Any], seq: int
+    *,
+    by: User,
+    assignment: Assignment,
+    item_id: int,
+    draft: Mapping[str, Any],
+    seq: int,
+    after: Collection[int] | None = None,
 ) -> AssignmentItem:
     """Keep what is written so far; an older save that arrives late changes nothing.
 
     The entry returned says by its ``draft_seq`` what is kept: above ``seq``, something newer was.
+    ``after``: the numbers of the states that this one was made from; where another one is kept,
+    of a second tab or device, DraftChanged is raised with it and nothing is overwritten.
     """
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
@@ -353,9 +382,12 @@ def save_draft(
         raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})
     if not 0 <= seq < MAX_SEQ:
         raise Invalid("seq is out of range.", fields={"seq": "A whole number from 0."})
+    clean = get_type(locked.task.type).clean_draft(draft)
+    if is_apart(entry, clean, after):
+        raise DraftChanged(entry)
     if seq <= entry.draft_seq:
         return entry
-    entry.draft = get_type(locked.task.type).clean_draft(draft)
+    entry.draft = clean
     entry.draft_seq, entry.draft_saved_at = seq, timezone.now()
     entry.save(update_fields=["draft", "draft_seq", "draft_saved_at"])
     return entry

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.urls import reverse
 
 from annotation.models import (
     Correction,
@@ -20,8 +21,10 @@ from annotation.models import (
 )
 from annotation.payouts.actions.propose import propose_above_limit
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import money
 
 from .audit import record
+from .notices import notify
 from .payout_rules import clean_amount, clean_text, require_decider
 
 ZERO = Decimal("0.00")
@@ -135,7 +138,20 @@ def write_correction(
         by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
         credit=credit, amount=str(amount), currency=entry.currency,
     )  # fmt: skip
+    if worker is not None:
+        _tell_worker(entry, worker)
     return entry
+
+
+def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
+    """The worker whose account a correction changed."""
+    more = entry.credit == owed(worker.pk)
+    notify(
+        to=[worker.user], kind="pay.corrected", key=f"pay.corrected:{entry.pk}",
+        project=entry.project, url=reverse("work_home"),
+        text=f"A correction in {entry.project.name} {'adds' if more else 'takes'} "
+        f"{money(entry.amount, entry.currency)} {'to' if more else 'from'} what you are owed.",
+    )  # fmt: skip
 
 
 def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from annotation.task_types import TYPES
 from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
+from .drafts import as_title
 from .tasks import create_task
 from .topics import JUDGE, add_answers
 from .writing_topics import require
@@ -45,7 +46,7 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> Judged:
         raise Conflict("Publish the task first: there is no response yet.")
     there = judged_by(task, type).first()
     judged = there or create_task(
-        by=by, project=task.project, type=type, title=f"Judge: {task.current.title[:140]}"
+        by=by, project=task.project, type=type, title=as_title(f"Judge: {task.current.title}")
     )
     new, topics = add_answers(by=by, task=judged, source=task)
     if there is None:

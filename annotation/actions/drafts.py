@@ -18,11 +18,13 @@ from crowdqc.numbers import LARGEST, exact
 
 from .audit import record
 
+MAX_TITLE = 160
 RULES = {  # field: default, least, most
     "redundancy": (5, 1, 500),
     "items_per_assignment": (8, 1, 500),
     "lease_minutes": (45, 1, 1440),
     "min_seconds": (0, 0, 14_400),
+    "expected_minutes": (0, 0, 1440),
 }
 
 
@@ -67,6 +69,28 @@ def as_stored(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
 
 
+def clean_title(raw: Any, *, needed: str = "") -> str:
+    """A title as stored; Invalid, naming the limit, where it is too long: none is cut.
+
+    ``needed``: what lacks a title where an empty one is refused, as "A task".
+    """
+    title = as_stored(str(raw)).strip()
+    if needed and not title:
+        raise Invalid(f"{needed} needs a title.", fields={"title": "Write a title."})
+    if len(title) > MAX_TITLE:
+        raise Invalid(
+            f"The title has {len(title):,} characters; {MAX_TITLE} is the most.",
+            fields={"title": f"{MAX_TITLE} characters at most; this has {len(title):,}."},
+        )
+    return title
+
+
+def as_title(text: str, most: int = MAX_TITLE) -> str:
+    """A title made of another text, as a query or a title: what is left out shows as “…”."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
 def clean_money(raw: Any, name: str) -> Decimal:
     """An amount of 0 to 10,000 in whole cents; a comma may stand for the point."""
     amount = exact(raw, low=-LARGEST)
@@ -85,12 +109,7 @@ def clean_rules(
     """The cleaned fields of a draft; only fields present in ``raw`` are changed."""
     clean: dict[str, Any] = {}
     if "title" in raw:
-        title = str(raw["title"]).strip()
-        if not title:
-            raise Invalid("A task needs a title.", fields={"title": "Write a title."})
-        if len(title) > 160:
-            raise Invalid("The title is too long.", fields={"title": "160 characters at most."})
-        clean["title"] = title
+        clean["title"] = clean_title(raw["title"], needed="A task")
     for name, limit in (("instructions", 20_000), ("bonus_note", 300)):
         if name in raw:
             if len(str(raw[name])) > limit:

@@ -24,8 +24,9 @@ from .people import current_consent
 PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
 TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
 # Judging: a choice made (the line's field, the side as shown or the point), milliseconds that the
-# page or one response was before the worker, sources and marks of differences shown or not.
-JUDGING_METHODS = ("change", "dwell", "sources", "differences")
+# page or one response was before the worker, a response on screen for the first time, sources and
+# marks of differences shown or not.
+JUDGING_METHODS = ("change", "dwell", "view", "sources", "differences")
 # Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
 WRITING_METHODS = ("passage", "cite", "find")
 # Thinking aloud: a stretch of the transcript marked as an attribute, an attribute taken out.
@@ -43,6 +44,7 @@ WORDS = {  # method: what its name and its comment may be
     ),
     "mark": (r"set|remove", r"(?:[0-9]{1,6}-[0-9]{1,6})?"),
     "dwell": (r"page|left|right|passage-[0-9]{1,3}", _MS),
+    "view": (r"left|right", r""),
     "passage": (r"open|close", r"[0-9]{1,3}"),
     "cite": (r"[0-9]{1,3}", r""),
     "find": (r"", r"hits"),

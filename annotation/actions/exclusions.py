@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Answer, Exclusion, Membership, Task, User
 from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
+from .notices import notify
 
 
 @transaction.atomic
@@ -31,6 +33,7 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
         by=by, project=task.project, action="worker.exclude", on=exclusion,
         worker=worker.pseudonym, reason=reason,
     )  # fmt: skip
+    _tell(exclusion, "work.excluded", "are left out of its results. You may ask for the reason")
     return exclusion
 
 
@@ -44,4 +47,15 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
         locked.undone_at, locked.undone_by = timezone.now(), by
         locked.save(update_fields=["undone_at", "undone_by"])
         record(by=by, project=locked.task.project, action="worker.include", on=locked)
+        _tell(locked, "work.included", "are in its results again")
     return locked
+
+
+def _tell(exclusion: Exclusion, key: str, what: str) -> None:
+    """The worker concerned."""
+    version = exclusion.task.current or exclusion.task.versions.latest("number")
+    notify(
+        to=[exclusion.worker.user], kind="work.excluded", project=exclusion.task.project,
+        key=f"{key}:{exclusion.pk}", url=reverse("work_home"),
+        text=f"Your answers to “{version.title}” {what}. Your pay does not change.",
+    )  # fmt: skip

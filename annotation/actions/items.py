@@ -15,7 +15,7 @@ from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
 from .bulk import copy_into, new_ids, parts
-from .drafts import as_stored, draft_of, lock_draft
+from .drafts import as_stored, clean_title, draft_of, lock_draft
 from .plans import fresh_plans
 
 DEFAULT_GROUP = "main"
@@ -61,7 +61,7 @@ def save_group(
             "The passage is too long.", fields={"passage": f"{MAX_PASSAGE:,} characters at most."}
         )
     content = {
-        "title": as_stored(title).strip()[:160],
+        "title": clean_title(title),
         "passage": as_stored(passage),
         "passages": (group.passages if group else []) if passages is None else list(passages),
         "look_back": look_back,

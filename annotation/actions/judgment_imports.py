@@ -34,7 +34,7 @@ from crowdqc.errors import Conflict
 from .answer_imports import BATCH, lock_version, take_slots
 from .answers import write_values_of
 from .bulk import copy_into, new_ids
-from .drafts import edit_draft, lock_draft
+from .drafts import as_title, edit_draft, lock_draft
 from .items import STEP
 from .plans import fresh_plans
 from .tasks import create_task, move, publish
@@ -101,7 +101,7 @@ def choices_of(shown: Mapping[str, str], *, flipped: bool) -> Choices:
 def task_called(project: Project, type: str, title: str) -> Task | None:
     """The project's task of this type and title, if there is one."""
     return (
-        project.tasks.filter(type=type, versions__title=title[:160])
+        project.tasks.filter(type=type, versions__title=title)
         .select_related("project", "current")
         .order_by("pk")
         .first()
@@ -178,7 +178,7 @@ def _groups(
     new = [topic for topic in dict.fromkeys(topics) if topic not in found]
     made = ItemGroup.objects.bulk_create(
         [
-            ItemGroup(task=task, key=topic, title=titles.get(topic, "")[:160], since=number,
+            ItemGroup(task=task, key=topic, title=as_title(titles.get(topic, "")), since=number,
                       position=last + STEP * place)
             for place, topic in enumerate(new, 1)
         ],

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.models import Membership, Notice, Project, Role, User
 from annotation.notice_kinds import KINDS
-from crowdqc.errors import Missing
+from crowdqc.errors import Invalid, Missing
 from crowdqc.queue import enqueue
 
 from .audit import record
@@ -34,9 +34,15 @@ def notify(
     ``text`` names no other person, since it may leave by mail; ``mail=False`` keeps it inside.
     Part of the caller's transaction; a mail leaves after its commit, by a job.
     """
-    people = {person.pk: person for person in to if person is not None and person.is_active}
+    known = KINDS.get(kind)
+    always = known is None or known.always
+    people = {
+        person.pk: person
+        for person in to
+        if person is not None and person.is_active and (always or kind not in person.muted)
+    }
     before = set(Notice.objects.filter(user__in=people, key=key).values_list("user", flat=True))
-    mail = mail and (kind not in KINDS or KINDS[kind].mailed)
+    mail = mail and (known is None or known.mailed)
     now = timezone.now()
     fresh = [
         Notice(
@@ -91,6 +97,26 @@ def set_mail(*, by: User, wanted: bool) -> None:
         person.wants_mail = wanted
         person.save(update_fields=["wants_mail"])
         record(by=by, project=None, action="mail.on" if wanted else "mail.off", on=person)
+
+
+@transaction.atomic
+def set_muted(*, by: User, kinds: Iterable[str]) -> list[str]:
+    """Switch these kinds of notices off, and every other one on.
+
+    Raises Invalid for a kind that there is not, or that everybody gets.
+    """
+    wanted = sorted(set(kinds))
+    for kind in wanted:
+        if kind not in KINDS or KINDS[kind].always:
+            raise Invalid(
+                "This notice cannot be switched off.", fields={"kind": f"Not {kind[:40]}."}
+            )
+    person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if person.muted != wanted:
+        person.muted = wanted
+        person.save(update_fields=["muted"])
+        record(by=by, project=None, action="notices.mute", on=person, kinds=wanted)
+    return wanted
 
 
 def stop_token(person: User) -> str:

@@ -20,7 +20,7 @@ from crowdqc.errors import Invalid
 
 from . import panels
 from .audit import record
-from .drafts import edit_draft
+from .drafts import as_title, edit_draft
 from .items import STEP
 from .pair_items import make_texts
 from .tasks import create_task
@@ -114,7 +114,10 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
         raise Invalid("Only a pairwise task has texts to rate one by one.")
     old = task.versions.latest("number")
     new = create_task(
-        by=by, project=task.project, type="rating", title=title or f"{old.title[:140]} (one by one)"
+        by=by,
+        project=task.project,
+        type="rating",
+        title=title or f"{as_title(old.title, 140)} (one by one)",
     )
     new.source = task
     new.save(update_fields=["source"])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import (
@@ -145,7 +146,7 @@ def confirm(
         text = f"{money} was paid for “{payment.assignment.version.title}”."
         notify(
             to=[payment.worker.user], kind="payment.done", text=text, project=project,
-            key=f"payment.done:{payment.pk}",
+            key=f"payment.done:{payment.pk}", url=reverse("work_home") + "#approved",
         )  # fmt: skip
     emit(
         project=project, event="payment.done",

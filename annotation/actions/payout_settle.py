@@ -85,6 +85,7 @@ def settle(
     PayoutLine.objects.filter(pk__in=[line.pk for line in held]).update(live=False)
     payments.plan_payments(batch=batch, paid=paid, rejected=rejected)
     if paid:
+        _tell_approved(batch, paid)
         tell_budget(task=batch.task, project=batch.project)
 
 
@@ -137,9 +138,30 @@ def _write_rejections(
                 f"it; you may reply once, until {last:%d %B %Y}."
             ),
             key=f"rejection:{line.assignment_id}",
-            url=reverse("work_home"),
+            url=reverse("work_home") + "#rejected",
             project=batch.project,
         )
+
+
+def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
+    """Each worker, once a proposal: how much of their work was approved, and for how much."""
+    by_worker: dict[int, list[PayoutLine]] = {}
+    for line in paid:
+        by_worker.setdefault(line.assignment.worker_id, []).append(line)
+    currency = batch.project.currency
+    for pk, lines in by_worker.items():
+        bonus = sum((line.bonus for line in lines), ZERO)
+        total = sum((line.base for line in lines), bonus)
+        of_it = f", {money(bonus, currency)} of it a bonus" if bonus else ""
+        less = any(line.base < line.assignment.pay for line in lines)
+        why = " It is less than agreed; the reason stands on your work page." if less else ""
+        verb = "was" if len(lines) == 1 else "were"
+        notify(
+            to=[lines[0].assignment.worker.user], kind="work.approved", project=batch.project,
+            key=f"work.approved:{batch.pk}:{pk}", url=reverse("work_home") + "#approved",
+            text=f"{plural(len(lines), 'assignment')} of yours in {batch.project.name} {verb} "
+            f"approved: {money(total, currency)}{of_it}.{why}",
+        )  # fmt: skip
 
 
 # Who is told -----------------------------------------------------------------------------------

@@ -24,9 +24,18 @@ from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 from .audit import record
 from .notices import notify
-from .payout_rules import clean_amount
+from .payout_rules import clean_amount, clean_text
 
 SALT = "crowdqc.invitation"
+MAX_NAME = 120
+
+
+def _project_name(name: str) -> str:
+    """The name of a project; Invalid, naming the limit, where it is too long."""
+    name = clean_text(name, "name", MAX_NAME)
+    if not name:
+        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    return name
 
 
 @transaction.atomic
@@ -34,9 +43,7 @@ def create_project(
     *, by: User, name: str, currency: str = "EUR", also_manager: bool = False
 ) -> Project:
     """A new project whose owner is its first requester (and, if asked, its first manager)."""
-    name = name.strip()
-    if not name:
-        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    name = _project_name(name)
     why_not = currencies.reason_against(currency)
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
@@ -80,8 +87,7 @@ def change_project(
     changed = [at for at, value in rules.items() if getattr(project, at) != value]
     if project.owner_id != by.pk and {"single_approval", "correction_limit"} & set(changed):
         raise NotAllowed("Only the owner of the project may change when a second person is needed.")
-    if not name.strip():
-        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    name = _project_name(name)
     wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
     new |= {} if show_scores is None else {"show_scores": show_scores}
@@ -89,7 +95,7 @@ def change_project(
         require_recent(by, "change budget and payment rules")
         log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
     before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
-    project.name = name.strip()
+    project.name = name
     for at, value in (rules | new).items():
         setattr(project, at, value)
     project.save()

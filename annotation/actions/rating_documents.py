@@ -19,7 +19,7 @@ from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
 from .candidates import add_candidates
-from .drafts import as_stored, draft_of, lock_draft
+from .drafts import as_stored, clean_title, draft_of, lock_draft
 from .items import MAX_PASSAGE, STEP, clean_question, free_key, remove_item, save_group, supersede
 
 BATCH = 2000
@@ -97,7 +97,7 @@ def _groups(task: Task, draft: TaskVersion, rows: Rows) -> dict[str, ItemGroup]:
         if len(passage) > MAX_PASSAGE:
             raise Invalid(f"Document {key} is too long.", fields={"document": f"{MAX_PASSAGE:,}."})
         made[key] = ItemGroup(
-            task=task, key=key, title=str(row.get("title", ""))[:160], passage=passage,
+            task=task, key=key, title=clean_title(row.get("title", "")), passage=passage,
             position=last + STEP * (len(made) + 1), since=draft.number,
         )  # fmt: skip
     ItemGroup.objects.bulk_create(made.values(), batch_size=BATCH)

@@ -139,7 +139,8 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
         to=[rejection.assignment.worker.user], kind="rejection.decided", project=project,
         text=f"Your reply in {project.name} was answered: the rejection {said}."
         if rejection.replied_at else f"A rejection of your work in {project.name} {said}.",
-        key=f"rejection.decided:{rejection.pk}", url=reverse("work_home"),
+        key=f"rejection.decided:{rejection.pk}",
+        url=reverse("work_home") + ("#waiting" if overturn else "#rejected"),
     )  # fmt: skip
     emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
     return rejection

@@ -19,7 +19,7 @@ from crowdqc.errors import Conflict, Invalid
 
 from . import drafts
 from .audit import record
-from .drafts import clean_rules, discard_draft, draft_of
+from .drafts import clean_rules, clean_title, discard_draft, draft_of
 from .items import (
     clean_question,
     default_group,
@@ -71,11 +71,10 @@ ERASED = Q(first__text="") | Q(second__text="")
 def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
     """A new task with its first draft."""
     task_type = get_type(type)
-    if not title.strip():
-        raise Invalid("A task needs a title.", fields={"title": "Write a title."})
+    title = clean_title(title, needed="A task")
     task = Task.objects.create(project=project, type=type, created_by=by)
     TaskVersion.objects.create(
-        task=task, number=1, title=title.strip()[:160], settings=task_type.clean_settings({}),
+        task=task, number=1, title=title, settings=task_type.clean_settings({}),
         **BEGINS.get(task_type.shape, {}),
     )  # fmt: skip
     record(by=by, project=project, action="task.create", on=task, type=type)

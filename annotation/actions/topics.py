@@ -15,7 +15,7 @@ from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
 from .candidates import TOPICS, WRITTEN, Rows, add_candidates, candidates_from_answers
-from .drafts import edit_draft, lock_draft
+from .drafts import as_title, edit_draft, lock_draft
 from .items import STEP
 from .pair_items import SINGLE, make_texts, require
 
@@ -53,7 +53,7 @@ def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
         [
             ItemGroup(
                 task=task, key=key, position=last + STEP * (number + 1), since=draft.number,
-                title=topics[key].title[:160], passage=topics[key].passage,
+                title=as_title(topics[key].title), passage=topics[key].passage,
             )
             for number, key in enumerate(new)
         ],

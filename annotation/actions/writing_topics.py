@@ -15,7 +15,7 @@ from annotation.task_types.scales import MAX_ASKED
 from crowdqc.errors import Conflict, Invalid
 
 from .audit import record
-from .drafts import as_stored, lock_draft
+from .drafts import as_stored, as_title, lock_draft
 from .items import STEP, clean_question, free_key, place, remove_group, save_group, supersede
 
 SHAPE = "responses"
@@ -84,12 +84,6 @@ def _check_passage(one: Passage, where: str) -> None:
                 f"{where} has {len(one[name]):,} characters as its {name}; {most:,} is the most.",
                 fields={name: f"{most:,} characters at most."},
             )
-
-
-def short(query: str) -> str:
-    """A query as a topic's title."""
-    line = " ".join(query.split())
-    return line if len(line) <= 160 else line[:159].rstrip() + "…"
 
 
 # Items -----------------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ def add_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name:
     for number, (key, (query, passages)) in enumerate(fresh.items(), 1):
         group = ItemGroup(
             task=task, key=key, position=last + STEP * number, since=draft.number,
-            title=short(query), passages=passages,
+            title=as_title(query), passages=passages,
         )  # fmt: skip
         old = ended.get(key)
         if old is not None and (old.title, old.passages) == (group.title, passages):
@@ -223,7 +217,7 @@ def save_topic(
         draft = lock_draft(task, by=by)
         group = save_group(
             by=by, task=task, key=clean_key(key) or free_key(task.groups, "topic-{}"),
-            title=short(asked or ""), passages=kept or [],
+            title=as_title(asked or ""), passages=kept or [],
         )  # fmt: skip
         sync_items(task, draft, {group.key: asked or ""})
         return group
@@ -234,7 +228,7 @@ def save_topic(
     draft = lock_draft(task, by=by)
     group = _live(task, group.key)  # its passages may have been saved meanwhile
     group = save_group(
-        by=by, task=task, group=group, title=short(asked), passage=group.passage, passages=kept,
+        by=by, task=task, group=group, title=as_title(asked), passage=group.passage, passages=kept,
         look_back=group.look_back,
     )  # fmt: skip
     sync_items(task, draft, {group.key: asked})

@@ -30,6 +30,9 @@ class DraftIn(Body):
     items_per_assignment = serializers.IntegerField(required=False)
     lease_minutes = serializers.IntegerField(required=False)
     min_seconds = serializers.IntegerField(required=False)
+    expected_minutes = serializers.IntegerField(
+        required=False, help_text="What you expect an assignment to take; 0: no estimate"
+    )
     pay = serializers.DecimalField(max_digits=8, decimal_places=2, required=False)
     bonus_note = serializers.CharField(required=False, allow_blank=True)
     settings = serializers.DictField(required=False)

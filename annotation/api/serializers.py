@@ -44,7 +44,8 @@ class VersionOut(serializers.ModelSerializer[TaskVersion]):
         model = TaskVersion
         fields = (
             "number", "title", "instructions", "order", "redundancy", "items_per_assignment",
-            "lease_minutes", "min_seconds", "pay", "bonus_note", "settings", "published_at",
+            "lease_minutes", "min_seconds", "expected_minutes", "pay", "bonus_note",
+            "settings", "published_at",
         )  # fmt: skip
 
 

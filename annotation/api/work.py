@@ -284,6 +284,7 @@ class Submit(OwnWork):
             assignment=found,
             key=body["key"],
             drafts={known[key]: value for key, value in given.items()},
+            on_page=found.source == "browser",
         )
         return respond(done)
 

@@ -253,6 +253,7 @@ def _profile(user: User) -> Rows:
     return lambda _: [{
         "username": user.username, "name": user.display_name, "email": user.email,
         "joined": user.date_joined, "last_sign_in": user.last_login, "mail": user.wants_mail,
+        "notices_off": user.muted,
     }]  # fmt: skip
 
 

@@ -173,6 +173,7 @@ class Migration(migrations.Migration):
                 ),
                 ("display_name", models.CharField(blank=True, max_length=80)),
                 ("wants_mail", models.BooleanField(default=True)),
+                ("muted", models.JSONField(blank=True, default=list)),
                 (
                     "groups",
                     models.ManyToManyField(
@@ -2295,6 +2296,7 @@ class Migration(migrations.Migration):
                 ("items_per_assignment", models.PositiveSmallIntegerField(default=8)),
                 ("lease_minutes", models.PositiveSmallIntegerField(default=45)),
                 ("min_seconds", models.PositiveIntegerField(default=0)),
+                ("expected_minutes", models.PositiveSmallIntegerField(default=0)),
                 (
                     "pay",
                     models.DecimalField(decimal_places=2, default=Decimal("0.00"), max_digits=8),

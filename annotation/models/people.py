@@ -16,6 +16,8 @@ class User(AbstractUser):
     display_name = models.CharField(max_length=80, blank=True)
     # Whether notices come by e-mail as well.
     wants_mail = models.BooleanField(default=True)
+    # Kinds of notices that the person switched off (notice_kinds).
+    muted = models.JSONField(default=list, blank=True)
 
     class Meta:
         constraints = [

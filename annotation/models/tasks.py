@@ -73,6 +73,8 @@ class TaskVersion(models.Model):
     items_per_assignment = models.PositiveSmallIntegerField(default=8)
     lease_minutes = models.PositiveSmallIntegerField(default=45)
     min_seconds = models.PositiveIntegerField(default=0)
+    # What the requester expects an assignment to take; 0: no estimate of theirs.
+    expected_minutes = models.PositiveSmallIntegerField(default=0)
     pay = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("0.00"))
     bonus_note = models.CharField(max_length=300, blank=True)
     # Settings of the task type (for free text: words wanted, "I don't know", skipping).

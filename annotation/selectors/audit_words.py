@@ -78,6 +78,7 @@ SENTENCES = {
     "log.erase": "erased the interaction log of an assignment, {events} events",
     "mail.off": "switched mail off",
     "mail.on": "switched mail on",
+    "notices.mute": "chose which notices to get",
     "member.remove": "ended the membership of a {role}",
     "model.add": "added the model {name}",
     "model.archive": "put a model away",

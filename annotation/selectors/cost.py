@@ -81,6 +81,8 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any, shape: st
     measured = len(seconds) if len(seconds) >= MEASURED_FROM else 0
     if measured:
         minutes = statistics.median(seconds) / 60
+    elif version.expected_minutes:
+        minutes = float(version.expected_minutes)
     elif not questions:
         minutes = 0.0
     elif shape == "texts":

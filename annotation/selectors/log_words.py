@@ -49,6 +49,7 @@ def _asked(name: str) -> str:
 JUDGING: dict[str, Callable[[Event], str]] = {
     "change": lambda event: f"chose {event['comment']} for {_asked(event['name'])}",
     "dwell": lambda event: f"{_place(event['name'])}, {int(event['comment']) / 1000:.1f} s",
+    "view": lambda event: f"{_place(event['name'])} on screen",
     "passage": lambda event: f"{OPENED[event['name']]} passage {event['comment']}",
     "cite": lambda event: f"cited passage {event['name']}",
     "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",

@@ -10,9 +10,7 @@ from typing import Any
 
 from django.db.models import (
     Count,
-    DurationField,
     Exists,
-    ExpressionWrapper,
     F,
     Min,
     OuterRef,
@@ -42,7 +40,6 @@ NOUNS = {
     "ratings": "rating,ratings", "attributes": "think-aloud,think-alouds",
     "checks": "checklist,checklists",
 }  # fmt: skip
-SPENT = ExpressionWrapper(F("submitted_at") - F("opened_at"), output_field=DurationField())
 
 
 @dataclass(frozen=True)
@@ -116,17 +113,6 @@ def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
         n, uncounted = told.get(pk, (0, 0))
         found[pk] = WorkFacts(n, declined.get(pk, 0), uncounted, items.get(pk, 0))
     return found
-
-
-def worked_seconds(task: Task) -> dict[int, float]:
-    """Seconds from opening to submitting, by assignment; imported work has none."""
-    rows = (
-        task.assignments.filter(state=AssignmentState.SUBMITTED, opened_at__isnull=False)
-        .exclude(source="import")
-        .annotate(spent=SPENT)
-        .values_list("pk", "spent")
-    )
-    return {pk: spent.total_seconds() for pk, spent in rows}
 
 
 def answers_of(assignment_id: int) -> QuerySet[Answer]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from annotation import checking, judging, think_aloud, writing
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
-from annotation.task_types import TaskType, get_type
+from annotation.task_types import TaskType, Values, get_type
+from annotation.task_types.base import ON_PAGE
 from annotation.task_types.rating import noun_of
 from crowdqc.errors import DomainError
 
@@ -33,6 +34,33 @@ class Step:
         return f"{self.noun.capitalize()} {self.number}, {STEP_WORDS[self.state]}"
 
 
+def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
+    """What holds for an entry: the version's settings under those of its item."""
+    return {**assignment.version.settings, **entry.item.settings}
+
+
+def check_entry(
+    assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False
+) -> Values | None:
+    """The values of an entry as it is drafted, None for a permitted skip.
+
+    The one rule of what is complete: editor, "Next", review and submit all ask here. ``on_page``:
+    it was answered on the worker's page, so that what must be in view has to have been.
+    Raises Invalid, which says what is missing.
+    """
+    settings = {**settings_of(assignment, entry), ON_PAGE: on_page}
+    return get_type(assignment.task.type).check(entry.draft, settings, flipped=entry.flipped)
+
+
+def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:
+    """What a submit would say about the entry as it is drafted; empty when nothing."""
+    try:
+        check_entry(assignment, entry, on_page=on_page)
+    except DomainError as error:
+        return error.message
+    return ""
+
+
 STEP_WORDS = {
     "done": "answered",
     "skipped": "skipped",
@@ -41,8 +69,14 @@ STEP_WORDS = {
 }
 
 
-def steps(assignment: Assignment, current: int | None = None, *, whole: bool = True) -> list[Step]:
-    """All items of the assignment in their order (one query).
+def steps(
+    assignment: Assignment,
+    current: int | None = None,
+    *,
+    whole: bool = True,
+    on_page: bool = False,
+) -> list[Step]:
+    """All items of the assignment in their order (one query); ``on_page``: see ``check_entry``.
 
     Not ``whole``: without passages and texts under judgment, which would come once for each item
     that shares them; a page that shows one of them asks ``with_texts``.
@@ -54,7 +88,7 @@ def steps(assignment: Assignment, current: int | None = None, *, whole: bool = T
     else:
         unread = ("item__group__passage", "item__group__passages")
         rows = rows.select_related("item__group").defer(*unread)
-    return [_step(task_type, assignment, entry, current) for entry in rows]
+    return [_step(task_type, assignment, entry, current, on_page) for entry in rows]
 
 
 def with_texts(entry: AssignmentItem) -> Item:
@@ -63,7 +97,11 @@ def with_texts(entry: AssignmentItem) -> Item:
 
 
 def _step(
-    task_type: TaskType, assignment: Assignment, entry: AssignmentItem, current: int | None
+    task_type: TaskType,
+    assignment: Assignment,
+    entry: AssignmentItem,
+    current: int | None,
+    on_page: bool,
 ) -> Step:
     state = "open"
     if task_type.is_answered(entry.draft):
@@ -72,14 +110,10 @@ def _step(
         state = "skipped"
     if entry.position == current:
         state = "current"
-    settings = {**assignment.version.settings, **entry.item.settings}
-    problem = ""
-    try:
-        task_type.check(entry.draft, settings, flipped=entry.flipped)
-    except DomainError as error:
-        problem = error.message
-    # Some lines chosen and others not is begun, not done.
-    if state == "done" and problem and task_type.shape != "texts":
+    settings = settings_of(assignment, entry)
+    problem = problem_of(assignment, entry, on_page=on_page)
+    # What a submit would refuse is begun, not done: some lines open, or too many words.
+    if state == "done" and problem:
         state = "open"
     return Step(
         entry,

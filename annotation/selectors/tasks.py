@@ -233,11 +233,14 @@ FIELDS = {
     "items_per_assignment": "{noun}s an assignment",
     "lease_minutes": "time for an assignment",
     "min_seconds": "least time",
+    "expected_minutes": "expected time",
     "pay": "pay",
     "bonus_note": "bonus note",
     "settings": "what an answer must be",
 }
-SHORT = ("redundancy", "items_per_assignment", "lease_minutes", "min_seconds", "pay")
+SHORT = (
+    "redundancy", "items_per_assignment", "lease_minutes", "min_seconds", "expected_minutes", "pay",
+)  # fmt: skip
 
 
 # Settings that say how pairs are drawn: what they changed is counted in pairs.

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
@@ -36,7 +35,7 @@ from . import qualification
 from .cost import an_hour
 from .paid import explain
 from .release import Released, released
-from .steps import Step, steps, texts_of, with_texts
+from .steps import Step, problem_of, steps, texts_of, with_texts
 
 __all__ = [
     "Home",
@@ -197,19 +196,21 @@ def in_work(members: Sequence[Membership]) -> list[InWork]:
         .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
         .order_by("-pk")[:SHOWN]
     )
-    drafts: dict[int, list[dict[str, Any]]] = {row.pk: [] for row in rows}
-    for pk, draft in AssignmentItem.objects.filter(assignment__in=rows).values_list(
-        "assignment_id", "draft"
-    ):
-        drafts[pk].append(draft)
+    entries: dict[int, list[AssignmentItem]] = {row.pk: [] for row in rows}
+    needed = ("assignment", "draft", "flipped", "item__settings")
+    held = AssignmentItem.objects.filter(assignment__in=rows).select_related("item").only(*needed)
+    for entry in held:
+        entries[entry.assignment_id].append(entry)
     found = []
     for row in rows:
+        own, late = entries[row.pk], ran_out(row)
         is_answered = get_type(row.task.type).is_answered
-        answered = sum(is_answered(draft) for draft in drafts[row.pk])
-        late = ran_out(row)
-        if late and not answered:
+        begun = [entry for entry in own if is_answered(entry.draft)]
+        if late and not begun:
             continue  # ran out before anything was written: nothing to tell
-        found.append(InWork(row, answered, len(drafts[row.pk]), late))
+        on_page = row.source == "browser"
+        complete = sum(not problem_of(row, entry, on_page=on_page) for entry in begun)
+        found.append(InWork(row, complete, len(own), late))
     return found
 
 
@@ -247,6 +248,23 @@ GROUP BY i.task_id, i.group_id, t.current_id) o
 JOIN annotation_taskversion v ON v.id = o.current_id
 GROUP BY o.task_id, v.id
 """
+# Attention items that the worker has not met: as many come with the next assignment as it asks for.
+ATTENTION_SQL = """
+SELECT i.task_id, least(count(*), coalesce((v.settings ->> 'gold_per_assignment')::int, 0))::int
+FROM annotation_item i
+JOIN annotation_task t ON t.id = i.task_id
+JOIN annotation_taskversion v ON v.id = t.current_id
+WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
+  AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
+  AND i.id NOT IN (
+    SELECT e.item_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))
+GROUP BY i.task_id, v.id
+"""
 # Times longer than the lease with all its extensions are of pages left open.
 TIMES_SQL = """
 SELECT a.task_id, count(*),
@@ -278,6 +296,7 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
     )
     left, times = _left_and_times(rows, members)
     batches, closed = released(rows), qualification.barred(rows, members)
+    hidden = _attention(rows, members)
     found = []
     for task in rows:
         version = task.current
@@ -293,8 +312,8 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
             Offer(
                 task=task,
                 worker=worker,
-                fewest=min(fewest, per),
-                questions=min(most, per),
+                fewest=min(fewest, per) + hidden.get(task.pk, 0),
+                questions=min(most, per) + hidden.get(task.pk, 0),
                 left=bundles,
                 pay=version.pay,
                 currency=task.project.currency,
@@ -319,6 +338,22 @@ def _left_and_times(
         cursor.execute(TIMES_SQL, ids)
         times = {task: (count, float(median)) for task, count, median in cursor.fetchall()}
     return left, times
+
+
+def _attention(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, int]:
+    """By task: attention items in the next assignment, so that what is promised is what comes."""
+    asking = [
+        task.pk
+        for task in tasks
+        if task.current is not None and task.current.settings.get("gold_per_assignment")
+    ]
+    if not asking:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ATTENTION_SQL, {"tasks": asking, "workers": [member.pk for member in members]}
+        )
+        return dict(cursor.fetchall())
 
 
 # One assignment ----------------------------------------------------------------------------------

@@ -8,6 +8,10 @@ from typing import Any, Protocol
 
 from crowdqc.errors import Invalid
 
+# Set in what ``check`` gets as settings for an answer given on the worker's page, which records
+# what was in view; programs have no page.
+ON_PAGE = "on_page"
+
 
 @dataclass(frozen=True)
 class Values:
@@ -40,6 +44,10 @@ class TaskType(Protocol):
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         """Whether the worker did something with this item that is not skipping."""
+        ...
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        """What of an item's topic stands open on its page: "passage", "passages", or neither."""
         ...
 
     def check(

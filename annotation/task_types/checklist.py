@@ -69,6 +69,9 @@ class Checklist:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return any(name.startswith(PREFIX) for name in draft)
 
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"} if settings.get("show_sources", True) else ())
+
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:

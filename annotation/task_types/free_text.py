@@ -48,6 +48,9 @@ class FreeText:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(draft.get("declined") or str(draft.get("text", "")).strip())
 
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"})
+
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:

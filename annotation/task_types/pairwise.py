@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.sides import NEUTRAL, ORDINALS, SHOWN, stored
+from annotation.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, stored
 from crowdqc.errors import Invalid
 
-from .base import Values, whole_number
+from .base import ON_PAGE, Values, whole_number
 from .scales import drafted, given, ids, labelled, rows, text, truth
 
 PREFIX = "d-"
+SEEN = "seen"  # the sides that were in view, as the page notes them with the draft
+SEEN_BOTH = "seen_both"  # said by a box where no script can see to it
 SIDES = ("balanced", "random", "authored")
 KINDS = ("all", "per_topic", "balanced")  # which pairs of a topic are asked
 # Every assignment a like mixture of lengths and origins; by chance; one pair from each stratum.
@@ -81,10 +83,16 @@ class Pairwise:
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        return drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
+        draft = drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
+        told = f"{LEFT} {RIGHT}" if truth(raw.get(SEEN_BOTH)) else str(raw.get(SEEN, ""))
+        seen = [side for side in (LEFT, RIGHT) if side in told.split()]
+        return {**draft, SEEN: " ".join(seen)} if seen else draft
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(given(draft, PREFIX))
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset()  # sources open on demand
 
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
@@ -106,7 +114,25 @@ class Pairwise:
                 raise Invalid(f"“{dimension['label']}” asks for left or right.")
             code = stored(values[name], flipped=flipped)
             choices.append((name, code, ORDINALS[code]))
+        if settings.get(ON_PAGE):
+            _check_seen(draft)
         return Values(choices=choices)
+
+
+def _check_seen(draft: Mapping[str, Any]) -> None:
+    """Invalid unless both texts were in view: nobody judges a text that they never had open."""
+    seen = str(draft.get(SEEN, "")).split()
+    unseen = [side for side in (LEFT, RIGHT) if side not in seen]
+    if len(unseen) == 1:
+        raise Invalid(
+            f"The {unseen[0]} response has not been on your screen. Open it, then go on.",
+            fields={SEEN: unseen[0]},
+        )
+    if unseen:
+        raise Invalid(
+            "Neither response has been on your screen. Open both, then go on.",
+            fields={SEEN: "left, right"},
+        )
 
 
 def _dimensions(raw: Any) -> list[dict[str, Any]]:

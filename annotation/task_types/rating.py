@@ -82,6 +82,9 @@ class Rating:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(given(draft, PREFIX))
 
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"} if settings.get("layout") == DOCUMENT else ())
+
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:

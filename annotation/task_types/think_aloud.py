@@ -73,6 +73,9 @@ class ThinkAloud:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(attributes_of(draft))
 
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage", "passages"})
+
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:

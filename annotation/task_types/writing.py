@@ -121,6 +121,9 @@ class Writing:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(str(draft.get("text", "")).strip())
 
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset()  # of many passages only a part is read
+
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:

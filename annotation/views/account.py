@@ -16,7 +16,7 @@ from annotation.accounts.forms import EmailForm, NameForm
 from annotation.accounts.selectors import account_page
 from annotation.accounts.sso import let_out
 from annotation.actions import tokens
-from annotation.forms import add_errors
+from annotation.forms import TitleField, add_errors
 from annotation.models import ApiToken, User
 from annotation.selectors.tokens import projects_for, tokens_of
 from crowdqc.errors import Conflict, Invalid
@@ -25,7 +25,7 @@ from crowdqc.errors import Conflict, Invalid
 class TokenForm(forms.Form):
     """A new token: as little as the program needs."""
 
-    name = forms.CharField(label="What it is for", max_length=80)
+    name = TitleField(label="What it is for", max_length=80)
     scopes = forms.MultipleChoiceField(
         label="What it may do",
         choices=ApiToken.Scope.choices,

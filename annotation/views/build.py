@@ -33,7 +33,7 @@ from .build_context import (
 
 RULES = (
     "title", "instructions", "order", "redundancy", "items_per_assignment", "lease_minutes",
-    "min_seconds", "pay", "bonus_note",
+    "min_seconds", "expected_minutes", "pay", "bonus_note",
 )  # fmt: skip
 # Settings that have views of their own (build_pairs, build_writing).
 OTHERWISE = {

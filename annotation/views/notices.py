@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.actions import notices as actions
 from annotation.actions.mail import MAX_TRIES
-from annotation.selectors.notices import notices_of, own_notice
+from annotation.selectors.notices import kinds_for, notices_of, own_notice
 from crowdqc.errors import Invalid
 from crowdqc.numbers import whole
 
@@ -33,6 +33,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "upto": rows[0].pk if rows and page.number == 1 else 0,
         "given_up": MAX_TRIES,
+        "kinds": kinds_for(request.user),
     }
     return render(request, "annotation/notices/list.html", context)
 
@@ -68,6 +69,18 @@ def notice_mail(request: HttpRequest) -> HttpResponse:
     actions.set_mail(by=request.user, wanted=wanted)  # type: ignore[arg-type]
     told = "Notices come by mail, too." if wanted else "No more mail. Notices stand here."
     messages.success(request, told)
+    return redirect("notice_list")
+
+
+@login_required
+@require_POST
+def notice_kinds(request: HttpRequest) -> HttpResponse:
+    """Choose which kinds to get: those that were offered and are not ticked are off."""
+    offered = {name for name, kind, _ in kinds_for(request.user) if not kind.always}
+    off = offered - set(request.POST.getlist("kind"))
+    kept = set(request.user.muted) - offered  # type: ignore[union-attr]
+    actions.set_muted(by=request.user, kinds=off | kept)  # type: ignore[arg-type]
+    messages.success(request, "Your notification settings are saved.")
     return redirect("notice_list")
 
 

@@ -12,11 +12,7 @@ from django.urls import reverse
 from annotation import writing
 from annotation.models import Assignment, AssignmentItem
 from annotation.selectors import work
-
-
-def settings_of(found: Assignment, entry: AssignmentItem) -> dict[str, Any]:
-    """The version's settings under those of the item."""
-    return {**found.version.settings, **entry.item.settings}
+from annotation.selectors.steps import settings_of
 
 
 def _url(found: Assignment, number: int, part: str) -> str:

@@ -1,4 +1,4 @@
-"""The pages of a think-aloud and of a checklist: what they show, and whether they let one go on."""
+"""The pages of a think-aloud and of a checklist: what they show."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation import checking, judging, think_aloud
-from annotation.models import Assignment, AssignmentItem
-from annotation.task_types import get_type
-from crowdqc.errors import Invalid
-
-SHAPES = ("attributes", "checks")
+from annotation.models import AssignmentItem
 
 
 def page(
@@ -34,15 +30,3 @@ def page(
         "break_due": judging.break_is_due(settings, entry.position, total),
         "seen_seconds": math.floor(seen),
     }
-
-
-def held_back(found: Assignment, entry: AssignmentItem) -> bool:
-    """Whether an item is shown again, with what is missing, instead of the next one."""
-    task_type = get_type(found.task.type)
-    if task_type.shape not in SHAPES:
-        return False
-    try:
-        task_type.check(entry.draft, {**found.version.settings, **entry.item.settings})
-    except Invalid:
-        return True
-    return False

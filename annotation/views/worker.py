@@ -23,6 +23,7 @@ from annotation.actions.assignments import MAX_EXTENSIONS
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
 from annotation.selectors import work
 from annotation.selectors.recruitment import visit_to
+from annotation.selectors.steps import problem_of, settings_of
 from annotation.task_types import get_type
 from annotation.task_types.rating import noun_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
@@ -31,7 +32,7 @@ from crowdqc.numbers import whole
 from . import entry as coming_in
 from . import responses, thinking
 
-NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "key", "part"})
+NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "after", "key", "part"})
 
 
 def _worker(request: HttpRequest, project_id: int) -> Membership:
@@ -200,7 +201,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if elsewhere:
         return elsewhere
     agreed = people.current_consent(found.worker)
-    steps = work.steps(found, whole=False)
+    steps = work.steps(found, whole=False, on_page=found.source == "browser")
     begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
     if not begun:
         if agreed is None:
@@ -250,7 +251,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     entry = steps[position - 1].entry
     if not reads:
         entry.item = work.with_texts(entry)
-    settings = {**found.version.settings, **entry.item.settings}
+    settings = settings_of(found, entry)
     passage = "none"
     if settings.get("show_sources", True):
         passage = work.passage_state(found, entry.item.group)
@@ -267,6 +268,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         "settings": settings,
         "target": f"item-{entry.item_id}",
         "total": len(steps),
+        "problem": problem_of(found, entry, on_page=True) if "check" in request.GET else "",
     }
     if task_type.shape == "responses":
         context |= responses.page(request, found, entry, steps)
@@ -336,20 +338,36 @@ def _answered(
         item_id=entry.item_id,
         draft=draft,
         seq=whole(raw, high=10**16) or time.time_ns() // 10**6,
+        after=_after(request.POST.get("after", "")),
     )
     entry.draft = kept.draft
     if get_type(found.task.type).shape == "responses":
         within = responses.led_on(found, entry, request.POST)
         if within:
             return within
-    if go == "next" and thinking.held_back(found, entry):
-        return redirect(f"{here.url}?check=1")
-    if go == "next" and rating.lacks(entry, {**found.version.settings, **entry.item.settings}):
+    if go == "next" and _must_stay(found, entry):
         return redirect(f"{here.url}?check=1")
     target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
     if 1 <= target <= total:
         return redirect("work_item", assignment_id=found.pk, position=target)
     return redirect("work_assignment", assignment_id=found.pk) if target > total else here
+
+
+def _after(raw: str) -> list[int] | None:
+    """The states that a page's draft was made from; None from a plain form, which names none."""
+    found = [whole(one, high=10**16) for one in raw.split(",")[:100]] if raw else []
+    return [one for one in found if one is not None] or None
+
+
+def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
+    """Whether the item is shown again with what is wrong, instead of the next one.
+
+    A question that is left open for now may be passed over; the list names it before the submit.
+    """
+    task_type = get_type(found.task.type)
+    open_yet = task_type.shape == "texts" and not task_type.is_answered(entry.draft)
+    skipped = bool(entry.draft.get("skipped")) and not task_type.is_answered(entry.draft)
+    return not (open_yet or skipped) and bool(problem_of(found, entry, on_page=True))
 
 
 @login_required

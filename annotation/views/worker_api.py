@@ -27,6 +27,7 @@ from crowdqc.middleware import problem
 from crowdqc.numbers import LARGEST, whole
 
 MAX_BODY = 1024 * 1024
+MOST_AFTER = 100  # states that a draft names as those it was made from
 OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
 View = Callable[[HttpRequest, int], HttpResponse]
 
@@ -53,7 +54,11 @@ def for_scripts(view: View) -> View:
         except DomainError as error:
             if plain:
                 raise
-            return JsonResponse(problem(error), status=error.status)
+            told = problem(error)
+            if isinstance(error, assignments.DraftChanged):
+                told |= {"item": error.entry.item_id, "seq": error.entry.draft_seq,
+                         "draft": error.entry.draft}  # fmt: skip
+            return JsonResponse(told, status=error.status)
 
     return wrapped
 
@@ -107,6 +112,7 @@ def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
         item_id=_whole(body.get("item"), "item"),
         draft=_object(body.get("draft"), "draft"),
         seq=seq,
+        after=_numbers(body.get("after"), "after"),
     )
     found: dict[str, Any] = {"seq": entry.draft_seq, "left": work.seconds_left(assignment)}
     if entry.draft_seq > seq:
@@ -151,9 +157,18 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return JsonResponse({"next": expected})
 
 
-def _drafts(body: dict[str, Any]) -> tuple[dict[int, dict[str, Any]], dict[int, int]]:
-    """The drafts sent along, {item: {draft, seq}}, as two mappings by item."""
-    drafts, seqs = {}, {}
+def _numbers(raw: Any, name: str) -> list[int] | None:
+    """A short list of whole numbers; None where it is left out."""
+    if raw is None:
+        return None
+    if not isinstance(raw, list) or len(raw) > MOST_AFTER:
+        raise Invalid(f"{name} is no short list.", fields={name: f"{MOST_AFTER} at most."})
+    return [_whole(one, name) for one in raw]
+
+
+def _drafts(body: dict[str, Any]) -> dict[str, dict[int, Any]]:
+    """The drafts sent along, {item: {draft, seq, after}}, as mappings by item."""
+    drafts, seqs, afters = {}, {}, {}
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
         pk = whole(item)
         if pk is None:
@@ -161,7 +176,10 @@ def _drafts(body: dict[str, Any]) -> tuple[dict[int, dict[str, Any]], dict[int, 
         held = _object(raw, f"drafts.{item}")
         drafts[pk] = _object(held.get("draft"), f"drafts.{item}.draft")
         seqs[pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
-    return drafts, seqs
+        after = _numbers(held.get("after"), f"drafts.{item}.after")
+        if after is not None:
+            afters[pk] = after
+    return {"drafts": drafts, "seqs": seqs, "afters": afters}
 
 
 @for_scripts
@@ -170,13 +188,12 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
     assignment = get_own_assignment(request, assignment_id)
     plain = not wants_json(request)
     body = {"key": request.POST.get("key")} if plain else read_json(request)
-    drafts, seqs = _drafts(body)
     answers.submit(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
         key=read_uuid(body.get("key"), "key"),
-        drafts=drafts,
-        seqs=seqs,
+        **_drafts(body),
+        on_page=assignment.source == "browser",
     )
     url = reverse("work_done", args=[assignment.pk])
     return redirect(url) if plain else JsonResponse({"next": url})

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from annotation.forms import TitleField
 from annotation.models import Item, Task
 from evaluation.ask_forms import AskForm
 from evaluation.checklists import pipeline
@@ -42,7 +43,7 @@ class WhoseForm(forms.Form):
 class ChecklistForm(forms.Form):
     """A new checklist: its name, its dimension, and whose attributes enter."""
 
-    name = forms.CharField(max_length=120, help_text="Seen by the team of this project.")
+    name = TitleField(max_length=120, help_text="Seen by the team of this project.")
     item = forms.TypedChoiceField(coerce=int, label="Dimension")
     whose = forms.ChoiceField(
         label="Whose attributes",
@@ -81,7 +82,7 @@ class StageAskForm(AskForm):
 class TaskForm(forms.Form):
     """A task in which people answer a frozen checklist."""
 
-    title = forms.CharField(max_length=160)
+    title = TitleField(max_length=160)
     topics = forms.MultipleChoiceField(
         required=False, label="Texts on these topics", widget=forms.CheckboxSelectMultiple,
         help_text="None: the texts are chosen when the task is built.",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from django.db.models import Count, Min, Q
 
 from annotation.models import Answer, Assignment, Task
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
-from annotation.selectors.payouts import WorkFacts, work_facts, worked_seconds
+from annotation.selectors.payouts import WorkFacts, work_facts
+from annotation.selectors.speed import READ_AT_MOST, Pace, paces_of
 from annotation.task_types import get_type
-from crowdqc.numbers import duration, percent
+from crowdqc.numbers import duration, percent, plural
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.selectors.official import official_run
 
@@ -65,6 +66,7 @@ class TaskEvidence:
     seconds: dict[int, float]
     logs: dict[int, LogSummary]
     cites: bool = False  # a task whose passages are there to be used
+    paces: Mapping[int, Pace] = field(default_factory=dict)
 
     @property
     def median_seconds(self) -> float | None:
@@ -105,10 +107,11 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
 
     The run is the official one, unless another is named.
     """
-    seconds = worked_seconds(task)
+    paces = paces_of([task.pk])
+    seconds = {pk: pace.seconds for pk, pace in paces.items()}
     return TaskEvidence(
         run=run or official_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
-        cites=cites(task),
+        cites=cites(task), paces=paces,
     )  # fmt: skip
 
 
@@ -140,7 +143,9 @@ def gather(
             log=log,
             seconds=seconds,
             score=scores.get(assignment.worker_id),
-            notes=tuple(notes(facts[pk], log, seconds, usual, cites=around.cites)),
+            notes=tuple(
+                notes(facts[pk], log, seconds, usual, cites=around.cites, pace=around.paces.get(pk))
+            ),
             text=texts.get(pk),
         )
     return found
@@ -152,7 +157,8 @@ def with_facts(rows: Sequence[Evidence], around: TaskEvidence) -> list[Evidence]
     made = []
     for row in rows:
         own = facts[row.assignment.pk]
-        told = notes(own, row.log, row.seconds, usual, cites=around.cites)
+        pace = around.paces.get(row.assignment.pk)
+        told = notes(own, row.log, row.seconds, usual, cites=around.cites, pace=pace)
         made.append(replace(row, facts=own, notes=tuple(told)))
     return made
 
@@ -180,8 +186,13 @@ def notes(
     usual: float | None,
     *,
     cites: bool = False,
+    pace: Pace | None = None,
 ) -> list[Note]:
-    """What stands out, in words with the number."""
+    """What stands out, in words with the number.
+
+    ``usual`` is the task's median time, which hurries with its crowd; ``pace`` holds the floors
+    that do not.
+    """
     found = []
     pastes = log.pastes_outside if cites else log.pastes
     pasted = log.outside_share if cites else log.paste_share
@@ -189,8 +200,10 @@ def notes(
         noun = "paste" if pastes == 1 else "pastes"
         where = " from elsewhere" if cites else ""
         found.append(Note("Paste", f"{pastes} {noun}{where}, {percent(pasted)} of the text"))
-    if seconds is not None and usual and seconds < FAST_SHARE * usual:
-        found.append(Note("Time", f"took {duration(seconds)}; half take over {duration(usual)}"))
+    quick = _too_fast(seconds, usual, pace)
+    if quick:
+        took = duration(seconds) if seconds and seconds >= 1 else "under a second"
+        found.append(Note("Time", f"took {took}; {'; '.join(quick)}"))
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
         share = percent(log.seconds_away / log.seconds_total)
         found.append(Note("Away", f"page not in view {share} of the time"))
@@ -199,6 +212,21 @@ def notes(
     if facts.uncounted:
         noun = "answer does" if facts.uncounted == 1 else "answers do"
         found.append(Note("Uncounted", f"{facts.uncounted} {noun} not count", look=False))
+    return found
+
+
+def _too_fast(seconds: float | None, usual: float | None, pace: Pace | None) -> list[str]:
+    """Against what the time is short: reading, the requester's estimate, the others."""
+    found = []
+    if pace is not None and pace.is_unread:
+        found.append(
+            f"reading {plural(pace.words, 'word')} takes {duration(pace.reading_seconds)} at "
+            f"{READ_AT_MOST} a minute"
+        )
+    if pace is not None and pace.is_under_estimate:
+        found.append(f"the requester expects {duration(pace.expected_seconds)}")
+    if seconds is not None and usual and seconds < FAST_SHARE * usual:
+        found.append(f"half take over {duration(usual)}")
     return found
 
 

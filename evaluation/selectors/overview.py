@@ -18,9 +18,10 @@ from annotation.accounts.roles.selectors import Chain, chain_of
 from annotation.actions.payout_rules import why_not_second
 from annotation.models import PayoutBatch
 from annotation.models.tasks import TaskState
-from annotation.selectors import progress
+from annotation.selectors import progress, speed
 from annotation.selectors.payouts import waiting_by_task
 from annotation.selectors.progress import HourlyPay, TaskProgress
+from annotation.selectors.speed import Pace
 from annotation.task_types import TYPES
 from crowdqc.numbers import count, money, plural, short_date
 from evaluation import charts
@@ -77,6 +78,7 @@ class Facts:
     waiting: dict[int, dict[str, Any]]
     runs: dict[int, Run]
     hourly: list[HourlyPay]
+    too_fast: list[Pace]
     people_this_week: int
     submitted_this_week: int
 
@@ -153,6 +155,7 @@ def facts(access: Access) -> Facts:
         waiting=waiting,
         runs=official_runs([one.task.pk for one in found]),
         hourly=progress.hourly_pay(project),
+        too_fast=speed.too_fast(project),
         people_this_week=people,
         submitted_this_week=number,
     )
@@ -289,6 +292,9 @@ def _median(found: Facts) -> dict[str, Any]:
             f"your floor is {money(project.hourly_floor, project.currency)}; "
             f"{below or 'nobody'} {noun if below else ''} below it".replace("  ", " ")
         )
+    if found.too_fast:
+        people = plural(len({one.worker_id for one in found.too_fast}), "person", "people")
+        note += f"; {people} faster than the work can be read"
     return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
 
 

@@ -14,6 +14,7 @@ from annotation.models.tasks import TaskState
 from annotation.selectors import judgments
 from annotation.selectors.payouts import rejections_owed
 from annotation.selectors.progress import HourlyPay, TaskProgress
+from annotation.selectors.speed import Pace
 from crowdqc.numbers import ago, money, plural
 from evaluation import kinds
 from evaluation.models import Run
@@ -45,6 +46,7 @@ def todos(found: Facts) -> list[Todo]:
         *_rejections(found),
         *_reviews(found),
         *_proposals(found),
+        *_too_fast(found),
         *_notes(found),
         *_warnings(found),
         *_floor(found),
@@ -80,6 +82,27 @@ def _proposals(found: Facts) -> Iterator[Todo]:
         elif batch.proposed_by_id == found.access.user.pk:
             text = "of yours waits for a second person."
             yield Todo("waiting", name, text, url, "See it")
+
+
+def _too_fast(found: Facts) -> Iterator[Todo]:
+    """By task, work awaiting review that was done faster than it can be read: for a look."""
+    project = found.access.project
+    by_task: dict[int, list[Pace]] = {}
+    for pace in found.too_fast:
+        if pace.waits and pace.task_id in found.waiting:
+            by_task.setdefault(pace.task_id, []).append(pace)
+    for task_id, rows in by_task.items():
+        people = plural(len({row.worker_id for row in rows}), "person", "people")
+        rates = [rate for row in rows if (rate := row.hourly) is not None]
+        paid = f", up to {money(max(rates), project.currency)} an hour" if rates else ""
+        yield Todo(
+            "warn",
+            plural(len(rows), "assignment"),
+            f"of {found.waiting[task_id]['title']} took less time than reading or your estimate "
+            f"allows: {people}{paid}.",
+            reverse("review", args=[project.pk, task_id]) + "?show=look",
+            "Look first",
+        )
 
 
 def _rejections(found: Facts) -> Iterator[Todo]:

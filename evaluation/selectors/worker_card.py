@@ -23,6 +23,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.selectors.payouts import work_facts
 from annotation.selectors.progress import median_seconds
+from annotation.selectors.speed import paces_of
 from annotation.task_types import get_type
 from evaluation.models import AnswerScore, Run
 
@@ -196,6 +197,7 @@ def _works(
     ids = [a.pk for a in assignments]
     facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
     usual = median_seconds(worker.project)
+    paces = paces_of({a.task_id for a in assignments}, ids)
     paid: dict[int, Decimal] = dict(
         LedgerEntry.objects.owed()
         .filter(assignment__in=ids)
@@ -217,7 +219,7 @@ def _works(
         log = logs.get(a.pk, EMPTY)
         told = notes(
             facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None,
-            cites=cites(a.task),
+            cites=cites(a.task), pace=paces.get(a.pk),
         )  # fmt: skip
         made.append(
             Work(

@@ -14,12 +14,32 @@
   let touched = false;
   let typedAt = -Infinity;
   let submitting = false;
+  let made = new Set(); // states of the item that this page made or took over
+  let after = []; // of these, those that the server may hold
+  let offline = false; // the line above the page says so
+  let undecided = false; // two versions, and nobody has chosen yet
 
-  function tell(text) {
+  function tell(text, choices = {}) {
+    offline = false;
     const line = document.createElement("div");
     line.className = "notice warn";
-    line.textContent = text;
+    line.setAttribute("role", "alert");
+    line.append(text);
+    for (const [label, choose] of Object.entries(choices)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", choose);
+      line.append(" ", button);
+    }
     document.getElementById("notices")?.replaceChildren(...(text ? [line] : []));
+    return line;
+  }
+
+  // Signed out, nothing can be saved: said where it cannot be missed, with the way back to here.
+  function askToSignIn() {
+    drafts.show("signed-out");
+    document.getElementById("signed-out")?.showModal();
   }
 
   // The draft ---------------------------------------------------------------------------------
@@ -33,7 +53,10 @@
     crowdqc.think?.fit(draft);
     for (const [name, value] of Object.entries(draft)) {
       const input = form().elements[name]; // of radio buttons a list, whose value checks one
-      if (input) input.value = value === true ? "true" : value === false ? "" : value;
+      if (!input) continue;
+      if (input.dataset && "union" in input.dataset) {
+        input.value = [...new Set(`${input.value} ${value}`.trim().split(/\s+/))].join(" ");
+      } else input.value = value === true ? "true" : value === false ? "" : value;
     }
     describe();
   }
@@ -43,8 +66,74 @@
   }
 
   function keep() {
-    const { assignment, item, draftUrl, seq } = work().dataset;
-    return drafts.put(assignment, item, draftOf(), draftUrl, Number(seq));
+    const { assignment, item, draftUrl } = work().dataset;
+    const held = drafts.get(assignment, item);
+    if (held && made.has(held.seq)) note(held.after ?? []);
+    const seq = drafts.put(assignment, item, draftOf(), draftUrl, after);
+    made.add(seq);
+    work().dataset.seq = seq;
+    return seq;
+  }
+
+  // These states are taken into account in what the page holds.
+  function note(seqs) {
+    after = [...new Set([...after, ...seqs])];
+    seqs.forEach((seq) => made.add(seq));
+  }
+
+  // Two versions ------------------------------------------------------------------------------
+
+  const fingerprint = (draft) => JSON.stringify(Object.entries(draft).sort());
+  const place = () => work().dataset.noun || "answer";
+
+  // What stands here is the newer version; what stood here before can be had back.
+  function offerBack(mine, seq) {
+    undecided = false;
+    tell(`This ${place()} was changed in another tab or on another device. The other version stands here now.`, {
+      "Back to my version": () => {
+        note([seq]);
+        fill(mine);
+        keep();
+        tell("");
+        drafts.sync();
+      },
+    });
+  }
+
+  // What stands here is the newer version, and the other one can be had instead.
+  function offerOther(draft, seq) {
+    tell(`This ${place()} is being changed in another tab as well. Your version stands here.`, {
+      "Use the other version": () => {
+        const mine = draftOf();
+        fill(draft);
+        keep();
+        drafts.sync();
+        offerBack(mine, seq);
+      },
+    });
+  }
+
+  // The server holds what this page has not seen: nothing of either is lost until one is chosen.
+  function offerBoth(other) {
+    undecided = true;
+    tell(`This ${place()} was changed in another tab or on another device as well. Nothing is lost: choose a version.`, {
+      "Keep my version": () => {
+        undecided = false;
+        note([other.seq]);
+        keep();
+        tell("");
+        drafts.sync();
+      },
+      "Use the other version": () => {
+        const mine = draftOf();
+        const { assignment, item, draftUrl } = work().dataset;
+        note([other.seq]);
+        work().dataset.seq = other.seq;
+        fill(other.draft);
+        drafts.replace(assignment, item, other.draft, draftUrl, other.seq);
+        offerBack(mine, other.seq);
+      },
+    });
   }
 
   function describe() {
@@ -64,12 +153,14 @@
   function begin() {
     tick(true);
     const { assignment, item, seq, savedAt } = work().dataset;
-    touched = false;
+    touched = undecided = false;
     if (!item) return;
+    const stored = Number(seq);
+    [made, after] = [new Set([stored]), [stored]];
     const held = drafts.get(assignment, item);
     if (savedAt) drafts.savedAt(Date.parse(savedAt));
     crowdqc.think?.trim();
-    if (held && held.seq > Number(seq)) fill(held.draft);
+    restore(held, stored, drafts.isSent(assignment, item));
     describe();
     work().querySelectorAll("textarea[data-target]").forEach((one) => log.show(one));
     crowdqc.judge?.begin();
@@ -83,11 +174,30 @@
     }
   }
 
+  // What this device holds and the server lacks; where the server was given something else
+  // meanwhile, both are offered.
+  function restore(held, stored, isSent) {
+    if (!held) return;
+    const apart = stored && held.after && !held.after.includes(stored) && held.seq !== stored;
+    if (apart && !isSent) {
+      const theirs = draftOf();
+      fill(held.draft);
+      made.add(held.seq);
+      if (fingerprint(theirs) !== fingerprint(draftOf())) offerBoth({ draft: theirs, seq: stored });
+    } else if (held.seq > stored) {
+      fill(held.draft);
+      made.add(held.seq);
+      note(held.after ?? []);
+      work().dataset.seq = held.seq;
+    }
+  }
+
   document.addEventListener("input", (event) => {
     if (!event.target.name || event.target.form !== form()) return;
     touched = true;
     typedAt = performance.now();
     unset("declined", "skipped");
+    work().querySelector("#problem")?.remove(); // it said what was wrong before this
     describe();
     keep();
   });
@@ -97,28 +207,43 @@
 
   // Another tab, or another device by way of the server, holds something newer.
   function adopt(item, draft, seq) {
-    if (work()?.dataset.item !== item || !form()) return;
+    if (work()?.dataset.item !== item || !form() || undecided) return;
+    const mine = draftOf();
     if (performance.now() - typedAt < 1500) {
-      work().dataset.seq = seq;
-      keep(); // who is typing has the last word
+      note([seq]);
+      keep(); // who is typing has the last word, and is told of the other one
+      offerOther(draft, seq);
       return;
     }
+    note([seq]);
     work().dataset.seq = seq;
     fill(draft);
     work().querySelectorAll("textarea[data-target]").forEach((one) => log.sync(one));
+    if (touched && fingerprint(mine) !== fingerprint(draftOf())) offerBack(mine, seq);
   }
   drafts.onNewer((item, { draft, seq }) => adopt(item, draft, seq));
   addEventListener("storage", ({ key, newValue }) => {
     const { assignment, item } = work()?.dataset ?? {};
     if (key !== `crowdqc:draft:${assignment}:${item}` || !newValue) return;
-    const { draft, seq } = JSON.parse(newValue);
-    if (seq > Number(work().dataset.seq)) adopt(item, draft, seq);
+    const held = JSON.parse(newValue);
+    if (held.seq <= Number(work().dataset.seq)) return;
+    note(held.after ?? []);
+    adopt(item, held.draft, held.seq);
   });
+  drafts.onConflict((item, other) => {
+    if (work()?.dataset.item === item && form()) return offerBoth(other);
+    const row = work()?.querySelector(`li[data-item="${item}"] a`);
+    if (row) tell("An answer was changed in another tab or on another device as well.", {
+      "Open it": () => location.assign(row.href),
+    });
+  });
+  drafts.onSaved(() => offline && tell(""));
 
   // Going on ----------------------------------------------------------------------------------
 
   async function go(action) {
     if (moving || !form()) return;
+    if (undecided) return document.querySelector("#notices button")?.focus();
     if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
     moving = true;
     crowdqc.judge?.tell();
@@ -136,12 +261,17 @@
       const body = new FormData(form());
       body.set("go", action);
       body.set("seq", seq || Number(work().dataset.seq ?? 0));
+      if (seq) body.set("after", drafts.trying(assignment, item).join(","));
       const signal = AbortSignal.timeout(15000);
       const response = await fetch(location.href, { method: "POST", body, signal });
-      await arrive(response, () => item && seq && drafts.sent(assignment, item, seq));
+      if (response.status === 409) await drafts.sync(); // says whether there are two versions
+      if (!undecided) {
+        await arrive(response, () => item && seq && drafts.sent(assignment, item, seq));
+      }
     } catch {
       drafts.show("device");
       tell("No network: this answer is kept on this device. Press Next again when it is back.");
+      offline = true;
     }
     moving = false;
   }
@@ -150,13 +280,14 @@
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("work");
     if (response.status >= 500) throw new Error("The server cannot answer.");
+    if (page.querySelector("[data-stale]")) return askToSignIn();
     if (!response.ok) {
       tell(page.querySelector(".lead")?.textContent.trim() ?? `The server answered ${response.status}.`);
       return;
     }
     if (!fresh || fresh.dataset.assignment !== work().dataset.assignment) {
       if (new URL(response.url).pathname.startsWith("/work/")) location.assign(response.url);
-      else drafts.show("signed-out");
+      else askToSignIn();
       return;
     }
     saved();
@@ -199,6 +330,7 @@
     if (!list) return;
     list.hidden = !list.hidden;
     button?.setAttribute("aria-expanded", String(!list.hidden));
+    if (!list.hidden) list.scrollIntoView({ block: "nearest" });
   }
   document.addEventListener("click", (event) => event.target.closest("[data-keys]") && toggleKeys());
 
@@ -270,7 +402,9 @@
     const state = work().querySelector("[data-submit-state]");
     const held = drafts.all(assignment).filter(([, record]) => record);
     const body = { key: keyOf(assignment), drafts: {} };
-    for (const [item, { draft, seq }] of held) body.drafts[item] = { draft, seq };
+    for (const [item, { draft, seq, after: from }] of held) {
+      body.drafts[item] = { draft, seq, ...(from && { after: drafts.trying(assignment, item) }) };
+    }
     state.textContent = "Submitting.";
     try {
       const { status, ok, data } = await post(target.action, body);
@@ -283,7 +417,8 @@
       submitting = false;
       if (status >= 500) throw new Error("The server cannot answer.");
       state.textContent = "";
-      refuse(status === 401 ? "You are signed out. Sign in again in another tab, then submit." : data.detail);
+      if (status === 401 || (status === 403 && !data.code)) askToSignIn();
+      else refuse(data.detail);
     } catch {
       submitting = false;
       state.textContent = "Not submitted yet: no network. It is sent again by itself while this page is open.";
@@ -306,6 +441,7 @@
     if (await drafts.sync()) location.reload();
   }
 
+  crowdqc.keep = keep;
   begin();
   if ("review" in (work()?.dataset ?? {})) review();
 })();

@@ -1,15 +1,20 @@
 // What is written stays on this device until the server has it. Every change goes into
 // localStorage at once and to the server a moment later; of two states the one with the higher
 // number (seq, grown from the clock) wins. A record is only ever replaced by a newer one, and what
-// the server has is noted beside it, so that tabs do not undo each other.
+// the server has is noted beside it, so that tabs do not undo each other. A record names the states
+// it was made from (after); where the server holds another one, nothing is overwritten: the page is
+// told (onConflict) and its person chooses.
 "use strict";
 
 window.crowdqc = (() => {
-  const DRAFT = "crowdqc:draft:"; // + assignment:item -> {seq, draft, url}
+  const DRAFT = "crowdqc:draft:"; // + assignment:item -> {seq, draft, url, after}
   const SENT = "crowdqc:sent:"; // + assignment:item -> seq
   const KEEP_DAYS = 60;
+  const MOST_AFTER = 20; // states that a record names
   const memory = new Map(); // where this browser stores nothing
   const listeners = [];
+  const conflicts = [];
+  const savedListeners = [];
   let savedAt = null;
   let timer = 0;
   let wait = 1000;
@@ -84,6 +89,11 @@ window.crowdqc = (() => {
       line.hidden = line.dataset.saved !== state;
     });
     document.querySelectorAll("[data-why]").forEach((line) => (line.textContent = why));
+    // Back to where the person is now, which is not always where the page began.
+    const next = encodeURIComponent(location.pathname + location.search);
+    document.querySelectorAll("a[data-sign-in]").forEach((link) => {
+      link.href = `${link.href.split("?")[0]}?next=${next}`;
+    });
     tick();
   }
 
@@ -107,10 +117,11 @@ window.crowdqc = (() => {
   const isSent = (key, record) =>
     Number(store.get(SENT + key.slice(DRAFT.length)) ?? -1) >= record.seq;
 
-  function put(assignment, item, draft, url, above = 0) {
+  // ``after``: states that this one takes into account; above them is its own number.
+  function put(assignment, item, draft, url, after = []) {
     const key = draftKey(assignment, item);
-    const seq = Math.max(Date.now(), (read(key)?.seq ?? 0) + 1, above + 1);
-    store.set(key, JSON.stringify({ seq, draft, url }));
+    const seq = Math.max(Date.now(), (read(key)?.seq ?? 0) + 1, ...after.map((one) => one + 1));
+    store.set(key, JSON.stringify({ seq, draft, url, after: after.slice(-MOST_AFTER) }));
     show(navigator.onLine ? "sending" : "device");
     later(1000);
     return seq;
@@ -119,7 +130,19 @@ window.crowdqc = (() => {
   function sent(assignment, item, seq) {
     store.set(`${SENT}${assignment}:${item}`, String(seq));
     savedAt = Date.now();
-    if (!unsent(assignment).length) show("server");
+    if (unsent(assignment).length) return;
+    show("server");
+    savedListeners.forEach((tell) => tell());
+  }
+
+  // A record is about to be sent: should its answer be lost, the server may hold it already.
+  function trying(assignment, item) {
+    const key = draftKey(assignment, item);
+    const record = read(key);
+    if (!record) return [];
+    const after = [...new Set([...(record.after ?? []), record.seq])].slice(-MOST_AFTER);
+    if (record.after) store.set(key, JSON.stringify({ ...record, after }));
+    return after;
   }
 
   function unsent(assignment = "") {
@@ -141,16 +164,19 @@ window.crowdqc = (() => {
     const record = read(key);
     if (!record || isSent(key, record)) return true;
     const body = { item: Number(item), draft: record.draft, seq: record.seq };
+    if (record.after) body.after = trying(assignment, item);
     const { status, ok, data } = await post(record.url, body, keepalive);
     if (ok) {
       sent(assignment, item, record.seq);
       if (data.seq > record.seq) listeners.forEach((tell) => tell(item, data));
       return true;
     }
-    if (status === 401) {
+    // Without a code it is the form's key that is refused: signed in anew in another tab.
+    if (status === 401 || (status === 403 && !data.code)) {
       show("signed-out");
       return false;
     }
+    if (status === 409 && data.code === "draft-changed") return differs(key, record, data);
     if ([403, 404, 409].includes(status)) {
       // Submitted, returned, or another person's on this device: not this page's to send.
       store.set(SENT + key.slice(DRAFT.length), String(record.seq));
@@ -162,6 +188,20 @@ window.crowdqc = (() => {
       return true;
     }
     throw new Error(`The server answered ${status}.`);
+  }
+
+  // The server holds a state that this one was not made from. One of this page's own, sent later
+  // and there sooner, is none.
+  function differs(key, record, data) {
+    const [assignment, item] = key.slice(DRAFT.length).split(":");
+    const now = read(key);
+    if (data.seq === now?.seq || now?.after?.includes(data.seq)) {
+      if (now.seq === record.seq || now.seq === data.seq) sent(assignment, item, record.seq);
+      return true;
+    }
+    show("failed", "It was changed elsewhere, too.");
+    conflicts.forEach((tell) => tell(item, { draft: data.draft, seq: data.seq }));
+    return false;
   }
 
   async function sendAll() {
@@ -223,6 +263,16 @@ window.crowdqc = (() => {
     drafts: {
       put,
       sent,
+      trying,
+      isSent: (assignment, item) => {
+        const record = read(draftKey(assignment, item));
+        return !record || isSent(draftKey(assignment, item), record);
+      },
+      // What the server holds takes the place of what is kept here.
+      replace(assignment, item, draft, url, seq) {
+        store.set(draftKey(assignment, item), JSON.stringify({ seq, draft, url, after: [seq] }));
+        sent(assignment, item, seq);
+      },
       sync,
       clear,
       leave,
@@ -236,6 +286,8 @@ window.crowdqc = (() => {
         show("server");
       },
       onNewer: (tell) => listeners.push(tell),
+      onConflict: (tell) => conflicts.push(tell),
+      onSaved: (tell) => savedListeners.push(tell),
     },
   };
 })();

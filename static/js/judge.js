@@ -64,9 +64,69 @@ crowdqc.judge = (() => {
     button.setAttribute("aria-disabled", String(left > 0));
   }
 
+  // Both in view ------------------------------------------------------------------------------
+
+  // Which responses have been on screen goes along with the draft; the server asks for both.
+  const seen = () => form()?.querySelector("[name=seen]");
+  const sidesSeen = () => new Set(seen()?.value.split(" ").filter(Boolean));
+  const unseen = () => (seen() ? ["left", "right"].filter((one) => !sidesSeen().has(one)) : []);
+  const sideOf = (name) => page().querySelector(`[data-side=${name}]`);
+
+  function onScreen(part) {
+    // On a phone the other response keeps its place, unseen.
+    if (getComputedStyle(part).visibility === "hidden") return false;
+    const { top, bottom, height } = part.querySelector(".reading").getBoundingClientRect();
+    const bar = document.querySelector(".work-bar").offsetHeight;
+    const foot = narrow.matches ? page().querySelector(".work-actions").offsetHeight : 0;
+    const visible = Math.min(bottom, innerHeight - foot) - Math.max(top, bar);
+    return height > 0 && visible >= Math.min(height, 60);
+  }
+
+  function look() {
+    if (!seen() || document.hidden) return;
+    const fresh = unseen().filter((name) => onScreen(sideOf(name)));
+    for (const name of fresh) log.add("view", { target: page().dataset.target, name });
+    if (!fresh.length) return;
+    seen().value = [...sidesSeen(), ...fresh].join(" ");
+    if (lines().some(chosen)) crowdqc.keep();
+    sayUnseen();
+  }
+
+  function sayUnseen(held = false) {
+    const box = page()?.querySelector("[data-other-side]");
+    if (!box) return;
+    const left = unseen();
+    const other = page().querySelector("[data-switch] input:not(:checked)").value;
+    const wanted = left[0] ?? other;
+    const button = box.querySelector("button");
+    button.dataset.openSide = wanted;
+    button.querySelector("[data-which]").textContent = wanted;
+    box.classList.toggle("held", left.length > 0 && (held || box.classList.contains("held")));
+    const words = `The ${left[0]} response has not been on your screen yet.`;
+    box.querySelector("[data-unseen]").textContent = left.length ? words : "";
+  }
+
+  function openSide(name) {
+    page().querySelector(`[data-switch] input[value=${name}]`).checked = true;
+    const part = sideOf(name);
+    const switched = page().querySelector("[data-switch]").offsetHeight;
+    const bar = document.querySelector(".work-bar").offsetHeight;
+    scrollBy(0, part.getBoundingClientRect().top - bar - switched - 12);
+    part.focus({ preventScroll: true });
+    count();
+    sayUnseen();
+  }
+
   // Says whether going on has to wait; the button tells why, and the page goes to the first.
   function holds(action) {
-    if (!page() || action !== "next" || !open().length) return false;
+    if (!page() || action !== "next") return false;
+    look();
+    if (!open().length && unseen().length) {
+      sayUnseen(true);
+      page().querySelector("[data-other-side] button").focus();
+      return true;
+    }
+    if (!open().length) return false;
     const first = open()[0];
     open().forEach((line) => line.querySelector("[data-missing]")?.removeAttribute("hidden"));
     say(`${open().length === 1 ? "One line is" : `${open().length} lines are`} still open.`);
@@ -232,6 +292,8 @@ crowdqc.judge = (() => {
     const cite = event.target.closest("a[data-cite]");
     const button = event.target.closest("[data-toggle]");
     const keys = event.target.closest("[data-single-keys]");
+    const other = event.target.closest("[data-open-side]");
+    if (other) return openSide(other.dataset.openSide);
     if (cite) {
       event.preventDefault();
       showSources(true, cite.dataset.cite);
@@ -319,6 +381,7 @@ crowdqc.judge = (() => {
     if (held.page && held.side) spent[held.side] += ms;
     const here = Boolean(page()) && !document.hidden && now - sign < IDLE_MS;
     held = { page: here, side: here ? side() : "" };
+    look();
   }
 
   function tell() {
@@ -354,7 +417,11 @@ crowdqc.judge = (() => {
     over = "";
     count();
   });
-  document.addEventListener("change", ({ target }) => target.closest("[data-switch]") && count());
+  document.addEventListener("change", ({ target }) => {
+    if (!target.closest("[data-switch]")) return;
+    count();
+    sayUnseen();
+  });
   document.addEventListener("visibilitychange", count);
   setInterval(() => (count(), clock()), 1000);
   setInterval(tell, TELL_MS);
@@ -376,6 +443,7 @@ crowdqc.judge = (() => {
     const single = page().querySelector("[data-single-keys]");
     if (single) single.checked = store.get(KEYS) !== "off";
     stand(open()[0] ?? lines()[0], { focus: false });
+    sayUnseen();
     clock();
   }
 

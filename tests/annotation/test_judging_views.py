@@ -161,7 +161,7 @@ def test_pairs_are_judged_with_plain_forms_and_stored_as_they_are_stored(
     held, client = factories.claim(task, world.worker), signed_in(world.worker)
     given = {**LEFT, "d-coverage_deep": "neutral", "d-quality_overall": "right"}
     for number in (1, 2):
-        moved = client.post(item_url(held, number), {"go": "next", **given})
+        moved = client.post(item_url(held, number), {"go": "next", "seen": "left right", **given})
     assert moved.url == reverse("work_assignment", args=[held.pk])
     review = client.get(moved.url)
     html = review.content.decode()
@@ -299,7 +299,8 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     assert dwell.times_of(task) == {}  # nothing is answered yet
     client = signed_in(world.worker)
     drafts = {
-        str(item): {"draft": {"d-quality_overall": "left"}, "seq": 1} for item in (first, second)
+        str(item): {"draft": {"d-quality_overall": "left", "seen": "left right"}, "seq": 1}
+        for item in (first, second)
     }
     post_json(client, "work_submit", held, {"key": str(uuid.uuid4()), "drafts": drafts})
     with CaptureQueriesContext(connection) as asked:

@@ -185,7 +185,7 @@ def test_the_count_costs_staff_no_query_and_workers_one(
     for number in (1, 30):
         for n in range(number):
             tell(world.manager, world.worker.user, key=f"run.ended:{number}-{n}")  # type: ignore[arg-type]
-        with django_assert_num_queries(5):  # session, user, and of notices: number, rows, unread
+        with django_assert_num_queries(6):  # session, user, roles; notices: number, rows, unread
             pass_through = works.get(reverse("notice_list"))
         assert pass_through.status_code == 200
         page = staff.get(reverse("people", args=[world.project.pk])).content.decode()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from annotation.models import Assignment, Membership
 from annotation.selectors.log import LogSummary
@@ -32,12 +29,7 @@ def world() -> World:
 
 
 def timed(world: World, worker: Membership | None = None, minutes: float = 10) -> Assignment:
-    done = factories.claim_and_submit(world.task, worker)
-    end = timezone.now()
-    Assignment.objects.filter(pk=done.pk).update(
-        opened_at=end - dt.timedelta(minutes=minutes), submitted_at=end
-    )
-    return done
+    return factories.took(factories.claim_and_submit(world.task, worker), minutes)
 
 
 def paste(world: World, worker: Membership) -> Assignment:
@@ -59,7 +51,7 @@ def paste(world: World, worker: Membership) -> Assignment:
 
 
 def test_pasting_is_noted_with_its_numbers_and_asks_for_a_look(world: World) -> None:
-    done = paste(world, world.worker)
+    done = factories.took(paste(world, world.worker))
     timed(world)
     [first, second] = evidence_of_waiting(world.task)[0]
     assert first.assignment.pk == done.pk

@@ -1,0 +1,146 @@
+"""How fast work can be done by somebody who reads it: floors that stand by themselves.
+
+A median of the task's own says nothing where a whole crowd hurries. Two floors do: the time that
+reading what stood on the page takes at 400 words a minute, and a third of what the requester
+expects. Adults read prose silently at 238 words a minute, and hardly anybody above 400 (Brysbaert
+2019, "How many words do we read per minute?", Journal of Memory and Language 109). A floor is
+evidence for a reader, never a verdict, and rejects or pays nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from annotation.models import Project, TaskVersion
+from annotation.task_types import get_type
+
+READ_AT_MOST = 400  # words a minute
+EXPECTED_SHARE = 1 / 3  # of the requester's own estimate
+HOUR = Decimal(3600)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """One submitted assignment: what had to be read, what was expected, how long it took."""
+
+    task_id: int
+    worker_id: int
+    seconds: float  # from opening to submitting
+    words: int  # that stood open on the page, of what was answered
+    expected_minutes: int  # the requester's estimate; 0: none
+    pay: Decimal
+    waits: bool  # nobody has decided about it
+
+    @property
+    def reading_seconds(self) -> float:
+        """What reading it takes at least."""
+        return self.words * 60 / READ_AT_MOST
+
+    @property
+    def expected_seconds(self) -> float:
+        """What the requester expects it to take."""
+        return self.expected_minutes * 60.0
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it took less than reading it does."""
+        return self.seconds < self.reading_seconds
+
+    @property
+    def is_under_estimate(self) -> bool:
+        """Whether it took less than a third of what the requester expects."""
+        return self.seconds < EXPECTED_SHARE * self.expected_seconds
+
+    @property
+    def is_too_fast(self) -> bool:
+        """Whether it is under one of the two floors."""
+        return self.is_unread or self.is_under_estimate
+
+    @property
+    def hourly(self) -> Decimal | None:
+        """The pay by the hour; None where no time could be measured."""
+        exact = Decimal(str(round(self.seconds, 3)))
+        return (self.pay * HOUR / exact).quantize(Decimal("0.01")) if exact > 0 else None
+
+
+WORDS = "cardinality(array_remove(regexp_split_to_array({}, '\\s+'), ''))"
+# Per assignment what its page showed openly of the items that were answered: every question, text
+# under judgment, passage and sample once, however many items share it.
+PACES = f"""
+WITH shown AS (SELECT * FROM unnest(%(versions)s, %(passages)s, %(samples)s)
+               AS shown (id, passage, samples)),
+own AS (
+    SELECT a.id, a.task_id, a.worker_id, a.version_id, a.pay, a.settled_at IS NULL AS waits,
+           extract(epoch FROM a.submitted_at - a.opened_at)::float AS seconds
+    FROM annotation_assignment a
+    WHERE a.version_id = ANY(%(versions)s) AND a.state = 'submitted' AND a.source <> 'import'
+      AND a.opened_at IS NOT NULL
+      AND (%(own)s::bigint[] IS NULL OR a.id = ANY(%(own)s))),
+given AS (
+    SELECT own.id, own.version_id, i.group_id, i.question, i.first_id, i.second_id
+    FROM own JOIN annotation_answer w ON w.assignment_id = own.id AND w.stage = 'main'
+    JOIN annotation_item i ON i.id = w.item_id),
+topics AS (
+    SELECT g.id, {WORDS.format("g.passage")} AS passage,
+           (SELECT coalesce(sum({WORDS.format("s ->> 'text'")}), 0)
+            FROM jsonb_array_elements(g.passages) s) AS samples
+    FROM annotation_itemgroup g WHERE g.id IN (SELECT group_id FROM given)),
+parts AS (
+    SELECT DISTINCT id, group_id AS of, question AS what, {WORDS.format("question")} AS n
+    FROM given
+    UNION ALL
+    SELECT DISTINCT given.id, c.id, 'candidate',
+           CASE WHEN c.words > 0 THEN c.words ELSE {WORDS.format("c.text")} END
+    FROM given JOIN annotation_candidate c ON c.id IN (given.first_id, given.second_id)
+    UNION ALL
+    SELECT DISTINCT given.id, t.id, 'topic',
+           (CASE WHEN shown.passage THEN t.passage ELSE 0 END
+            + CASE WHEN shown.samples THEN t.samples ELSE 0 END)::int
+    FROM given JOIN topics t ON t.id = given.group_id JOIN shown ON shown.id = given.version_id),
+read AS (SELECT id, sum(n)::int AS n FROM parts GROUP BY id)
+SELECT own.id, own.task_id, own.worker_id, own.seconds, coalesce(read.n, 0),
+       v.expected_minutes, own.pay, own.waits
+FROM own JOIN annotation_taskversion v ON v.id = own.version_id LEFT JOIN read ON read.id = own.id
+"""  # noqa: S608 (constants alone)
+
+
+def paces_of(
+    task_ids: Collection[int], assignments: Collection[int] | None = None
+) -> dict[int, Pace]:
+    """By id the pace of each submitted assignment of these tasks (two queries).
+
+    ``assignments``: of these alone. Imported work has none.
+    """
+    return _paces(TaskVersion.objects.filter(task__in=task_ids), assignments)
+
+
+def too_fast(project: Project) -> list[Pace]:
+    """The project's submitted work that is under a floor (two queries)."""
+    found = _paces(TaskVersion.objects.filter(task__project=project))
+    return [pace for pace in found.values() if pace.is_too_fast]
+
+
+def _paces(
+    versions: QuerySet[TaskVersion], assignments: Collection[int] | None = None
+) -> dict[int, Pace]:
+    published = versions.filter(published_at__isnull=False)
+    rows = list(published.values_list("pk", "task__type", "settings"))
+    if not rows:
+        return {}
+    parts = [get_type(kind).reading_parts(settings) for _, kind, settings in rows]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            PACES,
+            {
+                "versions": [pk for pk, _, _ in rows],
+                "passages": ["passage" in one for one in parts],
+                "samples": ["passages" in one for one in parts],
+                "own": None if assignments is None else list(assignments),
+            },
+        )
+        return {pk: Pace(*row) for pk, *row in cursor.fetchall()}
