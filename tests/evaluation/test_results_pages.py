@@ -173,6 +173,23 @@ def test_a_failed_run_says_why_and_offers_another(client: Client, task: Task) ->
     assert "The last run failed" in page(client, "task_results", task.project_id, task.pk)
 
 
+def test_a_header_has_one_primary_button_and_keeps_the_rest_in_a_menu(
+    client: Client, task: Task
+) -> None:
+    def head() -> str:
+        text = page(client, "task_results", task.project_id, task.pk)
+        return text[text.index('<div class="actions">') : text.index('<div class="toolbar">')]
+
+    scored(task)
+    assert head().count(" primary") == 1
+    assert '<summary class="button primary" role="button">Export' in head()
+    factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
+    primary = re.findall(r'class="[^"]*primary"[^>]*>([^<]*)', head())
+    assert primary == ["Run again with 8 new answers"]
+    menu = head()[head().index('class="menu-list"') :]
+    assert "Models" in menu and "Run with options" in menu
+
+
 def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
     client: Client, task: Task
 ) -> None:
