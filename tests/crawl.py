@@ -49,7 +49,7 @@ NO_PAGE = {
     "task_import_file", "home", "pair_export", "task_export", "payment_by_hand_export",
 }  # fmt: skip
 # Pages of the same address that look different by what they hold.
-MORE = {"task": 3, "payout": 3, "review_answers": 2, "worker_card": 2}
+MORE = {"task": 9, "task_results": 4, "payout": 3, "review_answers": 2, "worker_card": 2}
 # What looks another way to a second person; everything else has been seen by then.
 SEEN_BY = {
     "manager": {
