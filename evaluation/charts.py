@@ -323,11 +323,14 @@ def cost_by_day(
     shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
     if expected is not None and last > today:
         shapes += _curve([points[-1], (1000 * x(last), y(expected))], "line ahead")
+        foot = y(expected) + 22
+        if budget is not None and -4 < foot - y(budget) < 14:
+            foot = y(budget) + 14  # below the line of the budget, which would strike it through
         body += text(
             "100%",
-            y(expected) + 22,
+            foot,
             f"{money(expected, currency, whole=True)} expected",
-            f"word end{_if_wide(x(last) - x(today))}",
+            f"word halo end{_if_wide(x(last) - x(today))}",
         )
     if budget is not None:
         body += line("0", y(budget), "100%", y(budget), "reference")

@@ -31,6 +31,7 @@ CHROMIUM_ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+NO_CHROMIUM = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
 _cluster = pytest.StashKey[Cluster]()
 
 
@@ -184,17 +185,24 @@ def find_chromium() -> str | None:
     return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
 
 
+def chromium_launch(playwright: Any) -> dict[str, Any] | None:
+    """How to start the Chromium that is there, the system's or Playwright's; None without one."""
+    path = find_chromium()
+    if path is None and not Path(playwright.chromium.executable_path).exists():
+        return None
+    # As root it refuses to start inside its sandbox.
+    arguments = [*CHROMIUM_ARGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    return {"args": arguments, **({"executable_path": path} if path else {})}
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any], playwright: Any) -> Any:
     """pytest-playwright's launch arguments, for the Chromium that is there."""
-    path = find_chromium()
-    if path is None and not Path(playwright.chromium.executable_path).exists():
-        reason = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
+    launch = chromium_launch(playwright)
+    if launch is None:
         if os.environ.get("CI"):
-            pytest.fail(reason)  # there these tests never skip
-        pytest.skip(reason)
+            pytest.fail(NO_CHROMIUM)  # there these tests never skip
+        pytest.skip(NO_CHROMIUM)
     # Playwright's event loop makes Django take the test's own thread for an async one.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    arguments = [*CHROMIUM_ARGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    chosen = {"executable_path": path} if path else {}
-    return {**browser_type_launch_args, **chosen, "headless": True, "args": arguments}
+    return {**browser_type_launch_args, **launch, "headless": True}

@@ -185,7 +185,8 @@ def task_build_text(request: HttpRequest, project_id: int, task_id: int) -> Http
         group = items.save_group(by=access.user, task=task, group=group, **now)
     except Invalid as error:
         return refused(request, access, task, error)
-    name = "passage" if "passage" in post else "look_back" if "look_back" in now else "title"
+    fields = ("passage", "group_title", "look_back")
+    name = next((one for one in fields if one in post), "look_back")
     return saved(request, access, task, {"note": name, "noted_group": group})
 
 

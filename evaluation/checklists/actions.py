@@ -166,21 +166,14 @@ def make_task(
 ) -> Task:
     """A checklist task (a draft) that asks the version's questions about these texts.
 
-    Raises Conflict where the version has a task already, Invalid without a title.
+    A version may have several: other texts, another crowd, another round. Raises Invalid without a
+    title.
     """
-    version = (
-        ChecklistVersion.objects.select_for_update(of=("self",))
-        .select_related("checklist__project", "checklist__item__group")
-        .get(pk=version.pk)
-    )
-    if version.task_id is not None:
-        raise Conflict("There is a task of this version already.")
     checklist = version.checklist
     about = pipeline.subject_of(checklist.item)
     task = checklist_items.make_task(
         by=by, project=checklist.project, title=title, dimension=about.dimension,
         questions=version.questions, version=version.pk, texts=texts,
     )  # fmt: skip
-    version.task = task
-    version.save(update_fields=["task"])
+    version.tasks.add(task)
     return task

@@ -94,14 +94,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "task",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="checklist_versions",
-                        to="annotation.task",
-                    ),
+                    "tasks",
+                    models.ManyToManyField(related_name="checklist_versions", to="annotation.task"),
                 ),
             ],
             options={

@@ -79,10 +79,8 @@ class ChecklistVersion(models.Model):
     # Whose attributes it was made from: {"people": n, "models": n, "condition": words}.
     made_of = models.JSONField(default=dict)
     content_hash = models.CharField(max_length=64)
-    # The task in which people answer it, and which models are scored beside them in.
-    task = models.ForeignKey(
-        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="checklist_versions"
-    )
+    # Where people answer it: one task for each set of texts, round or crowd that is wanted.
+    tasks = models.ManyToManyField(Task, related_name="checklist_versions")
     frozen_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )

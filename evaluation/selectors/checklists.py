@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
-from annotation.models import Candidate, Project, Task
+from annotation.models import Candidate, Project, Task, TaskVersion
 from crowdqc.errors import Missing
 from crowdqc.numbers import plural
 from evaluation.checklists import pipeline, stages
@@ -99,7 +100,7 @@ def page(checklist: Checklist) -> Page:
     entries = found[stages.ATTRIBUTES].data
     return Page(
         views, next((one for one in views if one.kind == left), None),
-        list(checklist.versions.select_related("frozen_by", "task")),
+        list(checklist.versions.select_related("frozen_by").annotate(made=Count("tasks"))),
         stages.condition(entries), pipeline.authors(entries),
         any(one.active is not None for one in views),
     )  # fmt: skip
@@ -249,10 +250,17 @@ def _line(one: Any, newest: Mapping[str, ChecklistStage]) -> dict[str, Any]:
 
 def get_version(checklist: Checklist, number: int) -> ChecklistVersion:
     """A frozen version; Missing where there is none of this number."""
-    found = checklist.versions.filter(number=number).select_related("frozen_by", "task").first()
+    found = checklist.versions.filter(number=number).select_related("frozen_by").first()
     if found is None:
         raise Missing("This checklist has no such version.")
     return found
+
+
+def tasks_of(version: ChecklistVersion) -> list[tuple[int, str]]:
+    """(id, title) of the tasks in which people answer the version, the oldest first."""
+    draft = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
+    rows = version.tasks.annotate(name=Coalesce("current__title", Subquery(draft[:1])))
+    return list(rows.order_by("pk").values_list("pk", "name"))
 
 
 def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, Any]]]]:

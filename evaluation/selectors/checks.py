@@ -67,6 +67,11 @@ class Board:
     axis: SafeString
     lines: list[Line]
 
+    @property
+    def mixed(self) -> bool:
+        """Whether the task's own scorers stand beside others, so that a mark tells them apart."""
+        return len({line.own for line in self.lines}) > 1
+
 
 def study(task: Task) -> Row:
     """What stands at the head of the pages whether or not there is a run."""

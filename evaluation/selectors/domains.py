@@ -275,8 +275,8 @@ def _rows(boards: Sequence[Any], names: Mapping[int, tuple[str, str]]) -> list[D
                 estimate=float(one.estimate[at]), uniterated=None,
                 low=float(one.low[at]) if sure else None,
                 high=float(one.high[at]) if sure else None, n=int(one.answers[at]),
-                rank=board.rank_words(int(one.rank_low[at]), int(one.rank_high[at])) if sure
-                else "none",
+                best=int(one.rank_low[at]) if sure else None,
+                worst=int(one.rank_high[at]) if sure else None,
                 group=int(one.group[at]) if sure else None, why=one.reason,
                 tasks=int(one.tasks[at]),
             ))  # fmt: skip

@@ -42,13 +42,19 @@ class Row:
     high: float | None
     uniterated: float | None
     n: int
-    rank: str
+    best: int | None  # the possible ranks; None where none is known
+    worst: int | None
     group: int | None
     why: str  # why there is no interval
     pasted: float | None = None
     flags: list[Flag] = field(default_factory=list)
     difference: float | None = None
     plot: SafeString | None = None
+
+    @property
+    def rank(self) -> str:
+        """The possible ranks as words."""
+        return rank_words(self.best, self.worst)
 
     @property
     def sure(self) -> bool:
@@ -110,7 +116,7 @@ def system_rows(run: Run) -> list[Row]:
 
 
 def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str, Any]) -> Row:
-    component, estimate, low, high, n, rank_low, rank_high, group, extra = rest
+    component, estimate, low, high, n, best, worst, group, extra = rest
     return Row(
         id=pk,
         name=name,
@@ -121,7 +127,8 @@ def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str,
         high=high,
         uniterated=extra.get("uniterated"),
         n=n,
-        rank=rank_words(rank_low, rank_high),
+        best=best,
+        worst=worst,
         group=group,
         why=extra.get("no_interval", ""),
         pasted=log.get("pasted"),
@@ -186,15 +193,15 @@ def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, Sort]:
     return made
 
 
-def heading(group: Mapping[str, Any]) -> str:
-    """A group of the board in words."""
-    size = group["last"] - group["first"] + 1
-    below = group["first"] - 1
+def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
+    """A group of the board in words; its ranks are those that its ``members`` can have."""
+    best = min((row.best for row in members if row.best), default=None)
+    worst = max((row.worst for row in members if row.worst), default=None)
+    ranks = f"{'Rank' if best == worst else 'Ranks'} {rank_words(best, worst)}"
+    size, below = len(members), group["first"] - 1
     lies = f"the {word(below)} above" if below > 1 else "the one above"
     if size == 1:
-        clear = f": told apart from {lies}" if below and group["clear_above"] else ""
-        return f"Rank {group['first']}{clear}"
-    ranks = f"Ranks {group['first']} to {group['last']}"
+        return f"{ranks}: below {lies}" if below and group["clear_above"] else ranks
     text = f"{ranks}: these {word(size)} cannot be separated"
     return f"{text}, and lie below {lies}" if group["clear_above"] else text
 
@@ -244,7 +251,7 @@ def boards(
                 axis=charts.forest_axis(scale),
                 foot=charts.forest_axis(scale, bottom=True),
                 long=len(shown) >= FOOT_AXIS_FROM,
-                groups=_grouped(shown, bands) if grouped else [Group("", shown)],
+                groups=_grouped(inside, shown, bands) if grouped else [Group("", shown)],
                 mean=mean,
                 adjusted=adjusted.get(number, False),
             )
@@ -280,13 +287,17 @@ def _plot(
     )
 
 
-def _grouped(shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]) -> list[Group]:
+def _grouped(
+    rows: Sequence[Row], shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]
+) -> list[Group]:
+    """The rows shown under the headings of their groups, of which ``rows`` are all."""
     made = []
     for number, told in sorted(bands.items()):
         inside = [row for row in shown if row.group == number]
         if inside:
-            more = "" if len(inside) == len(told["members"]) else " (continued on another page)"
-            made.append(Group(heading(told) + more, inside))
+            members = [row for row in rows if row.group == number]
+            more = "" if len(inside) == len(members) else " (continued on another page)"
+            made.append(Group(heading(told, members) + more, inside))
     unsure = [row for row in shown if not row.sure]
     if unsure:
         made.append(Group("Not scored", unsure))

@@ -51,8 +51,6 @@ class SystemRow(Row):
     """A system on the board of one dimension."""
 
     dimension: str = POOLED
-    best: int | None = None
-    worst: int | None = None
     wins: float | None = None
     grade: float | None = None
     grade_low: float | None = None
@@ -78,9 +76,9 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
     grade = grades.get((dimension, pk), {})
     return SystemRow(
         id=pk, name=name, detail=strategy, component=component, estimate=estimate, low=low,
-        high=high, uniterated=None, n=n, rank=leaderboard.rank_words(best, worst), group=group,
+        high=high, uniterated=None, n=n, best=best, worst=worst, group=group,
         why="" if component else "never compared with another system", dimension=dimension,
-        best=best, worst=worst, wins=against_average(estimate if component else None),
+        wins=against_average(estimate if component else None),
         grade=grade.get("grade"), grade_low=grade.get("low"), grade_high=grade.get("high"),
     )  # fmt: skip
 

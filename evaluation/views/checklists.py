@@ -149,6 +149,7 @@ def _version_page(
     context = {
         "access": access, "checklist": found, "task": found.task, "version": version,
         "title": runs.title_of(found.task), "parts": reads.by_component(version),
+        "tasks": reads.tasks_of(version),
         "form": form or TaskForm(topics=reads.topics(access.project), initial={"title": title}),
     }  # fmt: skip
     return render(request, "evaluation/checklists/version.html", context, status=status)

@@ -146,15 +146,19 @@
     });
   }
 
-  // On a phone the current tab is in sight at once.
+  // Where tabs scroll inside themselves, the current one is in sight at once.
   function showCurrentTab() {
-    const tabs = document.querySelector("nav.tabs");
-    const current = tabs?.querySelector("[aria-current]");
-    if (current) tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
+    document.querySelectorAll("nav.tabs, nav.segmented").forEach((tabs) => {
+      const current = tabs.querySelector("[aria-current]");
+      if (!current) return;
+      const left = current.getBoundingClientRect().left - tabs.getBoundingClientRect().left;
+      tabs.scrollLeft += left - (tabs.clientWidth - current.offsetWidth) / 2;
+    });
   }
 
   markScrollers();
   showCurrentTab();
   addEventListener("resize", markScrollers);
+  addEventListener("resize", showCurrentTab);
   document.addEventListener("htmx:afterSettle", markScrollers);
 })();

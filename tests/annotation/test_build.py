@@ -127,6 +127,16 @@ def test_the_first_passage_makes_one_text_however_often_it_is_saved(world: World
     assert ItemGroup.objects.get(task=task).look_back is False
 
 
+def test_a_saved_field_of_a_text_answers_with_its_own_note(world: World) -> None:
+    group = world.task.groups.get()
+    path, client = url("task_build_text", world.task, text=group.key), signed_in(world.requester)
+    notes = {
+        name: client.post(path, {name: "1"}, headers=HTMX).context["note"]
+        for name in ("group_title", "passage", "look_back")
+    }
+    assert notes == {name: name for name in notes}
+
+
 def test_texts_are_added_moved_and_taken_out_with_their_questions(world: World) -> None:
     first = world.task.groups.get()
     save(world, "task_build_text_step", {"to": "add"}, part="text")

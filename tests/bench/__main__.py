@@ -2,7 +2,7 @@
 
 ``python -m tests.bench [NAME ...]`` runs tests/bench/bench_NAME.py (all by default). A module has
 ``run() -> list[dict]`` with name, value, unit, peer, peer_value, ratio, note. Exits 1 if one fails;
-the rows of the others are written all the same.
+the rows of the others are written all the same. One that raises NotHere is left out, and says why.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.bench.harness import NotHere
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "bench.json"
 FIELDS = ("name", "value", "unit", "peer", "peer_value", "ratio", "note")
 LIMIT = 1800  # seconds a module may take
+LEFT_OUT = 3  # the exit status of a module that this machine cannot run
 
 
 def modules() -> list[str]:
@@ -30,7 +34,11 @@ def modules() -> list[str]:
 
 def run_here(name: str, out: Path) -> None:
     """Run one module in this process and leave its rows in ``out``."""
-    rows = importlib.import_module(f"tests.bench.bench_{name}").run()
+    try:
+        rows = importlib.import_module(f"tests.bench.bench_{name}").run()
+    except NotHere as reason:
+        print(f"bench_{name} is left out: {reason}", file=sys.stderr)
+        raise SystemExit(LEFT_OUT) from None
     for row in rows:
         missing = set(FIELDS) - set(row)
         if missing:
@@ -39,7 +47,10 @@ def run_here(name: str, out: Path) -> None:
 
 
 def run_apart(name: str) -> list[dict[str, Any]] | None:
-    """Run one module in a fresh process; None if it failed (its errors are on the terminal)."""
+    """Run one module in a fresh process; none of it where it is left out, None if it failed.
+
+    Its reasons and errors are on the terminal.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rows.json"
         command = [sys.executable, "-m", "tests.bench", "--here", name, str(out)]
@@ -48,6 +59,8 @@ def run_apart(name: str) -> list[dict[str, Any]] | None:
         except subprocess.TimeoutExpired:
             print(f"bench_{name} took more than {LIMIT} s", file=sys.stderr)
             return None
+        if done.returncode == LEFT_OUT:
+            return []
         if done.returncode or not out.is_file():
             print(f"bench_{name} failed with exit code {done.returncode}", file=sys.stderr)
             return None
@@ -101,7 +114,7 @@ def main() -> int:
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
-    print(f"\nWritten to {OUT.relative_to(ROOT)}")
+    print(f"\nWritten to {os.path.relpath(OUT, ROOT)}")
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

@@ -7,10 +7,10 @@ switched off is the peer of the processor time.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, CDPSession, Page, Route, sync_playwrigh
 
 from tests.bench import harness
 from tests.bench.harness import figure
-from tests.conftest import CHROMIUM_ARGS, find_chromium
+from tests.conftest import NO_CHROMIUM, chromium_launch
 
 SECONDS = 60.0
 WORDS_A_MINUTE = 100  # of five characters and a space
@@ -163,19 +163,21 @@ def _spent(client: CDPSession) -> tuple[float, float]:
 
 def run() -> list[dict[str, Any]]:
     """Measure; see ``tests.bench.__main__`` for the fields."""
+    with sync_playwright() as playwright:
+        launch = chromium_launch(playwright)
+        if launch is None:
+            raise harness.NotHere(NO_CHROMIUM)
+        return _measured(playwright.chromium.launch, launch)
+
+
+def _measured(start: Callable[..., Browser], launch: dict[str, Any]) -> list[dict[str, Any]]:
     with harness.scratch_database() as environment:
         people = 2 * ROUNDS + 1
         made = harness.fill(
             environment, items=people, passages=100, people=people, answered=0, leases=people
         )
-        with (
-            harness.served(environment, "crowdqc.wsgi", workers=1) as port,
-            sync_playwright() as playwright,
-        ):
-            browser = playwright.chromium.launch(
-                executable_path=find_chromium(),
-                args=[*CHROMIUM_ARGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])],
-            )
+        with harness.served(environment, "crowdqc.wsgi", workers=1) as port:
+            browser = start(**launch)
             sessions = [
                 session(
                     browser,

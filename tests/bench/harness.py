@@ -27,6 +27,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CSRF = "b" * 32
 
 
+class NotHere(Exception):
+    """What a benchmark needs is not on this machine: the message says what, and what to do."""
+
+
 @contextlib.contextmanager
 def scratch_database() -> Iterator[dict[str, str]]:
     """The environment of a new, migrated database; dropped afterwards.

@@ -13,6 +13,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests import factories
 from tests.browser.people import sign_in
+from tests.crawl import watch
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def signed_in(world: factories.World, context: BrowserContext, live_server: Any)
 def page(signed_in: BrowserContext) -> Iterator[Page]:
     """A page that reports every error of its scripts."""
     page, errors = signed_in.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    watch(page, errors)
     yield page
     for left in signed_in.pages:
         with contextlib.suppress(PlaywrightError):

@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import User
+from tests.crawl import overflows, violations, watch
 from tests.factories import session_of
 from tests.security.mailbox import code_for
 
 PASSWORD = "a-long-test-password-7"
-AXE = Axe()
 
 
 @dataclass
@@ -44,7 +43,7 @@ class Person:
 
     def open_tab(self) -> None:
         self.page = self.context.new_page()
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        watch(self.page, self.errors)
 
     def go(self, address: str) -> None:
         self.page.goto(address if address.startswith("http") else self.root + address)
@@ -58,9 +57,7 @@ class Person:
     def sees(self, heading: str | re.Pattern[str]) -> None:
         """This page has come, and axe finds nothing serious on it."""
         expect(self.page.locator("h1").first).to_have_text(heading)
-        found = AXE.run(self.page).response["violations"]
-        serious = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+        assert violations(self.page) == []
         assert self.errors == []
 
     def signs_up(self) -> None:
@@ -166,20 +163,17 @@ class Api:
 
 def is_well(page: Page) -> None:
     """Axe finds nothing serious on the page as it stands."""
-    found = Axe().run(page).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
+    assert violations(page) == []
 
 
-def misfits(page: Page, where: str) -> list[tuple[str, str, str]]:
-    """What axe finds serious on the page as it stands, and whether it scrolls sideways."""
-    found = [
-        (where, violation["id"], violation["nodes"][0]["html"][:120])
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in ("serious", "critical")
-    ]
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    return found + ([(where, f"{wide} px too wide", "")] if wide > 0 else [])
+def misfits(page: Page, where: str) -> list[tuple[str, str]]:
+    """What is wrong with the page as it stands, at every width and in both colour schemes."""
+    size = page.viewport_size
+    found = [(where, one) for one in (*overflows(page), *violations(page))]
+    if size is not None:
+        page.set_viewport_size(size)
+    page.emulate_media(color_scheme="light")
+    return found
 
 
 def goes_to(page: Page, part: str) -> None:
@@ -200,7 +194,7 @@ def reporting(context: BrowserContext) -> Iterator[Page]:
     """A page of the browser, which reports every error of its scripts at its end."""
     context.set_default_timeout(15_000)
     page, errors = context.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    watch(page, errors)
     yield page
     page.goto("about:blank")
     assert errors == []

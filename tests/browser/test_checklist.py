@@ -143,7 +143,7 @@ def test_two_people_and_a_model_become_a_checklist_that_a_person_edits_and_freez
     version = ChecklistVersion.objects.get()
     assert version.made_of["condition"] == "people and models combined"
     assert [len(one["attributes"]) for one in version.questions] == [3, 2]
-    page.get_by_role("button", name="Make the task").click()
+    page.get_by_role("button", name="Create task").click()
     expect(page.get_by_text("The task is a draft.")).to_be_visible()
     version.refresh_from_db()
     assert version.task is not None and version.task.type == "checklist"

@@ -149,6 +149,20 @@ def test_cost_by_day_says_spent_and_budget() -> None:
     assert words.count("9\u00a0Nov") == 0  # today stands there
 
 
+@pytest.mark.parametrize("budget", range(50, 120, 3))
+def test_the_line_of_the_budget_strikes_no_word_through(budget: int) -> None:
+    days = [(date(2026, 11, 2), Decimal(0)), (date(2026, 11, 9), Decimal("61.50"))]
+    root = parse(
+        charts.cost_by_day(
+            days, until=date(2026, 11, 12), expected=Decimal(96), budget=Decimal(budget)
+        )
+    )
+    at = next(float(e.get("y1", "")) for e in root.iter("line") if e.get("class") == "reference")
+    word = next(e for e in root.iter("text") if "expected" in (e.text or ""))
+    foot = float(word.get("y", ""))
+    assert not foot - 9 < at < foot + 2, (at, foot)
+
+
 def test_cost_by_day_works_on_the_first_day_and_refuses_disorder() -> None:
     parse(charts.cost_by_day([(date(2026, 11, 2), Decimal(0))]))
     days = [(date(2026, 11, 3), Decimal(1)), (date(2026, 11, 2), Decimal(2))]

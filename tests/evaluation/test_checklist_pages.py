@@ -88,11 +88,15 @@ def test_a_person_writes_every_stage_by_hand_in_the_browser_where_no_model_is_se
     frozen = client.post(url(checklist, "checklist_freeze"), follow=True).content.decode()
     assert "Is the topic named first?" in frozen and corpus.OWL[1] in frozen
     page = text(client, url(checklist, "checklist"))
-    assert "Freeze as a version" not in page and "Next: make a task of it." in page
+    assert "Freeze as a version" not in page and "Next: create a task." in page
     version = ChecklistVersion.objects.get()
     made = client.post(url(checklist, "checklist_make_task", 1), {"title": "In order?"})
-    version.refresh_from_db()
-    assert version.task is not None and str(version.task_id) in made.headers["Location"]
+    assert str(version.tasks.get().pk) in made.headers["Location"]
+    assert "1 task asks them." in text(client, url(checklist, "checklist"))
+    client.post(url(checklist, "checklist_make_task", 1), {"title": "In order, asked again?"})
+    page = text(client, url(checklist, "checklist_version", 1))
+    assert page.index("In order?") < page.index("In order, asked again?")
+    assert "Create another task" in page and version.tasks.count() == 2
 
 
 def test_what_a_stage_refuses_is_said_and_nothing_typed_is_lost(client: Client, task: Task) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -109,6 +110,23 @@ def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
     assert told["reliability"] < told["with_one_more"]
 
 
+def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
+    client: Client, task: Task
+) -> None:
+    scored(task)
+    for name in ("task_results", "task_results_systems"):
+        address = reverse(name, args=[task.project_id, task.pk])
+        for board in client.get(address).context["boards"]:
+            for group in board.groups:
+                told = re.match(r"Ranks? (\d+)(?:–(\d+))?", group.heading)
+                ranks = [row for row in group.rows if row.best]
+                assert bool(told) == bool(ranks), group.heading
+                if told:
+                    ends = int(told[1]), int(told[2] or told[1])
+                    held = min(row.best for row in ranks), max(row.worst for row in ranks)
+                    assert ends == held, (group.heading, [row.rank for row in group.rows])
+
+
 def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -> None:
     scored(task)
     text = page(client, "task_results", task.project_id, task.pk, query="?sort=answers&dir=up")
@@ -183,6 +201,23 @@ def test_a_failed_run_says_why_and_offers_another(client: Client, task: Task) ->
     assert "Run again" in text
     assert "not yet under the stop line" in text
     assert "The last run failed" in page(client, "task_results", task.project_id, task.pk)
+
+
+def test_a_header_has_one_primary_button_and_keeps_the_rest_in_a_menu(
+    client: Client, task: Task
+) -> None:
+    def head() -> str:
+        text = page(client, "task_results", task.project_id, task.pk)
+        return text[text.index('<div class="actions">') : text.index('<div class="toolbar">')]
+
+    scored(task)
+    assert head().count(" primary") == 1
+    assert '<summary class="button primary" role="button">Export' in head()
+    factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
+    primary = re.findall(r'class="[^"]*primary"[^>]*>([^<]*)', head())
+    assert primary == ["Run again with 8 new answers"]
+    menu = head()[head().index('class="menu-list"') :]
+    assert "Models" in menu and "Run with options" in menu
 
 
 def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(

@@ -84,4 +84,17 @@ def test_what_was_written_is_not_lost_with_a_refusal() -> None:
     assert refused.status_code == 404
     assert "What you wrote" in text and "&lt;b&gt;all&lt;/b&gt; of them." in text
     assert "never-to-be-shown" not in text and "Go back with your browser" not in text
-    assert "What you wrote" not in client.get("/projects/999999/").content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/no-such-page/", "/projects/999999/", "/projects/{}/runs/"])
+def test_a_refusal_speaks_of_changes_only_where_some_were_sent(path: str) -> None:
+    world = factories.make_world(n=1)
+    client = Client()
+    client.force_login(world.worker.user)
+    address = path.format(world.project.pk)
+    text = client.get(address).content.decode()
+    assert "changed" not in text and "Go back" not in text and "you wrote" not in text
+    assert 'href="/"' in text
+    sent = client.post("/projects/999999/tasks/1/move/", {"text": "x"}).content.decode()
+    assert "Go back and try again" in sent

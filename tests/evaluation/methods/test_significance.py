@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -152,12 +153,39 @@ def test_wilcoxon_corrects_for_how_many_pairs_were_tested() -> None:
     a, b, t = scores(40)
     table = significance.wilcoxon_bh({"shift": (t + 0.4, b), "none": (a, b), "equal": (a, a)})
     shift, none, equal = table.rows()
-    assert none["p"] == pytest.approx(stats.wilcoxon(a, b).pvalue)
+    assert none["p"] == pytest.approx(stats.wilcoxon(a, b).pvalue, abs=0.01)  # the normal one
     assert shift["adjusted"] == pytest.approx(2 * shift["p"])
     assert (equal["p"], equal["adjusted"], equal["differs"]) == (None, None, False)
     assert (equal["zero"], equal["reason"]) == (40, "all pairs are equal")
     above = significance.wilcoxon_bh({"x": (t + 10, t)}).rows()[0]
     assert (above["effect"], above["differs"]) == (1.0, True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12])
+def test_the_signed_rank_test_is_exact_though_ranks_are_tied(n: int) -> None:
+    apart = np.random.default_rng(n).integers(1, 5, size=n) * np.where(np.arange(n) % 3, 1.0, -1.0)
+    [row] = significance.wilcoxon_bh({"x": (apart, np.zeros(n))}).rows()
+    ranks = stats.rankdata(np.abs(apart))
+    sums = np.array([0.0])
+    for rank in ranks:  # every choice of signs
+        sums = np.concatenate([sums, sums + rank])
+    seen = ranks[apart > 0].sum()
+    expected = min(1.0, 2 * min((sums <= seen).mean(), (sums >= seen).mean()))
+    assert row["p"] == pytest.approx(expected)
+
+
+def test_the_signed_rank_test_is_that_of_scipy_where_no_ranks_are_tied() -> None:
+    apart = np.random.default_rng(5).normal(0.3, size=40)
+    [row] = significance.wilcoxon_bh({"x": (apart, np.zeros(40))}).rows()
+    assert row["p"] == pytest.approx(stats.wilcoxon(apart, method="exact").pvalue)
+
+
+def test_a_page_full_of_signed_rank_tests_is_there_at_once() -> None:
+    draw = np.random.default_rng(6)
+    pairs = {str(k): (draw.integers(1, 7, 13) - 3.5, np.zeros(13)) for k in range(21)}
+    began = time.process_time()
+    significance.wilcoxon_bh(pairs)
+    assert time.process_time() - began < 0.3
 
 
 def test_fisher_z_knows_independent_from_shared_samples() -> None:

@@ -1,0 +1,58 @@
+"""Every page of the demo, as every role, at every width, light and dark."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from annotation.models import Project
+from tests import crawl
+from tests.browser.people import sign_in
+from tests.crawl import watch
+from tests.everything import address, everything
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+def test_every_page_fits_every_window_is_clean_for_axe_and_logs_no_error(
+    browser: Browser, live_server: Any
+) -> None:
+    call_command("load_demo", encoder="char-svd", stdout=StringIO(), stderr=StringIO())
+    inspector = crawl.Inspector()
+    crawl.everything(browser, live_server.url, inspector)
+    print("\n".join(["The slowest answers:", *inspector.slowest()]))
+    assert inspector.faults == []
+    assert len(inspector.seen) > 200  # the links were followed, by every role
+
+
+# Pages of things that the demo has none of.
+ELSEWHERE = (
+    "account_email", "audit", "checklist", "checklist_ask", "checklist_stage",
+    "checklist_version", "hook", "mfa_index", "models_model", "models_model_new",
+    "recruitment", "recruitment_edit", "set_comparison_new", "task_feedback",
+    "task_precision", "task_rounds", "usersessions_list",
+)  # fmt: skip
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def test_pages_of_what_the_demo_lacks_fit_every_window_and_are_clean_for_axe(
+    page: Page, context: BrowserContext, live_server: Any
+) -> None:
+    values, _ = everything()
+    owner = Project.objects.get(pk=values["project_id"]).owner
+    sign_in(context, owner, live_server.url)
+    inspector, errors = crawl.Inspector(), []
+    watch(page, errors)
+    for name in ELSEWHERE:
+        response = page.goto(live_server.url + address(name, values))
+        assert response is not None and response.status == 200, name
+        inspector.look(page, "requester", name)
+    assert inspector.faults == [] and errors == []

@@ -1,0 +1,107 @@
+"""What the style sheets give, measured where it is drawn."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page
+
+from tests import factories, thinking
+from tests.browser.people import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PARTS = """
+<main class="page"><div class="columns"><div class="column">
+  <section class="section first"><div class="section-head"><h2>Content</h2></div></section>
+  <label><input type="radio" name="a" id="unset"></label>
+  <label><input type="radio" name="b" id="set" checked></label>
+  <label><input type="checkbox" id="some"></label>
+  <input type="range" id="slider" min="0" max="1" value="1">
+  <article id="article">An article</article>
+  <div class="scroll"><table class="data two-line"><tbody><tr>
+    <td class="l1" id="paid"><span class="nowrap">Approve the submission</span>
+      <small>an account here, <a href="#paid">proposal 2</a></small></td>
+    <td class="grow full">confirmed 2 days ago</td><td class="num">2.80</td>
+  </tr></tbody></table></div>
+</div><aside class="rail"><h2>Rail</h2><p>Facts.</p></aside></div></main>
+"""
+# The pixels of a picture's column near its left end, and near its right end, without the ground.
+COLUMNS = """async (picture) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  canvas.drawImage(image, 0, 0);
+  const column = (x) => {
+    const { data } = canvas.getImageData(x, 0, 1, image.height);
+    const pixels = [...Array(image.height).keys()].map((y) => [...data.slice(4 * y, 4 * y + 3)]);
+    return pixels.filter((one) => `${one}` !== `${pixels[0]}`);
+  };
+  return [column(20), column(image.width - 8)];
+}"""
+
+
+def style(page: Page, selector: str, name: str) -> str:
+    return str(page.eval_on_selector(selector, "(one, name) => getComputedStyle(one)[name]", name))
+
+
+def top(page: Page, selector: str) -> float:
+    return float(page.eval_on_selector(selector, "one => one.getBoundingClientRect().top"))
+
+
+@pytest.fixture
+def parts(page: Page, live_server: Any) -> Page:
+    """A page of nothing but parts, with the application's style sheets."""
+    page.set_viewport_size({"width": 1360, "height": 900})
+    page.goto(f"{live_server.url}/login/")
+    page.evaluate("html => { document.body.innerHTML = html; }", PARTS)
+    page.evaluate("() => { document.querySelector('#some').indeterminate = true; }")
+    return page
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def test_a_choice_that_was_not_made_looks_empty(parts: Page) -> None:
+    unset, chosen, some = (style(parts, f"#{one}", "backgroundColor") for one in
+                           ("unset", "set", "some"))  # fmt: skip
+    assert unset != chosen == some
+
+
+def test_an_article_has_no_shadow(parts: Page) -> None:
+    assert style(parts, "#article", "boxShadow") == "none"
+
+
+def test_a_slider_is_a_thin_line_with_a_dot_of_the_accent(parts: Page) -> None:
+    picture = base64.b64encode(parts.locator("#slider").screenshot()).decode()
+    line, dot = parts.context.new_page().evaluate(COLUMNS, picture)
+    accent = [int(part) for part in re.findall(r"\d+", style(parts, "#set", "backgroundColor"))]
+    assert len(line) == 2  # pixels that are not the ground
+    assert len(dot) >= 14 and dot[len(dot) // 2] == accent
+
+
+def test_the_rail_begins_at_the_line_of_the_content(parts: Page) -> None:
+    assert top(parts, ".rail h2") == pytest.approx(top(parts, ".column h2"), abs=1)
+
+
+def test_a_cell_beside_a_wide_one_keeps_to_its_two_lines(parts: Page) -> None:
+    height = parts.eval_on_selector("#paid", "one => one.getBoundingClientRect().height")
+    assert height <= 54
+
+
+def test_every_field_of_a_think_aloud_is_seen_before_it_is_filled(
+    page: Page, context: BrowserContext, live_server: Any
+) -> None:
+    task = thinking.make_think(factories.make_project())
+    sign_in(context, task.project.owner, live_server.url)
+    page.goto(live_server.url + reverse("task_preview", args=[task.project_id, task.pk]))
+    borders = page.eval_on_selector_all(
+        ".attribute textarea", "all => all.map(one => getComputedStyle(one).borderTopColor)"
+    )
+    assert len(borders) > 1 and len(set(borders)) == 1
