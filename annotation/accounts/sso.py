@@ -55,7 +55,7 @@ class _ToProvider(requests.adapters.BaseAdapter):
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         """The provider's answer; requests.ConnectionError where no whole one came in time."""
         body = request.body.encode() if isinstance(request.body, str) else request.body
-        kept = {k: v for k, v in request.headers.items() if k.lower() not in OWN_HEADERS}
+        kept = {k: str(v) for k, v in request.headers.items() if k.lower() not in OWN_HEADERS}
         seconds = settings.SOCIALACCOUNT_REQUESTS_TIMEOUT
         try:
             with (

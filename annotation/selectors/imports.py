@@ -231,12 +231,12 @@ def _known_battles(task: Task) -> Counter[bytes]:
     rows = Answer.objects.filter(
         item__task=task, worker__isnull=False, item__second__isnull=False, choices__field=name
     )
-    for judge, code, flipped, topic, *sides in rows.values_list(
+    for judge, code, flipped, topic, system_a, text_a, system_b, text_b in rows.values_list(
         "worker__external_id", "choices__code", "flipped", "item__first__topic",
         "item__first__system_id", "item__first__text", "item__second__system_id",
         "item__second__text",
     ).iterator():  # fmt: skip
-        first, second = (names[sides[0]], sides[1]), (names[sides[2]], sides[3])
+        first, second = (names[system_a], text_a), (names[system_b], text_b)
         left, right = left_right(first, second, flipped=flipped)
         side = shown(code, flipped=flipped)
         found[print_of(Battle(0, topic, "", left, right, side, judge, None))] += 1

@@ -71,13 +71,13 @@ class Sender:
         else:
             ready = self._streaming.chat.completions.create(messages=[], model="", **more)
         with ready as response:
-            status, body = response.status_code, bytearray()
+            status, content = response.status_code, bytearray()
             for piece in response.iter_bytes():
-                body += piece
-                if len(body) > _most_mb(path) * MB:
+                content += piece
+                if len(content) > _most_mb(path) * MB:
                     raise outbound.TooLong("the answer")
         try:
-            told = read_json(bytes(body), any_text=True)
+            told = read_json(bytes(content), any_text=True)
             return (_vectors if path == EMBEDDINGS else _answer)(told, status)
         except (Unreadable, ValueError, KeyError, IndexError, TypeError, AttributeError):
             return _broken("The answer is not what an OpenAI-compatible endpoint gives.", status)

@@ -127,7 +127,9 @@ def derivatives(
     blocks: FloatArray = np.bincount(cells.place, part.xx, layout.size).astype(np.float64)
     for block in layout.blocks(blocks):
         np.negative(block + block.transpose(0, 2, 1), out=block)
-    diagonal = np.bincount(cells.first, part.xx, k) + np.bincount(cells.second, part.xx, k)
+    diagonal = np.zeros(k)
+    diagonal += np.bincount(cells.first, part.xx, k)
+    diagonal += np.bincount(cells.second, part.xx, k)
     border, corner, shared = _shared(cells, model, part)
     if model.regularisation:
         slope, bend = _held(model, np.append(point.merit, point.shared[:1] if model.side else []))

@@ -237,7 +237,7 @@ class _Batch:
                 continue
             self._put_aside(rows, over, state, moved)
             waiting &= ~over
-            left = waiting.any(axis=1)
+            left: NDArray[np.bool_] = np.any(waiting, axis=1)
             if not left.any():
                 return
             if left.mean() < mace_core.EMPTIER:

@@ -278,11 +278,10 @@ def _apart(data: Judgments, whole: _Fit) -> list[_Fit]:
     """The pooled fit's items back by dimension."""
     size, found = len(data.dimensions), []
     for k in range(size):
-        most, other, sure = (column[k::size] for column in whole.beside)
+        most, other, sure = whole.beside
+        beside = (most[k::size], other[k::size], sure[k::size])
         posterior = _offered(data, k, whole.posterior[k::size])
-        found.append(
-            _Fit({}, posterior, whole.n[k::size], whole.component[k::size], (most, other, sure))
-        )
+        found.append(_Fit({}, posterior, whole.n[k::size], whole.component[k::size], beside))
     return found
 
 

@@ -204,7 +204,7 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
             {"dimension": k, **_named("alpha", span), "n": int(both.sum()), "reason": span[3]}
         )
     means = {name: mean_of([row[name] for row in rows]) for name in _named("alpha", NOTHING)}
-    why = next((str(row["reason"]) for row in rows if row["reason"]), "")
+    why = next(filter(None, (str(row["reason"]) for row in rows)), "")
     every = {"dimension": EVERY, **means, "n": int(sum(row["n"] for row in rows)), "reason": why}
     return [every, *rows]
 
