@@ -9,8 +9,8 @@ nothing and are left out.
 
 Defaults are what ranks best on crowds of known quality, by the number of answers a question; the
 published way is ``leave_one_out=False, vote="weighted_mean", rank_by="score"``. Mean Pearson
-correlation of workers' scores with their quality, workers with 5 answers or more, 60 crowds of each set, MiniLM (largest
-standard error of a set .04; a mean of sets about .01):
+correlation of workers' scores with their quality, workers with 5 answers or more, 60 crowds of
+each set, MiniLM (largest standard error of a set .04; a mean of sets about .01):
 
 ==========================  ==  =====  =====  =====  =====  =====  =====
 crowds                       r  own    own    left   left   first  first
