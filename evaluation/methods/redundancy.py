@@ -78,7 +78,7 @@ def options_for(options: Options, question: IntArray) -> Options:
 
     The worst worker gets no vote. Where the own answer is left out too, one or two others are all
     that an answer to a question of three or four is compared with, and the rounds may turn in
-    circles (11 of 72 crowds at three answers); of three workers the better two always tie.
+    circles (12 of 72 crowds at three answers); of three workers the better two always tie.
     """
     few = typical(question) < ITERATED_FROM
     if not few or not options.leave_one_out or options.start != "equal":

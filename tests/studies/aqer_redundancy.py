@@ -23,7 +23,7 @@ from evaluation.methods import aqer
 from evaluation.methods.adjusted import Design, two_way
 from evaluation.methods.aqer_rounds import Options, grade, iterate, prepare
 from evaluation.methods.base import FloatArray, IntArray, Texts
-from evaluation.methods.redundancy import ranking_column
+from evaluation.methods.redundancy import options_for, ranking_column
 from tests.studies.redundancy_sets import (
     Crowd,
     CrowdSet,
@@ -174,7 +174,10 @@ def best_by_default(redundancy: int) -> int:
     own = "left out" if aqer.DEFAULTS["leave_one_out"] else "own in"
     question = np.repeat(np.arange(2), redundancy)
     column = ranking_column(question, complete=False, asked=aqer.DEFAULTS["rank_by"])
-    rounds = "iterated" if aqer.DEFAULTS["vote"] == "weighted_mean" else "first round"
+    options = Options(leave_one_out=aqer.DEFAULTS["leave_one_out"])
+    if aqer.DEFAULTS["vote"] == "auto":
+        options = options_for(options, question)
+    rounds = "iterated" if options.vote == "weighted_mean" else "first round"
     return VARIANTS.index((rounds, own, "raw" if column == "score" else "adjusted"))
 
 
