@@ -16,7 +16,7 @@ from typing import Any
 import kombu.pools
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
@@ -106,6 +106,23 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+@pytest.fixture(scope="module")
+def shared_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A transaction around a module's tests.
+
+    Rows that a fixture of the module makes in it are there for each test, whose own changes are
+    undone before the next. No test of the module may commit (``transaction=True``).
+    """
+    with django_db_blocker.unblock():
+        outer = transaction.atomic()
+        outer.__enter__()
+        try:
+            yield
+        finally:
+            transaction.set_rollback(True)
+            outer.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
