@@ -100,7 +100,7 @@ def test_fewer_questions_and_best_answers_follow_the_known_curves(bench: aqer_cs
         count = int(row.quantity.split()[0])
         if count in CURVE:
             assert row.measured == pytest.approx(CURVE[count], abs=0.02 if count >= 30 else 0.06)
-    more = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=20, seed=0)
+    more = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=50, seed=0)
     rows = {row.quantity: row.measured for row in responses.best_response_rows(more)}
     for way, values in BEST.items():
         for count, value in zip(responses.CHOOSERS, values, strict=True):
