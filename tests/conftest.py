@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import kombu.pools
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
@@ -65,14 +66,19 @@ def pytest_configure(config: pytest.Config) -> None:
         admin.execute("SELECT pg_reload_conf()")
 
 
+# About how many seconds a test of a kind takes; what a file holds decides when it is begun.
+SECONDS = {"slow": 10.0, "browser": 4.0, "data": 3.0, "queue": 3.0}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, so that none is left to one process at the end while the other idles."""
-    long = {
-        item.path for item in items
-        if item.get_closest_marker("slow") or item.get_closest_marker("browser")
-    }  # fmt: skip
-    items.sort(key=lambda item: item.path not in long)
+    """Longest files first, so that none is left to one process at the end while the other idles."""
+    length = Counter[Path]()
+    for item in items:
+        length[item.path] += max(
+            (SECONDS.get(marker.name, 0.2) for marker in item.iter_markers()), default=0.2
+        )
+    items.sort(key=lambda item: (-length[item.path], item.path))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -101,6 +107,23 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+@pytest.fixture(scope="module")
+def shared_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A transaction around a module's tests.
+
+    Rows that a fixture of the module makes in it are there for each test, whose own changes are
+    undone before the next. No test of the module may commit (``transaction=True``).
+    """
+    with django_db_blocker.unblock():
+        outer = transaction.atomic()
+        outer.__enter__()
+        try:
+            yield
+        finally:
+            transaction.set_rollback(True)
+            outer.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import psutil
 from django.db import connection
 
 from crowdqc import heartbeat
@@ -108,6 +109,21 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
+    def kill_with_pool(self) -> None:
+        """``kill -9`` of the worker, and a wait until its pool has noticed and is gone."""
+        assert self.process is not None
+        pool = psutil.Process(self.process.pid).children(recursive=True)
+        self.kill()
+        until(lambda: not any(map(_goes_on, pool)), 60, "the killed worker's pool to end")
+
+
+def _goes_on(process: psutil.Process) -> bool:
+    """Whether it runs still; where nobody reaps orphans, a dead one stays as a zombie."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
 
 @contextmanager
 def queue_worker(log: Path, visibility: int = 20) -> Iterator[Worker]:
@@ -122,8 +138,6 @@ def queue_worker(log: Path, visibility: int = 20) -> Iterator[Worker]:
 
 def processes_with(text: str) -> list[int]:
     """Ids of live processes whose command line or environment contains ``text``."""
-    import psutil
-
     found = []
     for process in psutil.process_iter():
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,18 +25,67 @@ def sources(*parts: str) -> Iterator[Path]:
                 yield path
 
 
-def imports(path: Path) -> Iterator[str]:
+@dataclass
+class Found:
+    """What the rules look at in a file, with the line of each."""
+
+    imports: list[str] = field(default_factory=list)  # absolute, wherever in the file
+    eager: list[str] = field(default_factory=list)  # those at its top level
+    functions: list[tuple[int, str]] = field(default_factory=list)  # length, name
+    calls: list[tuple[int, str, str]] = field(default_factory=list)  # owner and method that writes
+    numbers: list[tuple[int, str]] = field(default_factory=list)  # made of no constant
+    attributes: list[tuple[int, str]] = field(default_factory=list)  # of LOOKED_AT
+    aliases: list[tuple[int, str]] = field(default_factory=list)  # names that imports take
+
+
+WRITES = {"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
+          "update_or_create", "select_for_update"}  # fmt: skip
+LOOKED_AT = {"writer", "DictWriter", "to_csv", "loads", "load"}
+
+
+@cache
+def read(path: Path) -> Found:
+    """One walk through a file for all rules: parsing every file anew for each took most of them."""
+    found, tree = Found(), ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.imports += modules(path, node)
+            found.aliases += [(alias.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            found.functions.append((length, node.name))
+        elif isinstance(node, ast.Attribute):
+            if node.attr in LOOKED_AT:
+                found.attributes.append((node.lineno, ast.unparse(node)))
+        elif isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Attribute) and called.attr in WRITES:
+                found.calls.append((node.lineno, ast.unparse(called.value), called.attr))
+            elif (
+                isinstance(called, ast.Name)
+                and called.id in {"int", "float", "Decimal"}
+                and not all(isinstance(one, ast.Constant) for one in node.args)
+            ):
+                found.numbers.append((node.lineno, ast.unparse(node)))
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.eager += modules(path, node)
+    return found
+
+
+def modules(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Modules that a statement imports, absolute."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not node.level:
+        return [node.module or ""]
+    package = path.relative_to(ROOT).parent.as_posix().split("/")
+    return [".".join([*package[: len(package) - node.level + 1], node.module or ""]).rstrip(".")]
+
+
+def imports(path: Path) -> list[str]:
     """Modules that a file imports, absolute, wherever in the file."""
-    package = path.relative_to(ROOT).parent.as_posix().replace("/", ".")
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                base = package.split(".")[: len(package.split(".")) - node.level + 1]
-                yield ".".join([*base, node.module or ""]).rstrip(".")
-            else:
-                yield node.module or ""
+    return read(path).imports
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
@@ -47,13 +98,12 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
 
 
 def test_no_function_is_longer_than_a_page() -> None:
-    long = {}
-    for path in sources(*PACKAGES):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
-                if length > MAX_FUNCTION:
-                    long[f"{path.relative_to(ROOT)}:{node.name}"] = length
+    long = {
+        f"{path.relative_to(ROOT)}:{name}": length
+        for path in sources(*PACKAGES)
+        for length, name in read(path).functions
+        if length > MAX_FUNCTION
+    }
     assert not long
 
 
@@ -119,30 +169,24 @@ def test_methods_are_pure() -> None:
 @pytest.mark.parametrize("layer", ["views", "api", "selectors"])
 def test_only_actions_write(layer: str) -> None:
     """Views, API and selectors call no method that writes rows."""
-    writes = {"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
-              "update_or_create", "select_for_update"}  # fmt: skip
     wrong = []
     for path in sources("annotation", "evaluation"):
         if layer not in path.relative_to(ROOT).with_suffix("").parts:
             continue  # a room has its own
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-                continue
-            owner = ast.unparse(node.func.value)
-            if node.func.attr in writes and ("objects" in owner or node.func.attr == "save"):
-                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} {owner}.{node.func.attr}")
+        wrong += [
+            f"{path.relative_to(ROOT)}:{line} {owner}.{method}"
+            for line, owner, method in read(path).calls
+            if "objects" in owner or method == "save"
+        ]
     assert not wrong
 
 
 def test_torch_is_imported_only_where_texts_become_vectors() -> None:
-    eager = []
-    for path in sources(*PACKAGES):
-        for node in ast.parse(path.read_text()).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else (
-                [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            )  # fmt: skip
-            if any(n.split(".")[0] in {"torch", "sentence_transformers"} for n in names):
-                eager.append(str(path.relative_to(ROOT)))
+    eager = [
+        str(path.relative_to(ROOT))
+        for path in sources(*PACKAGES)
+        if {name.split(".")[0] for name in read(path).eager} & {"torch", "sentence_transformers"}
+    ]
     assert not eager
 
 
@@ -161,13 +205,13 @@ def test_templates_hold_no_inline_script_or_style() -> None:
 
 def test_csv_is_written_in_one_place() -> None:
     """So that no cell of any file becomes a formula."""
+    used, taken = {"writer", "DictWriter", "to_csv"}, {"writer", "DictWriter", "xlsxwriter"}
     wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+        f"{path.relative_to(ROOT)}:{line}"
         for path in sources(*PACKAGES)
         if path.relative_to(ROOT).as_posix() != "crowdqc/cells.py"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if (isinstance(node, ast.Attribute) and node.attr in {"writer", "DictWriter", "to_csv"})
-        or (isinstance(node, ast.alias) and node.name in {"writer", "DictWriter", "xlsxwriter"})
+        for line, name in (*read(path).attributes, *read(path).aliases)
+        if name.rpartition(".")[2] in used or name in taken
     ]
     assert not wrong, "use crowdqc.cells.csv_lines"
 
@@ -190,15 +234,11 @@ def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
         name = path.relative_to(ROOT).as_posix()
         if name.startswith(INSIDE):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in {"int", "float", "Decimal"}
-                and not all(isinstance(one, ast.Constant) for one in node.args)
-                and "time()" not in ast.unparse(node)  # our own clock
-            ):
-                wrong.append(f"{name}:{node.lineno} {ast.unparse(node)}")
+        wrong += [
+            f"{name}:{line} {made}"
+            for line, made in read(path).numbers
+            if "time()" not in made  # our own clock
+        ]
     assert not wrong
 
 
@@ -208,10 +248,10 @@ def test_json_from_outside_is_read_by_the_bounded_reader() -> None:
            "annotation/accounts/outbox.py",
            "annotation/recruit/vouched.py", "annotation/recruit/prolific.py")  # fmt: skip
     wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+        f"{path.relative_to(ROOT)}:{line}"
         for path in sources(*OUTSIDE, "annotation/imports", "evaluation/llm")
         if not path.relative_to(ROOT).as_posix().startswith(own)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"json.loads", "json.load"}
+        for line, name in read(path).attributes
+        if name in {"json.loads", "json.load"}
     ]
     assert not wrong

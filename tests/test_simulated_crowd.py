@@ -1,13 +1,15 @@
 """A simulated crowd judges a whole study over HTTP; who looked and who did not is then found out.
 
-300 workers, 2,000 pairs of texts by eight sources whose order is known, five votes a pair; one
+150 workers, 1,000 pairs of texts by eight sources whose order is known, five votes a pair; one
 worker in five does not look: half of these always choose the left text, the others guess.
+``CROWDQC_CROWD=300 pytest tests/test_simulated_crowd.py`` takes a crowd of the usual size.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -37,7 +39,8 @@ from tests import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-WORKERS, PAIRS, VOTES, BUNDLE, SPAMMERS = 300, 2000, 5, 33, 60
+WORKERS = int(os.environ.get("CROWDQC_CROWD", "150"))
+PAIRS, VOTES, BUNDLE, SPAMMERS = WORKERS * 20 // 3, 5, 33, WORKERS // 5
 MERITS = np.array([1.4, 1.0, 0.6, 0.2, -0.2, -0.6, -1.0, -1.4])
 DIMENSIONS = ("clarity", "depth", "overall")
 
@@ -85,7 +88,9 @@ def make_study() -> Task:
 
 def make_crowd(task: Task) -> list[str]:
     """Tokens of the workers, who have agreed to be recorded."""
-    users = User.objects.bulk_create(User(username=f"w{n}-{uuid.uuid4().hex}") for n in range(300))
+    users = User.objects.bulk_create(
+        User(username=f"w{n}-{uuid.uuid4().hex}") for n in range(WORKERS)
+    )
     text = people.current_consent_text(task.project)
     for user in users:
         worker = people.add_worker(project=task.project, user=user, pseudonym="")
@@ -139,7 +144,7 @@ def work(url: str, task: int, number: int, token: str, merit: dict[str, float]) 
         client.post(f"work/assignments/{held['id']}/submit/", body)
 
 
-def test_a_crowd_of_300_over_the_api_shows_who_does_not_look_and_which_source_is_better(
+def test_a_crowd_over_the_api_shows_who_does_not_look_and_which_source_is_better(
     live_server: Any,
 ) -> None:
     task = make_study()

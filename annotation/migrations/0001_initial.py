@@ -13,8 +13,10 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+from crowdqc.first_tables import FirstTables
 
-class Migration(migrations.Migration):
+
+class Migration(FirstTables):
     initial = True
 
     dependencies = [

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation import deltas
-from crowdqc.errors import Invalid
-from evaluation.reproduce.data import data_folder
 
 TEXT = st.text(alphabet="ab \n😀😃é\u0301𝄞\ud83d", max_size=30)
 
@@ -76,34 +71,3 @@ def test_a_delta_beyond_the_text_is_refused() -> None:
 def test_snapshots_and_times_that_differ_in_number_are_refused() -> None:
     with pytest.raises(ValueError):
         deltas.of_snapshots([0, 1], ["a"])
-
-
-def test_all_published_logs_replay_to_the_published_texts() -> None:
-    try:
-        home = data_folder() / "crowdrag"
-    except Invalid as reason:
-        pytest.skip(f"the published data is not here: {reason.message}")
-    logs: dict[str, tuple[list[int], list[str]]] = {}
-    with gzip.open(home / "raw" / "study1_responses_human.jsonl.gz", "rt", encoding="utf-8") as raw:
-        for row in map(json.loads, raw):
-            times, texts = logs.setdefault(row["response"], ([], []))
-            times.append(row["timestamp"])
-            texts.append(row["text"])
-    with gzip.open(home / "responses.jsonl.gz", "rt", encoding="utf-8") as lines:
-        published = {
-            row["response"]: row["text"]
-            for row in map(json.loads, lines)
-            if row["origin"] == "human"
-        }
-    kept = given_size = 0
-    assert logs.keys() == published.keys()
-    for name, (times, texts) in logs.items():
-        rows = deltas.of_snapshots(times, texts)
-        text = ""
-        for row in rows:
-            text = deltas.apply(text, row)
-        assert text == published[name], name
-        kept += len(json.dumps(rows, ensure_ascii=False).encode())
-        given_size += sum(len(text.encode()) for text in texts)
-    assert len(logs) == 903
-    assert kept < given_size / 20

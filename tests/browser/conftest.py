@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests import factories
 from tests.browser.people import sign_in
+from tests.browser.traffic import traffic
 from tests.crawl import watch
 
 
@@ -34,5 +34,5 @@ def page(signed_in: BrowserContext) -> Iterator[Page]:
     for left in signed_in.pages:
         with contextlib.suppress(PlaywrightError):
             left.goto("about:blank", timeout=2_000)
-    time.sleep(0.8)  # what pages send as they go has been answered
+    traffic.wait_for_calm()  # what pages send as they go has been answered
     assert errors == []

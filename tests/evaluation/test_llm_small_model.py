@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 
 import pytest
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluation.llm import endpoints, probe, probing
@@ -37,17 +35,17 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     model = probing.probe_model(by=by, model=model)
     assert model.can == small_model.can
     room = {"temperature": 0, "max_tokens": 100}
-    asks = [ask(n, SCORE, params=room) for n in range(4)]
-    asks += [ask(n, YES_NO, params=room, by_chance=True) for n in range(10, 14)]
+    asks = [ask(n, SCORE, params=room) for n in range(2)]
+    asks += [ask(n, YES_NO, params=room, by_chance=True) for n in range(10, 12)]
     replies = ask_all(run, model, asks)
-    assert all(0 <= reply.value["score"] <= 100 for reply in replies[:4] if reply.value)
-    for reply in replies[4:]:
+    assert all(0 <= reply.value["score"] <= 100 for reply in replies[:2] if reply.value)
+    for reply in replies[2:]:
         assert reply.chances is not None
         assert set(reply.chances) == {"Yes", "No"}
         assert sum(reply.chances.values()) == pytest.approx(1, abs=1e-5)
         likely = "Yes" if reply.chances["Yes"] > reply.chances["No"] else "No"
         assert reply.value == YES_NO.words[likely]
-    assert LLMAttempt.objects.filter(outcome="ok").count() == LLMAttempt.objects.count() == 8
+    assert LLMAttempt.objects.filter(outcome="ok").count() == LLMAttempt.objects.count() == 4
     calls = LLMCall.objects.all()
     assert all(call.tokens_in and call.tokens_out and call.latency_ms for call in calls)
     told = endpoints.spent(endpoint)
@@ -55,7 +53,7 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     # What was reserved was enough: a token is a byte or more, a chat template adds some.
     assert all((call.tokens_in or 0) < 700 for call in calls)
     assert all(reply.cached for reply in ask_all(run, model, asks))
-    assert LLMAttempt.objects.count() == 8
+    assert LLMAttempt.objects.count() == 4
 
 
 @pytest.mark.queue
@@ -63,17 +61,15 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
 def test_a_killed_worker_goes_on_with_a_real_model_and_pays_for_nothing_twice(
     small_model: SmallModel, worker: Worker
 ) -> None:
-    calls, parallel = 14, 2
+    calls, parallel = 10, 2
     run = make_run()
     model = small_model.make(run.project, hard_budget=5, parallel=parallel)
     jobs.ask_many.delay(run.pk, model.pk, calls)
     done = LLMCall.objects.filter(state=CallState.DONE)
-    until(lambda: done.count() >= 3, 90, "some answers of the real model")
-    worker.kill()
-    # Its process ends by itself when the worker is gone; nothing is settled after that.
-    until(lambda: _still(done), 60, "the killed worker's process was gone")
+    until(lambda: done.count() >= 2, 90, "some answers of the real model")
+    worker.kill_with_pool()  # nothing is settled after that
     kept = set(done.values_list("pk", flat=True))
-    assert 3 <= len(kept) < calls
+    assert 2 <= len(kept) < calls
     LLMCall.objects.filter(state=CallState.SENT).update(lease_until=timezone.now())
     worker.start()
     jobs.ask_many.delay(run.pk, model.pk, calls)
@@ -86,13 +82,6 @@ def test_a_killed_worker_goes_on_with_a_real_model_and_pays_for_nothing_twice(
     assert endpoint.reserved == 0
     spent = sum((row.cost or Decimal() for row in LLMAttempt.objects.all()), Decimal())
     assert endpoint.spent == spent > 0
-
-
-def _still(rows: QuerySet[LLMCall]) -> bool:
-    """Whether no call is settled any more."""
-    before = rows.count()
-    time.sleep(2.5)
-    return before == rows.count()
 
 
 def _ended(calls: int) -> bool:

@@ -19,9 +19,14 @@ from tests.evaluation.pair_study import checked, client_of, page, published, sco
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def task() -> Task:
+@pytest.fixture(scope="module")
+def judged_task(shared_rows: None) -> Task:
     return pair_corpus.make_judged()
+
+
+@pytest.fixture
+def task(judged_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=judged_task.pk)
 
 
 # Pairs -----------------------------------------------------------------------------------------

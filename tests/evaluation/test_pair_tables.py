@@ -33,9 +33,14 @@ def _no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(overlap.SCORES, "BERTScore")
 
 
-@pytest.fixture
-def task() -> Task:
+@pytest.fixture(scope="module")
+def judged_task(shared_rows: None) -> Task:
     return pair_corpus.make_judged()
+
+
+@pytest.fixture
+def task(judged_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=judged_task.pk)
 
 
 # Order effects, grades -------------------------------------------------------------------------

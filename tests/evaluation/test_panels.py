@@ -28,9 +28,14 @@ LIST, PAGE = 6, 13  # queries of the two pages, with the shell around them
 QUICK = {"encoder": "char-svd", "resamples": 200}
 
 
-@pytest.fixture
-def task() -> Task:
+@pytest.fixture(scope="module")
+def answered_task(shared_rows: None) -> Task:
     return corpus.make_answered()
+
+
+@pytest.fixture
+def task(answered_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=answered_task.pk)
 
 
 @pytest.fixture

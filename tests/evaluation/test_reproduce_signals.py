@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from crowdqc.errors import Invalid
-from evaluation.reproduce import REPRODUCTIONS
+from evaluation.methods.writing_process import Sources, read
+from evaluation.reproduce import REPRODUCTIONS, crowdrag_signals
+from evaluation.reproduce.crowdrag_signals import WritingLog
 from evaluation.reproduce.data import data_folder
+from tests.evaluation.methods.written import units
+
+pytestmark = [pytest.mark.data, pytest.mark.slow]
+Study = tuple[dict[str, WritingLog], dict[str, Sources]]
 
 
-def test_the_published_logs_say_what_each_signal_is_worth() -> None:
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """The logs and passages, read once: the files hold 210 MB of snapshots."""
     try:
-        folder = data_folder()
+        return crowdrag_signals.load(data_folder())
     except Invalid as reason:
         pytest.skip(f"the published data is not here: {reason.message}")
+
+
+def test_the_published_logs_say_what_each_signal_is_worth(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowdrag_signals, "load", lambda folder: study)
     said: list[str] = []
-    rows = REPRODUCTIONS["crowdrag-signals"].run(folder, say=said.append, seed=0)
+    rows = REPRODUCTIONS["crowdrag-signals"].run(Path(), say=said.append, seed=0)
     measured = {(row.quantity, row.protocol): row.measured for row in rows}
     assert said[0] == "903 logs, 185,015 snapshots"
     assert measured["responses", "200 characters longer"] == 652
@@ -30,3 +46,10 @@ def test_the_published_logs_say_what_each_signal_is_worth() -> None:
     assert measured["jumps by source, %: unexplained", "200 characters put in"] < 4
     assert measured["unexplained_jump: fired", "of those judged"] < 903 / 5
     assert measured["faster_than_own: fired", "of those judged"] < 30
+
+
+def test_every_character_of_a_published_text_comes_from_somewhere(study: Study) -> None:
+    logs, passages = study
+    for name, log in list(logs.items())[::12]:
+        process = read(crowdrag_signals.as_events(log), passages[log.topic])
+        assert sum(p.end - p.start for p in process.origins()) == units(process.text), name

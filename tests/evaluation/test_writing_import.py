@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.db import transaction
 
 from annotation.actions.writing_imports import stored_bytes
 from annotation.deltas import apply
@@ -36,27 +34,20 @@ class TakenIn:
 
 
 @pytest.fixture(scope="module")
-def corpus(django_db_setup: None, django_db_blocker: object) -> Iterator[TakenIn]:
-    """All of it, taken in once for this module and rolled back after it."""
+def corpus(shared_rows: None) -> TakenIn:
+    """All of it, taken in once for this module."""
     try:
         folder = data_folder() / "crowdrag"
     except Invalid as reason:
         pytest.skip(f"the published data is not here: {reason.message}")
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]
-        outer = transaction.atomic()
-        outer.__enter__()
-        try:
-            user, out = make.make_user(), StringIO()
-            began = time.monotonic()
-            call_command(
-                "crowdqc_import", "crowdrag-writing", str(folder), "--new-project", "Writing",
-                "--by", user.username, stdout=out, stderr=StringIO(),
-            )  # fmt: skip
-            seconds = time.monotonic() - began
-            yield TakenIn(Task.objects.get(type="writing"), folder, out.getvalue(), seconds)
-        finally:
-            transaction.set_rollback(True)
-            outer.__exit__(None, None, None)
+    user, out = make.make_user(), StringIO()
+    began = time.monotonic()
+    call_command(
+        "crowdqc_import", "crowdrag-writing", str(folder), "--new-project", "Writing", "--by",
+        user.username, stdout=out, stderr=StringIO(),
+    )  # fmt: skip
+    seconds = time.monotonic() - began
+    return TakenIn(Task.objects.get(type="writing"), folder, out.getvalue(), seconds)
 
 
 @pytest.mark.django_db

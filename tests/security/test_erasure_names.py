@@ -75,24 +75,17 @@ Rows = dict[str, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def demo(django_db_setup: None, django_db_blocker: Any) -> Iterator[Task]:
-    """The demo, loaded once for this module and rolled back after it."""
-    with django_db_blocker.unblock():
-        outer = transaction.atomic()
-        outer.__enter__()
-        try:
-            if NUMBER > 1000:
-                load()  # with every run of the demo, which take longer than all the rest
-            else:
-                made = demo_loader.load(str)
-                run = runs.start(by=made.project.owner, task=made, params={"encoder": "char-svd"})
-                assert runs.execute(run.pk) == "done"
-            task = demo_loader.loaded()
-            assert task is not None
-            yield task
-        finally:
-            transaction.set_rollback(True)
-            outer.__exit__(None, None, None)
+def demo(shared_rows: None) -> Task:
+    """The demo, loaded once for this module."""
+    if NUMBER > 1000:
+        load()  # with every run of the demo, which take longer than all the rest
+    else:
+        made = demo_loader.load(str)
+        run = runs.start(by=made.project.owner, task=made, params={"encoder": "char-svd"})
+        assert runs.execute(run.pk) == "done"
+    task = demo_loader.loaded()
+    assert task is not None
+    return task
 
 
 def tables() -> dict[str, str]:

@@ -43,7 +43,7 @@ def test_intervals_are_said_to_suffer_from_it(labels: dict[str, Any]) -> None:
 
 
 def test_votes_for_the_ranking_reach_a_better_order_with_as_many() -> None:
-    found = simulate(SMALL, rng=RNG(5), replicates=40).estimates
+    found = simulate(SMALL, rng=RNG(5), replicates=20).estimates
     curve = found["curve"]
     own = curve["policy"] == "adaptive"
     tau = np.interp([1, 2, 3, 4, 5], curve["votes"][own], curve["tau"][own])

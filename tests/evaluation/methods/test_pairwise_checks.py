@@ -123,7 +123,7 @@ def test_the_split_by_differentiability_finds_a_difference_in_noise_and_says_so(
 
 
 def test_gold_labels_and_grades_are_resampled_with_the_grade_within_its_interval() -> None:
-    sharp, blunt = (crowd(6, sharpness=s, votes=5, topics=12) for s in (4.0, 0.3))
+    sharp, blunt = (crowd(6, sharpness=s, votes=5, topics=7) for s in (4.0, 0.3))
     found = [checked(data, gold_resamples=100).estimates for data in (sharp, blunt)]
     width, steady = [], []
     for tables in found:
@@ -138,7 +138,7 @@ def test_gold_labels_and_grades_are_resampled_with_the_grade_within_its_interval
 
 
 def test_turning_displays_leaves_nulls_and_the_rest_of_the_checks_alone() -> None:
-    data = crowd(7, topics=10)
+    data = crowd(7, topics=5, workers=15)
     other = replace(data, votes=turned(data.votes))
     one, two = (checked(d, gold_resamples=100).estimates for d in (data, other))
     for name in set(one) - {"corrected", "worst"}:
@@ -161,7 +161,7 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
     seen: list[str] = []
     hooks = Hooks(lambda stage, done, total: seen.append(stage))
     pairwise_checks.fit(
-        crowd(9, topics=8), rng=RNG(0), hooks=hooks, **{**FAST, "gold_resamples": 100}
+        crowd(9, topics=3), rng=RNG(0), hooks=hooks, **{**FAST, "gold_resamples": 100}
     )
     assert tuple(dict.fromkeys(seen)) == pairwise_checks.STAGES
     for name, value in (("folds", 1), ("threshold", 2.0), ("agreeing", 0), ("gold_resamples", 5),

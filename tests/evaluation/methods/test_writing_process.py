@@ -9,10 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.selectors.log import item_events, replay
-from crowdqc.errors import Invalid
 from evaluation.methods.writing_process import Opening, Process, Sources, View, read
-from evaluation.reproduce import crowdrag_signals
-from evaluation.reproduce.data import data_folder
 from tests.evaluation.methods.written import FOREIGN, PASSAGES, Writer, snapshots, units
 
 
@@ -281,19 +278,6 @@ def test_any_log_of_two_tabs_ends_with_the_text_that_its_replay_has(
     assert read(item_events(both, 1), PASSAGES).text == process.text
     assert sum(part.end - part.start for part in process.origins()) == units(process.text)
     coloured(process)
-
-
-def test_published_logs_are_followed_to_their_last_snapshot() -> None:
-    try:
-        logs, passages = crowdrag_signals.load(data_folder())
-    except Invalid as reason:
-        pytest.skip(f"the published data is not here: {reason.message}")
-    for name, log in list(logs.items())[::4]:
-        sources: Sources = passages[log.topic]
-        process = read(crowdrag_signals.as_events(log), sources)
-        assert process.text == log.texts[-1], name
-        assert sum(p.end - p.start for p in process.origins()) == units(process.text), name
-    assert len(logs) == 903
 
 
 def test_a_page_that_numbers_from_zero_is_told_in_ranks() -> None:
