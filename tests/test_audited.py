@@ -45,7 +45,6 @@ EXCEPTIONS = {
     "annotation.recruitment.actions.refresh_key_sets": "the clock does it",
     "evaluation.llm.probing.request_probe": "the model says since when it is asked",
     "evaluation.llm.probing.request_names": "the endpoint says since when it is asked",
-    "evaluation.runs.resume_abandoned": "the run was started, which records; it counts its tries",
 }
 # Where functions are called that are no part of another write.
 DOORS = (

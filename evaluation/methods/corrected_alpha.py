@@ -120,12 +120,8 @@ def corrected_alpha(
     Raises BadParameter, BadShape, EmptyData, TooFewVotes, NoVariation (uncorrected), Cancelled.
     """
     items = _items(data)
-    if competence is not None and competences is None:
-        competences = partial(map, competence)
-    elif competences is None or competence is not None:
-        raise BadParameter("competence or competences must be given, and not both")
     plan = _Plan(
-        competences, threshold, level, values,
+        _all_at_once(competence, competences), threshold, level, values,
         np.ones(items, dtype=bool) if scored is None else _aligned("scored", scored, items, bool),
         *(parts := _folds(items, group, folds, rng)),
         units or Units(parts[1], "items"), shuffles, resamples, confidence, thin,
@@ -149,6 +145,12 @@ _MEANS = (
     "uncorrected", "corrected", "shuffled_null", "cross_fitted", "removed_share", "thin_share",
     "unknown_share",
 )  # fmt: skip
+
+
+def _all_at_once(one: Competence | None, several: Competences | None) -> Competences:
+    if (one is None) == (several is None):
+        raise BadParameter("competence or competences must be given, and not both")
+    return several or partial(map, one)
 
 
 def _items(data: Mapping[str, Labels]) -> int:

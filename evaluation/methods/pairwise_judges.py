@@ -194,7 +194,7 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
         2 * one.pair + one.flipped, 2 * two.pair + two.flipped,
         assume_unique=True, return_indices=True,
     )  # fmt: skip
-    rows = []
+    rows: list[dict[str, Any]] = []
     for k in range(len(one.dimensions)):
         labels = one.canonical()[a, k], two.canonical()[b, k]
         both = (labels[0] != MISSING) & (labels[1] != MISSING)

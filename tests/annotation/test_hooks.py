@@ -191,7 +191,7 @@ def test_private_networks_are_refused_when_entered_and_again_when_sent(
     # A name that leads elsewhere after the check is still connected to by the checked number.
     asked: list[str] = []
 
-    def resolved(host: str, port: int, *, seconds: float) -> list[str]:
+    def resolved(host: str, port: int, *, seconds: float, inside: bool) -> list[str]:
         asked.append(host)
         return ["127.0.0.1"]
 

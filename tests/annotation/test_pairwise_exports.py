@@ -250,7 +250,7 @@ def test_an_export_that_cannot_be_made_says_so_and_writes_nothing(
         text_of(task, "arena", dimension="mood")
     for wanted, why in (
         (("arena", "--task", str(ratings.pk)), "has no arena"),
-        (("arena", "--what", "leaderboard", "--task", str(task.pk)), "no run of this task"),
+        (("arena", "--what", "leaderboard", "--task", str(task.pk)), "no official run"),
         (("arena", "--task", str(task.pk), "--format", "parquet"), "not written as parquet"),
     ):
         with pytest.raises(CommandError, match=why):

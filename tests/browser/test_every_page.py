@@ -34,7 +34,7 @@ ELSEWHERE = (
     "account_email", "audit", "checklist", "checklist_ask", "checklist_stage",
     "checklist_version", "hook", "mfa_index", "models_model", "models_model_new",
     "recruitment", "recruitment_edit", "set_comparison_new", "task_feedback",
-    "task_precision", "task_rounds", "usersessions_list",
+    "task_rounds", "usersessions_list",
 )  # fmt: skip
 
 

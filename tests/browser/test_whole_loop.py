@@ -274,8 +274,7 @@ def waits_for_the_run(requester: Person, number: int) -> None:
 
 def runs_aqer(requester: Person, task: str) -> None:
     requester.go(task + "results/")
-    requester.press("More")
-    requester.follow("Run with options")
+    requester.follow("Options")
     requester.sees("Run AQER")
     expect(requester.page.get_by_label("Encoder")).to_have_value("minilm")
     requester.page.locator(".run-form button.primary").click()

@@ -14,6 +14,7 @@ from evaluation.llm.prompting import load
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.text_scores import AGAINST, JUDGE, OTHERS
 from tests.evaluation import checks_corpus as corpus
+from tests.evaluation.official_runs import make_official
 from tests.factories import make_worker
 from tests.llm import make_model
 
@@ -67,7 +68,8 @@ def test_a_model_fills_every_list_once_and_stands_beside_people() -> None:
     assert mine["estimate"] > 0.5 and mine["articles"] == corpus.TOPICS
     assert mine["low"] < mine["estimate"] and mine["undefined"] == 0
     agreed = {row["question"]: row for row in told(run, "agreement")}
-    assert agreed[-1]["alpha"] is not None and agreed[-1]["low"] < agreed[-1]["alpha"]
+    assert agreed[-1]["alpha"] is not None and agreed[-1]["low"] is None
+    assert agreed[-1]["reason"] == "6 articles; an interval needs 15"
     beside = {(row["answerer"], row["question"]) for row in told(run, "with_people")}
     assert {(3, -1), (3, 0), (-1, -1)} <= beside
     assert {row["question"] for row in told(run, "signal")} == {0, 1, 2, 3}
@@ -149,7 +151,7 @@ def test_lists_baselines_and_judges_are_compared_on_the_same_texts() -> None:
         for one in (task, other):
             done(one, "checklist_answers", model=model.pk)
         done(task, "g_eval", model=model.pk, definition="What helps.", samples=1)
-    done(other, "checklist", resamples=200)
+    make_official(done(other, "checklist", resamples=200))
     corpus.score_by_people(task, role=JUDGE, name="a published judge")
     found = told(done(task, "checklist", resamples=200), "compare")
     series = found["series"]
@@ -165,7 +167,7 @@ def test_lists_baselines_and_judges_are_compared_on_the_same_texts() -> None:
 
 def test_human_scores_that_come_later_are_held_against_what_was_there() -> None:
     task = corpus.make_study(scored=False)
-    run = done(task, "checklist", resamples=200)
+    run = make_official(done(task, "checklist", resamples=200))
     assert told(run, "correlation") == [] and told(run, "compare") == {}
     human = corpus.score_by_people(task)
     later = told(human, OTHERS)

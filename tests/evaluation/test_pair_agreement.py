@@ -25,6 +25,7 @@ from evaluation import judged, overlap
 from evaluation.models import ItemLabel, Run, RunFigure, RunState
 from tests import factories
 from tests.evaluation import pair_corpus
+from tests.evaluation.official_runs import make_official
 from tests.evaluation.pair_checked import (
     careless,
     check,
@@ -227,7 +228,7 @@ def test_the_hardest_pairs_go_to_a_panel_whose_alpha_then_stands_beside_the_crow
     panel.refresh_from_db()
     assert "6 pairs; nobody has judged yet" in page(task, "pair_agreement")
     pair_corpus.make_judged(workers=3, task=panel)
-    core(panel)
+    make_official(core(panel))
     text = page(task, "pair_agreement")
     both = [
         krippendorff.alpha(reliability(one, "overall")[:, cols], level_of_measurement="ordinal")

@@ -385,4 +385,4 @@ def test_pages_ask_the_database_as_often_for_a_large_study_as_for_a_small_one() 
             {name: queries(client, address(name, task)) for name in NAMES if name != "pair_export"}
         )
     assert counts[0] == counts[1]
-    assert max(counts[0].values()) <= 27
+    assert max(counts[0].values()) <= 28

@@ -19,6 +19,7 @@ from evaluation.models import AnswerScore, Run, RunState
 from evaluation.selectors.writing import VIEWS
 from tests import factories
 from tests.evaluation import writing_corpus
+from tests.evaluation.official_runs import make_official
 
 pytestmark = pytest.mark.django_db
 
@@ -124,6 +125,8 @@ def test_the_list_marks_what_does_not_count_and_what_the_run_did_not_see() -> No
 def test_the_results_tab_leads_to_a_writing_task() -> None:
     task = writing_corpus.make_written(models=False)
     run = run_on(task)
+    run.refresh_from_db()
+    make_official(run)
     client = signed_in(task)
     found = client.get(reverse("results", args=[task.project_id]), follow=True)
     assert "What was written" in found.content.decode()
