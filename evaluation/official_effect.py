@@ -6,6 +6,7 @@ rules of panels and of bonuses are applied to either.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,7 +20,7 @@ from evaluation import panel_choice, panel_watch, payout_form
 from evaluation.exclusion_preview import TABLES, names_of
 from evaluation.models import PanelWatch, Run, Selection
 from evaluation.payout_bonus import Frame, Payee, apply_rule
-from evaluation.selectors.evidence import gather, task_evidence
+from evaluation.selectors.evidence import TaskEvidence, gather, task_evidence
 from evaluation.selectors.official import official_run
 from evaluation.wage import worked
 
@@ -50,15 +51,20 @@ class Move:
     after: Stand | None
 
     @property
+    def _ranks(self) -> tuple[int | None, int | None]:
+        before, after = self.before, self.after
+        return before.rank if before else None, after.rank if after else None
+
+    @property
     def steps(self) -> int | None:
         """How many ranks it goes up (above 0) or down; None where it is not on both boards."""
-        ranks = [one.rank if one is not None else None for one in (self.before, self.after)]
-        return None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
+        before, after = self._ranks
+        return None if before is None or after is None else before - after
 
     @property
     def moves(self) -> bool:
-        ranks = [one.rank if one is not None else None for one in (self.before, self.after)]
-        return ranks[0] != ranks[1]
+        before, after = self._ranks
+        return before != after
 
 
 @dataclass(frozen=True)
@@ -130,10 +136,11 @@ def effect(run: Run) -> OfficialEffect:
     ]  # fmt: skip
     panels = [*_watched(now, run), *_selected(now, run)]
     pays = PayoutRule.objects.filter(task=run.task).exclude(bonus_by=By.NONE).first()
-    bonuses = _bonuses(run.task, now, run) if pays is not None else None
+    around = task_evidence(run.task, run)
+    bonuses = _bonuses(run.task, now, around) if pays is not None else None
     return OfficialEffect(
         now, run, _sentence(now, tables, panels, bonuses), tables, panels, bonuses,
-        [_pending(batch, run, pays) for batch in _open(run.task)],
+        [_pending(batch, around, pays) for batch in _open(run.task)],
     )  # fmt: skip
 
 
@@ -154,10 +161,12 @@ def _stands(name: str, run: Run | None) -> dict[Place, Stand]:
     for _, dimension, component, estimate, *_ in rows:
         if estimate is not None:
             boards.setdefault((dimension, component), []).append(estimate)
+    for board in boards.values():
+        board.sort()
     return {
         (pk, dimension): Stand(
             None if estimate is None
-            else 1 + sum(one > estimate for one in boards[dimension, component]),
+            else 1 + len(board := boards[dimension, component]) - bisect_right(board, estimate),
             estimate, low, high,
         )
         for pk, dimension, component, estimate, low, high in rows
@@ -233,9 +242,8 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
 # Money ------------------------------------------------------------------------------------------
 
 
-def _given(task: Task, rows: Sequence[Assignment], run: Run | None) -> dict[str, Decimal]:
+def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict[str, Decimal]:
     """What the rule and promises give each worker for this work, by the scores of a run."""
-    around = task_evidence(task, run)
     found = list(gather(rows, around, counted=False).values())
     lines = payout_form.start(found, payout_form.terms_of(task, around, found))
     sums: dict[str, Decimal] = {}
@@ -245,9 +253,9 @@ def _given(task: Task, rows: Sequence[Assignment], run: Run | None) -> dict[str,
     return sums
 
 
-def _bonuses(task: Task, now: Run | None, run: Run) -> Bonuses:
+def _bonuses(task: Task, now: Run | None, then: TaskEvidence) -> Bonuses:
     rows = list(waiting(task))
-    before, after = _given(task, rows, now), _given(task, rows, run)
+    before, after = _given(task, rows, task_evidence(task, now)), _given(task, rows, then)
     changed = [
         BonusRow(name, before[name], after[name]) for name in sorted(after)
         if before[name] != after[name]
@@ -262,21 +270,21 @@ def _open(task: Task) -> list[PayoutBatch]:
     return list(rows.select_related("project"))
 
 
-def _pending(batch: PayoutBatch, run: Run, rule: PayoutRule | None) -> Pending:
+def _pending(batch: PayoutBatch, around: TaskEvidence, rule: PayoutRule | None) -> Pending:
     """A proposal as it stands, and what the rule would give the same lines by this run."""
     lines = lines_of(batch)
     bonus = sum((line.bonus for line in lines), ZERO)
     if rule is None:
         return Pending(batch.number, batch.evidence_run, bonus, None)
-    around = task_evidence(run.task, run)
     found = gather([line.assignment for line in lines], around, counted=False)
-    given = bonus_given(run.task)
+    given = bonus_given(batch.task)
     for line in lines:  # what this proposal gives is not given before it
         if line.live and line.decision != line.Decision.REJECT:
             worker = line.assignment.worker_id
             given[worker] = given.get(worker, ZERO) - line.bonus
     frame = Frame(
-        currency=batch.project.currency, floor=batch.project.hourly_floor, run=run.number,
+        currency=batch.project.currency, floor=batch.project.hourly_floor,
+        run=around.run.number if around.run else None,
         given=given,
     )  # fmt: skip
     payees = [
