@@ -125,7 +125,7 @@ CONNECTS = {
     "crowdqc/outbound/transport.py": "the one client",
     "crowdqc/devstack/supervisor.py": "asks its own web process whether it is ready",
     "crowdqc/devstack/probe.py": "asks the web process of its own container whether it is alive",
-    "annotation/accounts/sso.py": "the provider that the installation's owner named (ADR 15)",
+    "annotation/accounts/sso.py": "hands the one client to allauth, which speaks requests (ADR 15)",
 }
 OPENAI = {"evaluation/llm/client.py"}  # handed the client of crowdqc.outbound
 SOCKETS = {

@@ -221,9 +221,18 @@ def ran_out(assignment: Assignment) -> bool:
     )
 
 
+# Of items i and versions v: in this version, not met by the worker and no text of their own.
+NOT_MET = """AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
+  AND i.id NOT IN (
+    SELECT e.item_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))"""
 # What is open to a worker: items (topics, where a task asks once a topic), the bundles that they
 # make where each is of one document, and the fewest and the most items that a document has.
-OPEN_SQL = """
+OPEN_SQL = f"""
 SELECT o.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
                        THEN count(*) ELSE sum(o.n)::int END,
        sum(ceil(o.n::numeric / v.items_per_assignment))::int, min(o.n), max(o.n)
@@ -231,14 +240,7 @@ FROM (SELECT i.task_id, i.group_id, t.current_id, count(*) n FROM annotation_ite
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
-  AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
-  AND i.id NOT IN (
-    SELECT e.item_id FROM annotation_assignmentitem e
-    JOIN annotation_assignment a ON a.id = e.assignment_id
-    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
-  AND NOT EXISTS (
-    SELECT 1 FROM annotation_candidate c
-    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))
+  {NOT_MET}
   AND NOT (coalesce((v.settings ->> 'once_a_topic')::boolean, false) AND i.group_id IN (
     SELECT x.group_id FROM annotation_assignmentitem e
     JOIN annotation_assignment a ON a.id = e.assignment_id
@@ -247,24 +249,17 @@ WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
 GROUP BY i.task_id, i.group_id, t.current_id) o
 JOIN annotation_taskversion v ON v.id = o.current_id
 GROUP BY o.task_id, v.id
-"""
+"""  # noqa: S608 (constants alone)
 # Attention items that the worker has not met: as many come with the next assignment as it asks for.
-ATTENTION_SQL = """
+ATTENTION_SQL = f"""
 SELECT i.task_id, least(count(*), coalesce((v.settings ->> 'gold_per_assignment')::int, 0))::int
 FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
-  AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
-  AND i.id NOT IN (
-    SELECT e.item_id FROM annotation_assignmentitem e
-    JOIN annotation_assignment a ON a.id = e.assignment_id
-    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
-  AND NOT EXISTS (
-    SELECT 1 FROM annotation_candidate c
-    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))
+  {NOT_MET}
 GROUP BY i.task_id, v.id
-"""
+"""  # noqa: S608 (constants alone)
 # Times longer than the lease with all its extensions are of pages left open.
 TIMES_SQL = """
 SELECT a.task_id, count(*),

@@ -2,7 +2,8 @@
 
 Every request has one deadline, a size limit for what is read, and goes to numbers that were
 checked (``transport``). No redirect is followed, no proxy of the environment is used, and a web
-request can make none at all: jobs call, pages show what they wrote.
+request can make none: jobs call, pages show what they wrote. The identity provider alone is asked
+while a browser waits, by one thread of a process at a time (``web_request.one_may_wait``).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from typing import Any
 
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
@@ -12,7 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.accounts.stepup import SIGNED_IN_AT
-from annotation.models import User
+from annotation.actions import payouts
+from annotation.models import PayoutBatch, User
 from tests import factories as make
 
 OLD = 3600  # seconds, far beyond the time for which a confirmation is good
@@ -67,3 +69,19 @@ def grow_old(client: Client) -> None:
 def show_factor(client: Client, secret: str, **more: Any) -> Any:
     """The person types the code of their app where it is asked for."""
     return client.post(reverse("mfa_reauthenticate"), {"code": code_of(secret), **more})
+
+
+def staffed_world() -> make.World:
+    """A world whose requester and manager know their passwords, and one piece of work."""
+    world = make.make_world(2)
+    person(world.requester), person(world.manager)
+    make.claim_and_submit(world.task, world.worker)
+    return world
+
+
+def proposal(world: make.World) -> PayoutBatch:
+    """Work of 1.80 that waits for its approval."""
+    line = payouts.Line(world.task.assignments.get().pk)
+    return payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
+    )

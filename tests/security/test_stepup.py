@@ -29,10 +29,12 @@ from tests.security.factors import (
     code_of,
     grow_old,
     person,
+    proposal,
     recovery_code_of,
     set_up_app,
     show_factor,
     signed_in,
+    staffed_world,
 )
 
 pytestmark = [pytest.mark.django_db]
@@ -46,19 +48,12 @@ def _fresh_limits() -> None:
 
 @pytest.fixture
 def world() -> make.World:
-    world = make.make_world(2)
-    person(world.requester), person(world.manager)
-    make.claim_and_submit(world.task, world.worker)
-    return world
+    return staffed_world()
 
 
 @pytest.fixture
 def batch(world: make.World) -> PayoutBatch:
-    """Work of 1.80 that waits for its approval."""
-    line = payouts.Line(world.task.assignments.get().pk)
-    return payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
-    )
+    return proposal(world)
 
 
 def approve(client: Client, batch: PayoutBatch) -> Any:

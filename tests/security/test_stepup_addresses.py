@@ -16,7 +16,7 @@ from evaluation.models import Run, RunState
 from tests import factories as make
 from tests import prolific
 from tests.everything import second_person_values
-from tests.security.factors import OLD, person, signed_in
+from tests.security.factors import OLD, proposal, signed_in, staffed_world
 from tests.test_audited import ROOT, _imported, reaching
 
 pytestmark = [pytest.mark.django_db]
@@ -28,19 +28,12 @@ GUARDS = {(STEPUP, name) for name in (
 
 @pytest.fixture
 def world() -> make.World:
-    world = make.make_world(2)
-    person(world.requester), person(world.manager)
-    make.claim_and_submit(world.task, world.worker)
-    return world
+    return staffed_world()
 
 
 @pytest.fixture
 def batch(world: make.World) -> PayoutBatch:
-    """Work of 1.80 that waits for its approval."""
-    line = payouts.Line(world.task.assignments.get().pk)
-    return payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
-    )
+    return proposal(world)
 
 
 TOKEN = {"name": "x", "scopes": ["read"], "days": 1, "per_minute": 60, "project": ""}
