@@ -8,10 +8,10 @@ from celery import shared_task
 
 from annotation.accounts import actions as accounts
 from annotation.actions import (
-    assignments,
     deliver,
     erasure,
     export_files,
+    leases,
     mail,
     payment_sending,
     rejections,
@@ -31,7 +31,7 @@ HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 @shared_task(ignore_result=True)
 def release_expired() -> int:
     """Free the slots of leases that ran out."""
-    return assignments.release_expired()
+    return leases.release_expired()
 
 
 @shared_task(ignore_result=True, **HOUR)

@@ -16,6 +16,7 @@ from queue import Full, Queue
 from typing import Any
 
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 logger = logging.getLogger(__name__)
 WAIT = 0.25  # seconds that a request waits for its message to leave
@@ -73,10 +74,13 @@ def is_late() -> bool:
     return _publisher is not None and _publisher.late
 
 
-def enqueue(job: Any, *args: Any, **options: Any) -> None:
-    """Hand a job to a worker once this transaction is committed; it raises nothing.
+def enqueue(name: str, *args: Any, **options: Any) -> None:
+    """Hand a job to a worker once this transaction is committed; a broker that is down delays it.
 
-    ``options`` are Celery's: a queue or time limits other than the job's own.
+    A job is named ("annotation.jobs.send_mail"), as jobs import what hands them over. ``options``
+    are Celery's: a queue or time limits other than the job's own. Raises ImportError where no job
+    has this name.
     """
+    job = import_string(name)
     send = partial(job.apply_async, args, **options)
     transaction.on_commit(lambda: _current().publish(send), robust=True)

@@ -17,7 +17,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation import demo
-from annotation.actions import accounts, answers, assignments, events, payouts, people, tasks
+from annotation.actions import (
+    accounts,
+    answers,
+    assignments,
+    events,
+    leases,
+    payouts,
+    people,
+    tasks,
+)
 from annotation.actions.audit import record
 from annotation.actions.imports import import_rows
 from annotation.demo import logs
@@ -276,7 +285,7 @@ class Loader:
         entries = list(assignment.entries.select_related("item__group").order_by("position"))
         writes = [entry for entry in entries if entry.item.key in given]
         if not writes:
-            assignments.give_back(by=user, assignment=assignment)
+            leases.give_back(by=user, assignment=assignment)
             return
         self.clock.to(begun + dt.timedelta(seconds=4))
         assignment = assignments.open_assignment(by=user, assignment=assignment)

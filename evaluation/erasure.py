@@ -93,11 +93,9 @@ def _parts(ids: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
     """Decide on it (``annotation.actions.erasure.ask``) and have it done in the background."""
-    from evaluation.jobs import erase_worker
-
     with transaction.atomic():
         worker = collected.ask(by=by, worker=worker, although_undecided=although_undecided)
-        enqueue(erase_worker, worker.pk)
+        enqueue("evaluation.jobs.erase_worker", worker.pk)
     return worker
 
 

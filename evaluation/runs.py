@@ -103,17 +103,18 @@ def enqueue(run_id: int) -> None:
 
     Runs that ask models wait in a queue of their own, and may take longer.
     """
-    from evaluation.jobs import run_job
-
     found = Run.objects.filter(pk=run_id).values_list("method", "params").first()
     if found is None:
         return
     asks = kinds.asks_models(*found)
     limit = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
     queue.enqueue(
-        run_job, run_id, queue=queue_name(MODELS if asks else RUNS),
-        soft_time_limit=limit, time_limit=limit + 120,
-    )  # fmt: skip
+        "evaluation.jobs.run_job",
+        run_id,
+        queue=queue_name(MODELS if asks else RUNS),
+        soft_time_limit=limit,
+        time_limit=limit + 120,
+    )
 
 
 @transaction.atomic

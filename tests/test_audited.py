@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "payout_settle.settle": "a part of approving, which records",
     "replies.keep": "a copy of the answer to a request, which records what it did",
     "evaluation.published.queue_checks": "a part of importing a study, which records",
-    "assignments.release_expired": "the clock does it; the lease says until when it held",
+    "leases.release_expired": "the clock does it; the lease says until when it held",
     "deliver.deliver_due": "every delivery is a row with its tries",
     "deliver.forget_old": "deliveries that have done their work",
     "erasure.sweep": "payloads and files that have done their work",

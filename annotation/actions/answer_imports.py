@@ -30,9 +30,9 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from crowdqc.errors import Conflict, NotAllowed
 
-from .assignments import lock_items
 from .audit import record
 from .bulk import copy_into, new_ids, parts
+from .leases import lock_items
 from .plans import fresh_plans
 
 BATCH = 2000

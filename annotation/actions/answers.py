@@ -29,10 +29,11 @@ from annotation.task_types import Values, get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
 
 from . import visits
-from .assignments import DONE, MAX_SEQ, DraftChanged, is_apart, lock_items, lock_own
+from .assignments import DONE, MAX_SEQ, DraftChanged, is_apart
 from .audit import record
 from .bulk import copy_into
 from .hooks import emit
+from .leases import lock_items, lock_own
 from .notices import notify
 
 # Of the entries and their questions, what a submit reads.

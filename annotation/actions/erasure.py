@@ -48,8 +48,8 @@ from crowdqc.errors import Conflict, NotAllowed
 from crowdqc.numbers import plural
 
 from . import retention
-from .assignments import take_back
 from .audit import record
+from .leases import take_back
 
 AT_ONCE = 50  # assignments a transaction
 WHY = {

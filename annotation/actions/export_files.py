@@ -82,9 +82,7 @@ def remove_file(*, by: User, file: ExportFile) -> None:
 
 def enqueue(file_id: int) -> None:
     """Hand the file to a worker once it is committed; a queue that is down only delays it."""
-    from annotation.jobs import write_export
-
-    queue.enqueue(write_export, file_id)
+    queue.enqueue("annotation.jobs.write_export", file_id)
 
 
 @transaction.atomic

@@ -68,9 +68,7 @@ def _owe(hooks: Sequence[Hook], project: Project, event: str, data: dict[str, An
 
 def deliver_soon() -> None:
     """Have deliveries sent once this is committed; a queue that is down only delays them."""
-    from annotation.jobs import deliver_hooks
-
-    enqueue(deliver_hooks)
+    enqueue("annotation.jobs.deliver_hooks")
 
 
 @transaction.atomic

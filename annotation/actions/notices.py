@@ -59,9 +59,7 @@ def notify(
 
 def send_mail_soon() -> None:
     """Have mail sent once this is committed; a queue that is down only delays it."""
-    from annotation.jobs import send_mail
-
-    enqueue(send_mail)
+    enqueue("annotation.jobs.send_mail")
 
 
 def people_of(project: Project, *roles: str) -> list[User]:

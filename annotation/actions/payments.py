@@ -109,9 +109,7 @@ def _row(batch: PayoutBatch, line: PayoutLine, visit: Visit | None, what: str) -
 
 def send_soon() -> None:
     """Begin to send after this transaction's commit; the schedule does it otherwise."""
-    from annotation.jobs import send_payments
-
-    enqueue(send_payments)
+    enqueue("annotation.jobs.send_payments")
 
 
 @transaction.atomic

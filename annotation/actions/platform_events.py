@@ -11,8 +11,8 @@ from annotation.models import PlatformEvent, Recruitment, Visit
 from annotation.models.assignments import AssignmentState
 from annotation.recruit.webhook import Event
 
-from .assignments import take_back
 from .audit import record
+from .leases import take_back
 
 STATUS = "submission.status.change"
 ENDED = ("RETURNED", "TIMED-OUT", "TIMED_OUT")

@@ -29,7 +29,9 @@ from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, TooMuch
 
 from .audit import VISITOR, record
+from .leases import give_back
 from .people import add_worker
+from .platform_events import apply
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
 # Our word for how a visit ended -> the platform's type of completion code.
@@ -179,8 +181,6 @@ def _worker(recruitment: Recruitment, coming: Coming, bound: str, who: User | No
 
 def _early_events(visit: Visit) -> None:
     """What the platform said of this submission before its person came."""
-    from .platform_events import apply
-
     if not visit.session:
         return
     waiting = PlatformEvent.objects.filter(
@@ -231,8 +231,6 @@ def retie(assignment: Assignment, by: User) -> None:
 
     One submission is one piece of work: Conflict where the later one is handed in already.
     """
-    from .assignments import give_back
-
     if not assignment.worker.external_id:
         return
     mine = Visit.objects.filter(
@@ -293,8 +291,6 @@ def _set_outcome(visit: Visit, outcome: str) -> None:
 @transaction.atomic
 def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
     """End a visit before its submit: its slots are free, and the person gets the way back."""
-    from .assignments import give_back
-
     visit = (
         Visit.objects.select_for_update(of=("self",), no_key=True)
         .select_related("recruitment__task__project", "worker", "assignment")

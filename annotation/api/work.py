@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from annotation import think_aloud, writing
 from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
-from annotation.actions import answers, assignments, events, people
+from annotation.actions import answers, assignments, events, leases, people
 from annotation.models import Assignment, AssignmentItem, Membership, Role
 from annotation.selectors import api as selectors
 from annotation.selectors import work
@@ -293,14 +293,14 @@ class Extend(OwnWork):
     @extend_schema(request=None, responses=OwnAssignmentOut, summary="More time")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        return respond(assignments.extend(by=request.user, assignment=found))
+        return respond(leases.extend(by=request.user, assignment=found))
 
 
 class GiveBack(WorkEndpoint):
     @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        return Response(OwnRowOut(assignments.give_back(by=request.user, assignment=found)).data)
+        return Response(OwnRowOut(leases.give_back(by=request.user, assignment=found)).data)
 
 
 class Streams(WorkEndpoint):

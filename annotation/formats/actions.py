@@ -128,9 +128,7 @@ def _queue(file: ImportFile, state: str, **changes: object) -> None:
 
 def enqueue(file_id: int) -> None:
     """Hand the upload to a worker once it is committed; a queue that is down only delays it."""
-    from annotation.jobs import process_upload
-
-    queue.enqueue(process_upload, file_id)
+    queue.enqueue("annotation.jobs.process_upload", file_id)
 
 
 def resume_abandoned() -> int:

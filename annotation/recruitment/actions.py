@@ -68,8 +68,6 @@ def _is_being_read(url: str) -> bool:
 @transaction.atomic
 def request_key_set(*, url: str) -> bool:
     """Have a job read the keys, unless that was asked for a moment ago; whether it will."""
-    from annotation.jobs import fetch_key_set
-
     KeySet.objects.get_or_create(url=url)
     row = KeySet.objects.select_for_update().get(url=url)
     now = timezone.now()
@@ -78,7 +76,7 @@ def request_key_set(*, url: str) -> bool:
         return False
     row.asked_at = now
     row.save(update_fields=["asked_at"])
-    queue.enqueue(fetch_key_set, url)
+    queue.enqueue("annotation.jobs.fetch_key_set", url)
     return True
 
 

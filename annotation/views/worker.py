@@ -18,8 +18,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation import judging, rating
 from annotation.access import get_access, get_own_assignment, worker_memberships
-from annotation.actions import assignments, people
-from annotation.actions.assignments import MAX_EXTENSIONS
+from annotation.actions import assignments, leases, people
+from annotation.actions.leases import MAX_EXTENSIONS
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
 from annotation.selectors import work
 from annotation.selectors.recruitment import visit_to
@@ -375,7 +375,7 @@ def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
 def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Return the assignment; nothing is held against anybody."""
     found = get_own_assignment(request, assignment_id)
-    assignments.give_back(by=request.user, assignment=found)  # type: ignore[arg-type]
+    leases.give_back(by=request.user, assignment=found)  # type: ignore[arg-type]
     messages.success(request, f"“{found.version.title}” is returned. Others can take it now.")
     return redirect("work_home")
 

@@ -33,15 +33,13 @@ def request_probe(*, by: User, model: LanguageModel) -> bool:
 
     Raises Conflict where no key can be used and Invalid where the address is not allowed.
     """
-    from evaluation.jobs import probe_model as job
-
     locked = LanguageModel.objects.select_for_update(of=("self",)).get(pk=model.pk)
     if under_way(locked.probe_asked_at):
         return False
     completion.link_of(model.endpoint)
     locked.probe_asked_at = timezone.now()
     locked.save(update_fields=["probe_asked_at"])
-    queue.enqueue(job, model.pk, by.pk)
+    queue.enqueue("evaluation.jobs.probe_model", model.pk, by.pk)
     return True
 
 
@@ -83,14 +81,12 @@ def probe_model(*, by: User, model: LanguageModel) -> LanguageModel:
 @transaction.atomic
 def request_names(*, endpoint: Endpoint) -> bool:
     """Have a job ask the endpoint for its models; False where one does already."""
-    from evaluation.jobs import list_models as job
-
     locked = Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint.pk)
     if under_way(locked.names_asked_at):
         return False
     locked.names_asked_at = timezone.now()
     locked.save(update_fields=["names_asked_at"])
-    queue.enqueue(job, endpoint.pk)
+    queue.enqueue("evaluation.jobs.list_models", endpoint.pk)
     return True
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.actions import answers, assignments
+from annotation.actions import answers, assignments, leases
 from annotation.models import Answer, Assignment, AuditEntry
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests import factories
@@ -116,7 +116,7 @@ def test_a_late_submit_counts_while_its_slot_is_free() -> None:
     world = factories.make_world(2, redundancy=1)
     late = factories.claim(world.task, world.worker)
     run_out(late)
-    assignments.release_expired()
+    leases.release_expired()
     factories.submit(late)
     assert Answer.objects.filter(counts=True).count() == 2
     slots_agree(world.task)
@@ -126,7 +126,7 @@ def test_a_late_submit_is_kept_uncounted_when_the_slot_is_gone() -> None:
     world = factories.make_world(3, redundancy=1)
     late = factories.claim(world.task, world.worker)
     run_out(late)
-    assignments.release_expired()
+    leases.release_expired()
     tight = world.task.items.first()
     tight.priority = 1
     tight.save()

@@ -9,7 +9,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.actions import assignments, people, tasks
+from annotation.actions import assignments, leases, people, tasks
 from annotation.models import Assignment, AssignmentItem, Item, Task
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from tests import factories
@@ -108,7 +108,7 @@ def test_two_leases_of_one_question_that_ran_out_free_both_slots() -> None:
     world = factories.make_world(3, redundancy=2)
     for held in [factories.claim(world.task, factories.make_worker(world.project)) for _ in "ab"]:
         run_out(held)
-    assert assignments.release_expired() == 2
+    assert leases.release_expired() == 2
     assert not world.task.items.filter(held__gt=0).exists()
     slots_agree(world.task)
 
@@ -126,7 +126,7 @@ def test_a_returned_assignment_leaves_no_trace_on_the_slots() -> None:
     world = factories.make_world(3)
     assignment = factories.claim(world.task, world.worker)
     for _ in range(2):  # a double click
-        assignments.give_back(by=world.worker.user, assignment=assignment)
+        leases.give_back(by=world.worker.user, assignment=assignment)
     assert not world.task.items.filter(held__gt=0).exists()
     with pytest.raises(Conflict):
         assignments.save_draft(
@@ -139,13 +139,13 @@ def test_time_can_be_extended_three_times_and_not_once_it_is_over() -> None:
     world = factories.make_world(lease_minutes=10)
     assignment = factories.claim(world.task, world.worker)
     for _ in range(3):
-        extended = assignments.extend(by=world.worker.user, assignment=assignment)
+        extended = leases.extend(by=world.worker.user, assignment=assignment)
     assert extended.expires_at > timezone.now() + dt.timedelta(minutes=9)
     with pytest.raises(Conflict, match="the most"):
-        assignments.extend(by=world.worker.user, assignment=assignment)
+        leases.extend(by=world.worker.user, assignment=assignment)
     run_out(assignment)
     with pytest.raises(Conflict, match="run out"):
-        assignments.extend(by=world.worker.user, assignment=assignment)
+        leases.extend(by=world.worker.user, assignment=assignment)
 
 
 def test_the_order_is_random_over_texts_and_then_within_them() -> None:
@@ -189,7 +189,7 @@ def test_somebody_elses_assignment_cannot_be_touched() -> None:
     world = factories.make_world()
     assignment = factories.claim(world.task, world.worker)
     other = factories.make_worker(world.project).user
-    for act in (assignments.extend, assignments.give_back, assignments.open_assignment):
+    for act in (leases.extend, leases.give_back, assignments.open_assignment):
         with pytest.raises((NotAllowed, Missing)):
             act(by=other, assignment=assignment)
     assert not Item.objects.filter(held__gt=F("redundancy")).exists()

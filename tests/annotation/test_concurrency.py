@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation.actions import answers, assignments, events
+from annotation.actions import answers, assignments, events, leases
 from annotation.models import Answer, Assignment, EventBatch, Membership, Task
 from crowdqc.errors import Conflict
 from tests import factories
@@ -85,7 +85,7 @@ def test_fifty_people_fill_a_task_exactly() -> None:
                 return done
             held = Assignment.objects.select_related("worker__user").get(pk=held.pk)
             if rng.random() < 0.2:
-                assignments.give_back(by=held.worker.user, assignment=held)
+                leases.give_back(by=held.worker.user, assignment=held)
                 continue
             key = uuid.uuid4()
             submit(held, key)
@@ -134,14 +134,14 @@ def test_leases_that_run_out_amid_the_work_keep_the_books_right() -> None:
             try:
                 held = assignments.claim(by=workers[index].user, task=task, worker=workers[index])
             except Conflict:
-                assignments.release_expired()
+                leases.release_expired()
                 continue
             held = Assignment.objects.select_related("worker__user").get(pk=held.pk)
             chance = rng.random()
             if chance < 0.6:
                 run_out(held)
             if chance < 0.3:
-                assignments.release_expired(task=task)
+                leases.release_expired(task=task)
             if chance < 0.2:
                 continue  # never comes back
             submit(held, uuid.uuid4())
@@ -149,7 +149,7 @@ def test_leases_that_run_out_amid_the_work_keep_the_books_right() -> None:
         return kept
 
     kept = sum(at_once(work))
-    assignments.release_expired()
+    leases.release_expired()
     books_are_right()
     assert Answer.objects.count() == kept
     assert Answer.objects.filter(counts=True).count() <= 24

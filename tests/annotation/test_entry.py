@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
-from annotation.actions import assignments, visits
+from annotation.actions import leases, visits
 from annotation.actions import recruitment as actions
 from annotation.models import Assignment, AuditEntry, Membership, Recruitment, Visit
 from annotation.recruit.coming import entry_token, external_id
@@ -98,7 +98,7 @@ def test_one_submission_there_is_one_piece_of_work_here_however_late(study: Recr
         late = factories.claim(study.task, visit.worker)
         past = timezone.now() - dt.timedelta(minutes=1)
         Assignment.objects.filter(pk=late.pk).update(expires_at=past)
-        assignments.release_expired()
+        leases.release_expired()
         return late
 
     late = lapsed()

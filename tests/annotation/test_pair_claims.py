@@ -9,7 +9,7 @@ import uuid
 import numpy as np
 import pytest
 
-from annotation.actions import answers, assignments, tasks
+from annotation.actions import answers, assignments, leases, tasks
 from annotation.api.work import shown as shown_to
 from annotation.design import components
 from annotation.models import (
@@ -202,7 +202,7 @@ def test_workers_and_pairs_are_one_graph_though_everybody_takes_one_assignment()
         number += 1
         if number == 3:  # one is given back: its stretch is the next one's
             assert held.worker.user is not None
-            assignments.give_back(by=held.worker.user, assignment=held)
+            leases.give_back(by=held.worker.user, assignment=held)
         else:
             submit(held)
     rows = list(Answer.objects.filter(item__task=task).values_list("worker_id", "item_id"))

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from annotation.actions import assignments, panels, qualification, rating_documents, tasks
+from annotation.actions import assignments, leases, panels, qualification, rating_documents, tasks
 from annotation.models import Assignment, Panel, Qualification, Task, TaskVersion
 from annotation.selectors import work
 from annotation.selectors.build import Build
@@ -99,10 +99,10 @@ def test_a_batch_opens_again_for_what_was_given_back_and_in_the_next_hours() -> 
     assert offer.release is not None
     assert published is not None
     assert offer.release.next_at == published + dt.timedelta(hours=12)
-    assignments.give_back(by=first.user, assignment=held)
+    leases.give_back(by=first.user, assignment=held)
     factories.claim(task, third)
     run_out(out)
-    assignments.release_expired(task=task)
+    leases.release_expired(task=task)
     factories.claim(task, fourth)
     with pytest.raises(Conflict):
         factories.claim(task, first)
@@ -178,7 +178,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     row = task_row(task)
     assert (row.needed, row.noun) == (6, "answer")
     held = factories.claim(task, worker)
-    assignments.give_back(by=worker.user, assignment=held)
+    leases.give_back(by=worker.user, assignment=held)
     key = task.items.order_by("pk").values_list("key", flat=True)[0]
     rating_documents.remove_answer(by=project.owner, task=task, item=task.items.get(key=key))
     tasks.publish(by=project.owner, task=task)

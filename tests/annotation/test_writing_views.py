@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from annotation.actions import assignments
+from annotation.actions import assignments, leases
 from annotation.models import Answer, Assignment, Task
 from crowdqc.errors import Conflict
 from tests import factories, writing
@@ -281,7 +281,7 @@ def test_twenty_people_at_once_each_write_once_a_topic_and_fill_the_task() -> No
                 return
             held = Assignment.objects.select_related("worker__user", "task").get(pk=held.pk)
             if rng.random() < 0.2:
-                assignments.give_back(by=held.worker.user, assignment=held)
+                leases.give_back(by=held.worker.user, assignment=held)
             else:
                 writing.submit(held)
 
