@@ -22,6 +22,7 @@ from evaluation.methods.significance import (
     benjamini_hochberg,
     fisher_z_difference,
 )
+from evaluation.methods.units import ALL_SAME, RESAMPLED, SAME, too_few
 
 FEWEST = 5  # texts in common, below which nothing is compared
 Row = dict[str, Any]
@@ -45,7 +46,7 @@ def compare_rows(
     dependent_z, dependent_p), the sample-level means s_first, s_second on articles where both
     are defined, their difference with interval and p (paired bootstrap over articles, or over
     texts where fewer than 5 articles have both: setting says which), adjusted (Benjamini-Hochberg
-    over the rows) and reason.
+    over the rows) and reason: why there is no comparison, or no interval.
     """
     rows = [
         _compared(scores, human, article, pair, rng=rng, resamples=resamples, level=level)
@@ -124,7 +125,7 @@ def _paired(
     first, second = (sample_level(side, human, article).by_article for side in (one, two))
     both = first.defined & second.defined
     row: Row = {"articles": int(both.sum())}
-    if both.sum() >= FEWEST:
+    if by_article := bool(both.sum() >= FEWEST):
         found = bca_mean_difference(
             first.value[both], second.value[both], rng=rng, resamples=resamples, confidence=level
         )
@@ -134,7 +135,11 @@ def _paired(
             one, two, human, rng=rng, method="spearman", resamples=resamples, confidence=level
         )
         row["setting"] = "over all texts"
+    units, noun = (row["articles"], "articles") if by_article else (len(human), "texts")
+    why = too_few(units, noun, RESAMPLED) or (ALL_SAME if found.high - found.low < SAME else "")
+    none = float("nan")
     return row | {
         "s_first": found.first, "s_second": found.second, "difference": found.estimate,
-        "low": found.low, "high": found.high, "p": found.p,
+        "low": none if why else found.low, "high": none if why else found.high, "p": found.p,
+        "reason": why,
     }  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 
 from evaluation.methods import agreement, order_effects, ratings, units
 from evaluation.methods.aqer_study_r import Drawn, compared
+from evaluation.methods.checklist_conditions import compare_rows
 from evaluation.methods.order_clustered import share
 from evaluation.methods.order_data import ShownVotes, Units
 from evaluation.methods.pairwise_agreement import agreement_table
@@ -233,3 +234,22 @@ def test_reference_measures_have_an_interval_over_topics_or_the_reason() -> None
     few = intervals(rho[:4], ends[:4], 0.95)
     assert (few["full_low"], few["ends_low"]) == (None, None)
     assert few["reason"] == "3 topics; an interval needs 5"
+
+
+def test_two_scorings_of_nine_articles_have_a_difference_and_no_interval_of_it() -> None:
+    """Resampled over five articles that differ by the same it was one point, with a p of .06."""
+    human = np.tile(np.arange(4.0), 10)
+    article = np.repeat(np.arange(10), 4)
+    turned = np.where(human < 2, 1 - human, human)  # the same correlation in every article
+    noisy = human + np.random.default_rng(0).normal(0, 2, len(human))
+    for size, one, why in (
+        (9, noisy, "9 articles; an interval needs 10"), (10, noisy, ""),
+        (10, turned, units.ALL_SAME),
+    ):  # fmt: skip
+        few = article < size
+        (row,) = compare_rows(
+            [human[few], one[few]], human[few], article[few], [(0, 1)],
+            rng=np.random.default_rng(0), resamples=200,
+        )  # fmt: skip
+        assert row["difference"] > 0 and row["p"] <= 1
+        assert (row["reason"], bool(np.isnan(row["low"]))) == (why, bool(why))
