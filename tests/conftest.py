@@ -43,7 +43,12 @@ def _clear_remains() -> None:
     """Remove folders of runs that were killed (their servers ended with them)."""
     for folder in Path(tempfile.gettempdir()).glob("crowdqc-test-*-*"):
         match = re.fullmatch(r"crowdqc-test-(\d+)-\w+", folder.name)
-        if match is None or folder.stat().st_uid != os.geteuid():
+        if match is None:
+            continue
+        try:
+            if folder.stat().st_uid != os.geteuid():
+                continue
+        except FileNotFoundError:  # another run was quicker
             continue
         try:
             os.kill(int(match[1]), 0)

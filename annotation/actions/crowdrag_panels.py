@@ -19,6 +19,7 @@ from annotation.models import (
     Task,
     User,
 )
+from crowdqc.numbers import whole
 
 from . import crowdrag_rows as base
 from . import panels
@@ -168,5 +169,4 @@ def pilot(
 
 def _place(rating: Rating) -> int:
     """The number at the end of the item's name, which is its place in the questionnaire."""
-    number = rating.item.rpartition("_")[2]
-    return int(number) - 1 if number.isdecimal() else 0
+    return max(0, (whole(rating.item.rpartition("_")[2]) or 1) - 1)

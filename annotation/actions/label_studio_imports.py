@@ -29,6 +29,7 @@ from annotation.task_types import TYPES, get_type
 from annotation.task_types.explanation import SENTENCE
 from annotation.task_types.rating import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import whole
 
 from .answer_imports import systems_by_name, workers_named
 from .audit import record
@@ -242,7 +243,7 @@ def _judged(by: User, project: Project, file: LSFile, shape: str, name: str) -> 
 
 def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
     first, *second = sorted(texts)
-    side = int(one.meta.get("side", 0)) * (1 if first == texts[0] else -1)
+    side = (whole(one.meta.get("side", 0), -1, 1) or 0) * (1 if first == texts[0] else -1)
     return PairItem(
         one.key, topic, str(one.data.get("query") or ""), first, second[0] if second else None,
         side=side, repeat=bool(one.meta.get("repeat")),
@@ -320,9 +321,16 @@ def _vote(said: Given, author: int, item: int, labels: Labels, *, turned: bool) 
     elif said.cancelled:
         why = str(said.meta.get("reason") or CANCELLED)[:200]
     return Vote(
-        author, item, tuple(choices), bool(said.meta.get("flipped")) != turned, uncounted=why,
-        texts=texts, spans=tuple(spans), at=said.at, replicate=int(said.meta.get("replicate", 0)),
-    )  # fmt: skip
+        author,
+        item,
+        tuple(choices),
+        bool(said.meta.get("flipped")) != turned,
+        uncounted=why,
+        texts=texts,
+        spans=tuple(spans),
+        at=said.at,
+        replicate=whole(said.meta.get("replicate", 0)) or 0,
+    )
 
 
 def _choice(

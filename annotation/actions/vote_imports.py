@@ -19,6 +19,7 @@ from annotation.models import Answer, Candidate, ChoiceValue, Item, Project, Tas
 from annotation.selectors.judgments import Asked, asked
 from annotation.sides import ORDINALS, STORED
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import LARGEST, whole
 
 from .answer_imports import Rows, workers_named
 from .audit import record
@@ -292,7 +293,7 @@ def _labelled(task: Task, dimension: str) -> dict[tuple[int, int], _Found]:
 
 def _code(label: str, one: Asked) -> tuple[str, int] | None:
     """Code and ordinal of a label as a file has it; None where the task has no such label."""
-    number = int(label) if label.lstrip("+-").isdecimal() else None
+    number = whole(label, low=-LARGEST)
     if one.points:
         return (str(number), number) if number is not None and number in one.points else None
     code = label if label in STORED else dict(zip((-1, 0, 1), STORED, strict=True)).get(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from annotation.sentences import sentences
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, whole
 
 from .base import Checked, Field, Once, Reader, Row
 
@@ -111,8 +111,9 @@ class Documents:
     @staticmethod
     def _anchor(reader: Reader, row: Row, values: Mapping[str, str]) -> int | None:
         raw, last = values["sentence"] or "0", len(sentences(values["document"]))
-        if raw.isdecimal() and int(raw) <= last:
-            return int(raw)
+        at = whole(raw, high=last)
+        if at is not None:
+            return at
         there = f"1 to {last:,}; 0 for none" if last else "0: there is no document"
         reader.bad(row, "sentence", "The document has no such sentence.", f"{there}.")
         return None

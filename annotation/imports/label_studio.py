@@ -159,7 +159,8 @@ def _given(row: Any, where: str, *, system: bool) -> Given:
         else:
             choices[name] = (name, kind, value)
         own = result.get("meta")
-        meta |= (own.get("crowdqc") or {}) if isinstance(own, dict) else {}
+        ours = own.get("crowdqc") if isinstance(own, dict) else None
+        meta |= ours if isinstance(ours, dict) else {}
     author = row.get("model_version") if system else row.get("completed_by")
     if isinstance(author, dict):
         author = author.get("id") or author.get("email")

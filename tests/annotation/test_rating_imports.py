@@ -63,6 +63,7 @@ def test_documents_come_in_once_with_anchors_and_sentences() -> None:
     ("change", "column", "wrong"),
     [
         ({"sentence": 8}, "sentence", "no such sentence"),
+        ({"sentence": "9" * 5000}, "sentence", "no such sentence"),  # (B18)
         ({"question": "Another one?"}, "question", "Differs from the question"),
         ({"document": "Another text."}, "document", "Differs from the document"),
         ({"answer": ""}, "answer", "There is no answer"),
