@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,10 +125,16 @@ class ConsentForm(forms.Form):
     )  # fmt: skip
 
 
+def form_key() -> forms.UUIDField:
+    """A key that a form carries, so that sending it twice makes one thing."""
+    return forms.UUIDField(required=False, initial=uuid.uuid4, widget=forms.HiddenInput)
+
+
 class TaskForm(forms.Form):
     """A new task: its title, and its type with a sentence on each."""
 
     title = TitleField(max_length=160)
+    key = form_key()
     type = forms.ChoiceField(widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, types: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -17,7 +18,7 @@ from .asked import Rows, change_rows, row_at, stepped
 from .audit import record
 from .drafts import edit_draft
 from .pair_items import make_texts
-from .tasks import create_task
+from .tasks import create_task, made_with
 from .topics import About, add_topics
 
 QUESTIONS = "questions"
@@ -34,21 +35,26 @@ def make_task(
     questions: Sequence[Mapping[str, Any]],
     version: int,
     texts: Iterable[Candidate],
+    key: UUID | None = None,
 ) -> Task:
     """A draft that puts ``questions`` about each of ``texts`` to people.
 
     A question has name, label (or text: its wording), component, and the attributes that it came
     from; ``version`` is the frozen checklist's id, 0 for none. A text stands beside the passage
     that another task of the project shows on its topic. Nothing is handed out before somebody
-    publishes it. Raises Invalid for texts of another project, or without questions.
+    publishes it. The form of a ``key`` makes one task, however often it is sent. Raises Invalid
+    for texts of another project, or without questions.
     """
+    there = made_with(by=by, project=project, key=key)
+    if there is not None:
+        return there
     wanted = list(texts)
     if not questions:
         raise Invalid("The checklist asks nothing.", fields={QUESTIONS: "One question at least."})
     if any(text.project_id != project.pk for text in wanted):
         raise Invalid("A text belongs to another project.", fields={"texts": "Those of this one."})
     rows = [{**row, "label": row.get("label") or row.get("text", "")} for row in questions]
-    task = create_task(by=by, project=project, type="checklist", title=title)
+    task = create_task(by=by, project=project, type="checklist", title=title, key=key)
     settings = {QUESTIONS: rows, "dimension": dimension[:80], "version": version}
     edit_draft(by=by, task=task, fields={"settings": settings})
     take_texts(by=by, task=task, texts=wanted)

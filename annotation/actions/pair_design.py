@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -23,7 +24,7 @@ from .audit import record
 from .drafts import as_title, edit_draft
 from .items import STEP
 from .pair_items import make_texts
-from .tasks import create_task
+from .tasks import create_task, made_with
 
 # Four points, as in the pilot of Gienapp et al. (2025), section 3.3.1; our words.
 POINTS = ("poor", "rather poor", "rather good", "good")
@@ -38,13 +39,18 @@ def panel_task(
     title: str,
     panel_name: str,
     workers: Sequence[Membership],
+    key: UUID | None = None,
 ) -> Task:
     """A draft that puts some pairs of ``task`` before a panel, each member judging each pair once.
 
     The dimensions, instructions, pay and order of sides are those of the version in force; pairs
     that ``items`` holds twice (repeats) are asked once. Nothing is handed out before somebody
-    publishes it. Raises Invalid for items that are no pairs of the task, or without workers.
+    publishes it; the form of a ``key`` makes one task. Raises Invalid for items that are no pairs
+    of the task, or without workers.
     """
+    there = made_with(by=by, project=task.project, key=key)
+    if there is not None:
+        return there
     if get_type(task.type).shape != "pairs":
         raise Invalid("Only pairs go to a panel.")
     pairs = {(i.first_id, i.second_id): i for i in items}
@@ -55,7 +61,7 @@ def panel_task(
         raise Invalid("Choose pairs of this task.", fields={"items": "One pair at least."})
     if not workers:
         raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
-    new = create_task(by=by, project=task.project, type=task.type, title=title)
+    new = create_task(by=by, project=task.project, type=task.type, title=title, key=key)
     new.source = task
     new.panel = panels.named(by=by, project=task.project, name=panel_name)
     panels.admit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -67,12 +68,25 @@ BEGINS: dict[str, dict[str, Any]] = {
 ERASED = Q(first__text="") | Q(second__text="")
 
 
+def made_with(*, by: User, project: Project, key: UUID | None) -> Task | None:
+    """The task that this person's form of ``key`` made; a second click waits for the first."""
+    if key is None:
+        return None
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    return Task.objects.filter(project=project, created_by=by, form_key=key).first()
+
+
 @transaction.atomic
-def create_task(*, by: User, project: Project, type: str, title: str) -> Task:
-    """A new task with its first draft."""
+def create_task(
+    *, by: User, project: Project, type: str, title: str, key: UUID | None = None
+) -> Task:
+    """A new task with its first draft; the one that is there where ``key``'s form made it."""
+    there = made_with(by=by, project=project, key=key)
+    if there is not None:
+        return there
     task_type = get_type(type)
     title = clean_title(title, needed="A task")
-    task = Task.objects.create(project=project, type=type, created_by=by)
+    task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
         task=task, number=1, title=title, settings=task_type.clean_settings({}),
         **BEGINS.get(task_type.shape, {}),

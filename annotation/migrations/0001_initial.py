@@ -1839,6 +1839,7 @@ class Migration(FirstTables):
                     models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True),
                 ),
                 ("domain", models.CharField(blank=True, max_length=80)),
+                ("form_key", models.UUIDField(editable=False, null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "created_by",
@@ -3031,6 +3032,12 @@ class Migration(FirstTables):
         migrations.AddIndex(
             model_name="task",
             index=models.Index(fields=["project", "state"], name="annotation__project_560311_idx"),
+        ),
+        migrations.AddConstraint(
+            model_name="task",
+            constraint=models.UniqueConstraint(
+                fields=("project", "created_by", "form_key"), name="task_once_a_form"
+            ),
         ),
         migrations.AddConstraint(
             model_name="task",

@@ -45,14 +45,19 @@ class Task(models.Model):
     source = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="derived"
     )
+    # The form that it was made with: sent a second time, that makes no second task.
+    form_key = models.UUIDField(null=True, editable=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(
+                fields=["project", "created_by", "form_key"], name="task_once_a_form"
+            ),
             models.CheckConstraint(
                 condition=Q(state="draft") | Q(current__isnull=False), name="task_open_has_version"
-            )
+            ),
         ]
         indexes = [models.Index(fields=["project", "state"])]
 

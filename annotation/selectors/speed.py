@@ -30,7 +30,7 @@ class Pace:
 
     task_id: int
     worker_id: int
-    seconds: float  # from opening to submitting
+    seconds: float  # from opening to submitting; from the claim where it was never opened
     words: int  # that stood open on the page, of what was answered
     expected_minutes: int  # the requester's estimate; 0: none
     pay: Decimal
@@ -76,10 +76,10 @@ WITH shown AS (SELECT * FROM unnest(%(versions)s, %(passages)s, %(samples)s)
                AS shown (id, passage, samples)),
 own AS (
     SELECT a.id, a.task_id, a.worker_id, a.version_id, a.pay, a.settled_at IS NULL AS waits,
-           extract(epoch FROM a.submitted_at - a.opened_at)::float AS seconds
+           extract(epoch FROM a.submitted_at - coalesce(a.opened_at, a.leased_at))::float
+               AS seconds
     FROM annotation_assignment a
     WHERE a.version_id = ANY(%(versions)s) AND a.state = 'submitted' AND a.source <> 'import'
-      AND a.opened_at IS NOT NULL
       AND (%(own)s::bigint[] IS NULL OR a.id = ANY(%(own)s))),
 given AS (
     SELECT own.id, own.version_id, i.group_id, i.question, i.first_id, i.second_id

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
@@ -162,18 +163,24 @@ def content_hash(questions: Entries) -> str:
 
 @transaction.atomic
 def make_task(
-    *, by: User, version: ChecklistVersion, title: str, texts: Sequence[Candidate]
+    *,
+    by: User,
+    version: ChecklistVersion,
+    title: str,
+    texts: Sequence[Candidate],
+    key: UUID | None = None,
 ) -> Task:
     """A checklist task (a draft) that asks the version's questions about these texts.
 
-    A version may have several: other texts, another crowd, another round. Raises Invalid without a
-    title.
+    A version may have several: other texts, another crowd, another round; a form (``key``) sent
+    twice makes one. Raises Invalid without a title.
     """
     checklist = version.checklist
     about = pipeline.subject_of(checklist.item)
     task = checklist_items.make_task(
         by=by, project=checklist.project, title=title, dimension=about.dimension,
         questions=version.questions, version=version.pk, texts=texts,
+        key=key,
     )  # fmt: skip
     version.tasks.add(task)
     return task

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.forms import TitleField
+from annotation.forms import TitleField, form_key
 from annotation.models import Item, Task
 from evaluation.ask_forms import AskForm
 from evaluation.checklists import pipeline
@@ -83,6 +83,7 @@ class TaskForm(forms.Form):
     """A task in which people answer a frozen checklist."""
 
     title = TitleField(max_length=160)
+    key = form_key()
     topics = forms.MultipleChoiceField(
         required=False, label="Texts on these topics", widget=forms.CheckboxSelectMultiple,
         help_text="None: the texts are chosen when the task is built.",

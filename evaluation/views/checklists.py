@@ -179,8 +179,9 @@ def make_task(
     )
     try:
         made = actions.make_task(
-            by=access.user, version=frozen, title=form.cleaned_data["title"], texts=list(chosen)
-        )
+            by=access.user, version=frozen, title=form.cleaned_data["title"], texts=list(chosen),
+            key=form.cleaned_data["key"],
+        )  # fmt: skip
     except DomainError as error:
         add_errors(form, error)
         return _version_page(request, access, found, number, form=form, status=error.status)

@@ -13,6 +13,7 @@ import pytest
 from django.db import connection
 
 from annotation.actions import answers, assignments, events, leases
+from annotation.actions.tasks import create_task
 from annotation.models import Answer, Assignment, EventBatch, Membership, Task
 from crowdqc.errors import Conflict
 from tests import factories
@@ -122,6 +123,18 @@ def test_one_submit_sent_many_times_at_once_is_one_submit() -> None:
     assert {done.state for done in at_once(lambda _: submit(held, key), 16)} == {"submitted"}
     assert Answer.objects.count() == 5
     books_are_right()
+
+
+def test_one_form_of_a_task_sent_many_times_at_once_makes_one_task() -> None:
+    project, key = factories.make_project(), uuid.uuid4()
+
+    def click(_: int) -> int:
+        made = create_task(
+            by=project.owner, project=project, type="free_text", title="Birds", key=key
+        )
+        return int(made.pk)
+
+    assert len(set(at_once(click, 8))) == 1 == Task.objects.count()
 
 
 def test_leases_that_run_out_amid_the_work_keep_the_books_right() -> None:

@@ -67,6 +67,16 @@ def test_five_answers_in_nine_seconds_are_flagged_and_a_minute_is_not(world: Wor
     assert found[calm.pk] == []
 
 
+def test_what_was_submitted_without_being_opened_is_timed_from_its_claim(world: World) -> None:
+    """As a program does it: nothing opens the pages."""
+    task = factories.make_task(world.project, 5, redundancy=9, passage="word " * 300)
+    held = factories.claim(task, world.worker, opened=False)
+    drafts = {entry.item_id: {"text": "They build nests."} for entry in held.entries.all()}
+    done = answers.submit(by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    assert done.opened_at is None
+    assert "reading 325 words takes" in notes(task)[done.pk][0]
+
+
 def test_what_the_requester_expects_is_a_floor_of_its_own(world: World) -> None:
     task = factories.make_task(world.project, 1, redundancy=9, expected_minutes=10)
     quick = took(factories.claim_and_submit(task), 199)

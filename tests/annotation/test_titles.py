@@ -43,6 +43,16 @@ def test_the_form_of_a_new_task_refuses_and_keeps_what_was_written(
     assert Task.objects.count() == before
 
 
+def test_a_form_of_a_new_task_that_is_sent_twice_makes_one(world: World, client: Client) -> None:
+    address, before = reverse("task_new", args=[world.project.pk]), Task.objects.count()
+    made = set()
+    for _ in range(2):  # two forms, each clicked twice
+        key = str(client.get(address).context["form"]["key"].value())
+        filled = {"title": "Birds", "type": "free_text", "key": key}
+        made |= {client.post(address, filled)["Location"] for _ in "12"}
+    assert len(made) == 2 == Task.objects.count() - before
+
+
 def test_actions_and_the_api_name_the_limit(world: World, client: Client) -> None:
     by, project = world.requester, world.project
     with pytest.raises(Invalid, match="160 is the most"):

@@ -93,7 +93,14 @@ def test_a_person_writes_every_stage_by_hand_in_the_browser_where_no_model_is_se
     made = client.post(url(checklist, "checklist_make_task", 1), {"title": "In order?"})
     assert str(version.tasks.get().pk) in made.headers["Location"]
     assert "1 task asks them." in text(client, url(checklist, "checklist"))
-    client.post(url(checklist, "checklist_make_task", 1), {"title": "In order, asked again?"})
+    again = client.get(url(checklist, "checklist_version", 1))
+    filled = {"title": "In order, asked again?", "key": str(again.context["form"]["key"].value())}
+    assert filled["key"] in again.content.decode()
+    where = {
+        client.post(url(checklist, "checklist_make_task", 1), filled).headers["Location"]
+        for _ in "12"  # two clicks
+    }
+    assert len(where) == 1
     page = text(client, url(checklist, "checklist_version", 1))
     assert page.index("In order?") < page.index("In order, asked again?")
     assert "Create another task" in page and version.tasks.count() == 2

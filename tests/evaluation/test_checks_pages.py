@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -73,6 +74,22 @@ def test_people_a_model_a_rating_and_a_judge_stand_beside_one_another() -> None:
     assert "tea-0-0" in texts and "1 to 25 of 30" in texts and "2 of 2 yes" in texts
     conditions = page(task, view="conditions")
     assert "As published: z" in conditions and "rating by a form, after G-Eval" in conditions
+
+
+def test_a_tint_marks_the_own_scorers_only_where_others_stand_beside_them() -> None:
+    task = corpus.make_study()
+
+    def tinted() -> tuple[int, int]:
+        done(task, "checklist", resamples=200)
+        text = page(task)
+        body = text[text.index("scorers") :].partition("<tbody>")[2].partition("</tbody>")[0]
+        return len(re.findall(r"<tr class=", body)), body.count("<tr")
+
+    some, rows = tinted()
+    assert rows > 1 and some == 0  # all are its own
+    corpus.score_by_people(task, role=JUDGE, name="a published judge")
+    some, rows = tinted()
+    assert 0 < some < rows
 
 
 def test_before_the_first_run_the_page_says_what_to_do_with_and_without_a_model() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import krippendorff
 import numpy as np
@@ -199,10 +200,10 @@ def test_only_a_requester_of_the_project_leaves_somebody_out(task: Task) -> None
 # Hard pairs ------------------------------------------------------------------------------------
 
 
-def sent(task: Task, experts: list[Membership], pairs: int = 6) -> Any:
+def sent(task: Task, experts: list[Membership], pairs: int = 6, key: str = "") -> Any:
     return signed_in(task).post(
         reverse("pair_panel", args=[task.project_id, task.pk]),
-        {"pairs": pairs, "title": "Hard ones", "panel_name": "Tea masters",
+        {"pairs": pairs, "title": "Hard ones", "panel_name": "Tea masters", "key": key,
          "workers": "\n".join(one.pseudonym for one in experts)},
     )  # fmt: skip
 
@@ -216,7 +217,8 @@ def test_the_hardest_pairs_go_to_a_panel_whose_alpha_then_stands_beside_the_crow
         task, "pair_agreement"
     )
     experts = [factories.make_worker(task.project) for _ in range(3)]
-    assert sent(task, experts).status_code == 302
+    there = {sent(task, experts, key=str(UUID(int=7)))["Location"] for _ in "12"}  # two clicks
+    assert len(there) == 1
     panel = Task.objects.get(source=task)
     assert panel.panel is not None and panel.panel.name == "Tea masters"
     hardest = sorted(told, key=lambda row: (row["agreeing"], -row["n"], row["pair"]))[:6]

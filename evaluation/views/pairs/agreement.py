@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.actions.drafts import as_title
 from annotation.actions.pair_design import panel_task
 from annotation.forms import add_errors
 from annotation.models import Role, Task
@@ -52,7 +53,7 @@ def _fill(task: Task, runs: Shown, context: dict[str, Any], form: PanelForm | No
             task=task,
             initial={
                 "pairs": max(1, min(USUAL_PAIRS, hard.hard)),
-                "title": f"Hard pairs: {context['title']}"[:160],
+                "title": as_title(f"Hard pairs: {context['title']}"),
                 "panel_name": "Experts",
             },
         )
@@ -108,6 +109,7 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             made = panel_task(
                 by=access.user, task=task, items=pair_hard.hardest(runs, data["pairs"]),
                 title=data["title"], panel_name=data["panel_name"], workers=data["workers"],
+                key=data["key"],
             )  # fmt: skip
         except Invalid as error:
             add_errors(form, error)

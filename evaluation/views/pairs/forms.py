@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest
 
 from annotation.actions import exclusions
-from annotation.forms import TitleField, add_errors
+from annotation.forms import TitleField, add_errors, form_key
 from annotation.models import Membership, Role, Task, User
 from crowdqc.errors import Invalid
 
@@ -24,6 +24,7 @@ class PanelForm(forms.Form):
         label="Pairs", min_value=1, max_value=400,
         help_text="The hardest ones, those on which the fewest dimensions agree, come first.",
     )  # fmt: skip
+    key = form_key()
     title = TitleField(label="Title of the new task", max_length=160)
     panel_name = TitleField(label="Name of the panel", max_length=80)
     workers = forms.CharField(
