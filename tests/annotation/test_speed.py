@@ -67,6 +67,12 @@ def test_five_answers_in_nine_seconds_are_flagged_and_a_minute_is_not(world: Wor
     assert found[calm.pk] == []
 
 
+def test_texts_without_spaces_take_time_to_read_too(world: World) -> None:
+    task = factories.make_task(world.project, 5, redundancy=9, passage="鳥は巣を作る。" * 60)
+    quick = took(factories.claim_and_submit(task), 9)
+    assert "reading 266 words takes" in notes(task)[quick.pk][0]
+
+
 def test_what_was_submitted_without_being_opened_is_timed_from_its_claim(world: World) -> None:
     """As a program does it: nothing opens the pages."""
     task = factories.make_task(world.project, 5, redundancy=9, passage="word " * 300)
