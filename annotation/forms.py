@@ -85,15 +85,15 @@ class ProjectSettingsForm(forms.Form):
         help_text="Pages warn where a task pays less than this an hour.",
     )  # fmt: skip
     reply_days = forms.IntegerField(
-        min_value=3, max_value=365, label="To reply to a rejection",
+        min_value=3, max_value=365, label="Appeal within",
         help_text="How long a worker may reply. Those told of a day keep it.",
     )  # fmt: skip
     answer_days = forms.IntegerField(
-        min_value=1, max_value=60, label="To answer a reply",
+        min_value=1, max_value=60, label="Answer appeals within",
         help_text="After this it is overdue, and managers are told each day.",
     )  # fmt: skip
     decide_days = forms.IntegerField(
-        min_value=1, max_value=90, label="To decide about work",
+        min_value=1, max_value=90, label="Review within",
         help_text="Work that waits longer is named. Nothing is decided by itself.",
     )  # fmt: skip
     show_scores = forms.BooleanField(

@@ -34,7 +34,7 @@ class TokenForm(forms.Form):
         help_text="Never more than you may do yourself.",
     )
     project = forms.ChoiceField(label="Where", required=False)
-    days = forms.IntegerField(label="Good for", initial=90, min_value=1, max_value=tokens.MOST_DAYS)
+    days = forms.IntegerField(label="Expires after", initial=90, min_value=1, max_value=tokens.MOST_DAYS)
     per_minute = forms.IntegerField(label="At most", initial=600, min_value=1, max_value=6000)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

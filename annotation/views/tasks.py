@@ -121,7 +121,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             "of": f"of about {numbers.count(row.needed)}",
         },
         {
-            "label": "Wait for a decision", "value": numbers.count(row.waiting),
+            "label": "Awaiting review", "value": numbers.count(row.waiting),
             "note": "submitted, in no proposal yet",
         },
         {

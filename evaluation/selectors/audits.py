@@ -156,7 +156,7 @@ def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> S
     words = ""
     if found.value is not None and found.low is not None and found.high is not None:
         estimate = Estimate(found.value, found.low, found.high)
-        words = f"{100 * found.low:.0f}–{100 * found.high:.0f}{NBSP}%"
+        words = f"{100 * found.low:.0f}–{100 * found.high:.0f}%"
     return ShareRow(
         name, found, words, charts.forest_cell(axis, estimate, name=name), worker_id
     )  # fmt: skip

@@ -299,7 +299,7 @@ def _median(found: Facts) -> dict[str, Any]:
 
 
 def _told_apart(found: Facts) -> dict[str, Any]:
-    label = "Workers told apart"
+    label = "Distinguishable workers"
     telling = [run for run in found.runs.values() if run.method in TELLING]
     if not telling:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
@@ -316,7 +316,7 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     scores: type[SystemScore | WorkerScore] = WorkerScore
     nouns = ("person", "people")
     if run.method == CORE:  # a pairwise study ranks systems
-        label, scores, nouns = "Systems told apart", SystemScore, ("system", "systems")
+        label, scores, nouns = "Distinguishable systems", SystemScore, ("system", "systems")
     told = scores._default_manager.filter(run=run, dimension="").aggregate(
         people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
             "component", distinct=True, filter=Q(group__isnull=False)

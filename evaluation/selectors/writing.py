@@ -129,7 +129,7 @@ def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
     if low is None or high is None:
         return Said(value, "", why)
     if share:
-        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}{NBSP}%")
+        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
     return Said(value, interval(low, high, digits))
 
 

@@ -204,7 +204,7 @@ def _at_rank(told: Told, row: Row, rank: int) -> Said:
     low, high = (ends[rank] for ends in _ends(told, row))
     if low is None or high is None:
         return Said(percent(value))
-    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}{NBSP}%")
+    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
 
 
 def _paired(told: Told, name: str) -> list[Paired]:

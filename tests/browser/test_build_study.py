@@ -47,7 +47,7 @@ def begins(page: Page, live_server: Any, world: factories.World) -> str:
     page.get_by_label("Title").fill("Which answer is better?")
     page.get_by_label("Pairwise judgments").check()
     is_well(page)
-    page.get_by_role("button", name="Begin the task").click()
+    page.get_by_role("button", name="Create task").click()
     page.wait_for_url("**/build/*")
     return page.url.partition("?")[0]
 
@@ -126,7 +126,7 @@ def pays(page: Page, least: str = "600", bundle: str = "12") -> None:
     goes_to(page, "Time and pay")
     saves(page, "Pairs an assignment", bundle)
     saves(page, "Pay for an assignment", "4.80")
-    saves(page, "Least time", least)
+    saves(page, "Minimum time", least)
     # The order of pairs is that of an assignment's size.
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     goes_to(page, "Pairs")

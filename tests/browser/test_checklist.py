@@ -71,7 +71,7 @@ def asks_a_model(page: Page, stage: str) -> None:
     """Look at what would be asked, start it, and see the stage come on the page by itself."""
     section = page.locator(f"#{stage}")
     section.get_by_role("link", name="Ask a model").click()
-    expect(page.get_by_role("heading", name="What it would ask")).to_be_visible()
+    expect(page.get_by_role("heading", name="Preview of the call")).to_be_visible()
     fits(page, f"ask for {stage}")
     page.get_by_role("button", name="Ask 1 question").click()
     expect(page.locator(f"#{stage} .state")).to_contain_text("In work")

@@ -86,7 +86,7 @@ def authors_the_task(requester: Person) -> str:
     requester.follow("New task")
     requester.sees("New task")
     requester.page.get_by_label("Title").fill("A first title")
-    requester.press("Begin the task")
+    requester.press("Create task")
     page = requester.page
     page.wait_for_url("**/build/*")
     saves(requester, "Title", TITLE)
@@ -97,7 +97,7 @@ def authors_the_task(requester: Person) -> str:
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
     saves(requester, "Answers a question", "22")
-    saves(requester, "Questions an assignment", "87")
+    saves(requester, "Questions per assignment", "87")
     saves(requester, "Most words", "200")
     with page.expect_response("**/build/*"):
         page.get_by_label("May be skipped").check()
@@ -130,7 +130,7 @@ def imports_the_questions(requester: Person, task: str, corpus: Corpus) -> None:
 def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
     page, first = requester.page, corpus.questions[0]["question"]
     expect(page.locator(".preview")).to_contain_text(first)
-    requester.follow("Check as a worker")
+    requester.follow("Preview as worker")
     requester.sees(first)
     expect(page.get_by_text("Question 1 of 87")).to_be_visible()
     expect(page.locator(".prose strong")).to_have_text("a few words")

@@ -57,7 +57,7 @@ def test_pasting_is_noted_with_its_numbers_and_asks_for_a_look(world: World) -> 
     assert first.assignment.pk == done.pk
     assert [note.text for note in first.notes] == ["4 pastes, 100\u00a0% of the text"]
     assert first.look_first and not second.look_first
-    assert second.pasted is None  # nothing was recorded, which is not the same as 0 %
+    assert second.pasted is None  # nothing was recorded, which is not the same as 0%
 
 
 def test_a_quick_assignment_is_noted_once_there_are_five_to_compare_with(world: World) -> None:

@@ -113,7 +113,7 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
 
 
 def test_groups_come_from_the_official_run(world: World) -> None:
-    assert figure(facts(world), "Workers told apart")["value"] == "no run yet"
+    assert figure(facts(world), "Distinguishable workers")["value"] == "no run yet"
     done = [factories.claim_and_submit(world.task).worker for _ in range(3)]
     for number, state in ((1, RunState.DONE), (2, RunState.FAILED)):
         run = Run.objects.create(
@@ -133,7 +133,7 @@ def test_groups_come_from_the_official_run(world: World) -> None:
         state=RunState.DONE,
     )  # fmt: skip
     make_official(later)
-    told = figure(facts(world), "Workers told apart")
+    told = figure(facts(world), "Distinguishable workers")
     assert (told["value"], told["of"]) == ("2", "groups of 3 people")
     assert str(told["note"]).startswith("run 1, ")
 

@@ -75,7 +75,7 @@ def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
     assert "cannot be separated" in text
     assert "2 answers; an interval needs 5" in text
     assert "12 workers, 90 answers to 8 questions." in text
-    assert "What this cannot say" in text
+    assert "Limits of this score" in text
     assert "seed" in text and "20417" in text
     assert text.count('<svg class="chart" role="img"') >= 12
 

@@ -79,7 +79,7 @@ def test_competence_stands_by_dimension_with_its_agreement_and_its_limits() -> N
     WorkerScore.objects.filter(run=run, worker=worker, dimension="overall").update(component=2)
     text = opened(task.project.owner, "worker_card", task.project_id, worker.pk)
     assert "part 2" in text and "figures of different parts are not compared" in text
-    assert "With the others" in text and "Cannot be concluded" in text
+    assert "Agreement with others" in text and "Cannot be concluded" in text
     assert "First text better: Clarity" in text and "Look at the pair" in text
 
 
