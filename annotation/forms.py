@@ -94,7 +94,7 @@ class ProjectSettingsForm(forms.Form):
     )  # fmt: skip
     decide_days = forms.IntegerField(
         min_value=1, max_value=90, label="Review within",
-        help_text="Work that waits longer is named. Nothing is decided by itself.",
+        help_text="Work that waits longer is named. Nothing is decided automatically.",
     )  # fmt: skip
     show_scores = forms.BooleanField(
         required=False,

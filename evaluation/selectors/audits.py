@@ -14,7 +14,7 @@ from annotation.models import Answer, ChoiceValue, Membership, Task
 from annotation.selectors import explanations
 from annotation.sentences import Sentence, paragraphs
 from crowdqc.errors import Missing
-from crowdqc.numbers import NBSP, percent, plural
+from crowdqc.numbers import percent, plural
 from evaluation import charts
 from evaluation.charts import Estimate, Scale
 from evaluation.methods.explanation_audit import Share, share

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from crowdqc.numbers import NBSP, count, percent, plural, score
+from crowdqc.numbers import count, percent, plural, score
 from evaluation import charts_writing as charts
 from evaluation.charts_writing import SOURCES, ByRank
 from evaluation.writing_data import MODELS, PEOPLE

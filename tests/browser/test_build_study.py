@@ -125,7 +125,7 @@ def makes_pairs(page: Page) -> None:
 def pays(page: Page, least: str = "600", bundle: str = "12") -> None:
     goes_to(page, "Time and pay")
     saves(page, "Pairs an assignment", bundle)
-    saves(page, "Pay for an assignment", "4.80")
+    saves(page, "Pay per assignment", "4.80")
     saves(page, "Minimum time", least)
     # The order of pairs is that of an assignment's size.
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
@@ -151,7 +151,7 @@ def sums_up_and_publishes(page: Page, pairs: int) -> None:
     is_well(page)
     page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
     expect(page.locator(".state").first).to_contain_text("Open")
-    expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments are there.")
+    expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments collected.")
 
 
 def test_a_study_of_twelve_topics_is_built_from_answers_and_a_file_and_published(

@@ -123,7 +123,7 @@ def test_a_writing_task_is_built_and_published(
     page.get_by_text("Publish version 1…").click()
     expect(page.locator(".summary-frame")).to_contain_text("9 responses")
     page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
-    expect(page.locator("main")).to_contain_text("0 of 9 responses are there.")
+    expect(page.locator("main")).to_contain_text("0 of 9 responses collected.")
     is_well(page)
     task = Task.objects.get(type="writing")
     assert task.current is not None

@@ -51,7 +51,7 @@ def thinks_aloud(browser: Browser, root: str, task: Task, texts: list[str]) -> N
         tab.get_by_label(f"Attribute {number}", exact=True).fill(text)
         tab.get_by_label(f"Attribute {number}", exact=True).press("Enter")
     expect(tab.locator("[data-saved=server]")).to_be_visible(timeout=20_000)
-    tab.get_by_role("button", name="Look it over and submit").click()
+    tab.get_by_role("button", name="Review and submit").click()
     tab.get_by_role("button", name="Submit 1 dimension").click()
     expect(tab.get_by_role("heading", name="Submitted")).to_be_visible(timeout=20_000)
     own.close()
@@ -74,7 +74,7 @@ def asks_a_model(page: Page, stage: str) -> None:
     expect(page.get_by_role("heading", name="Preview of the call")).to_be_visible()
     fits(page, f"ask for {stage}")
     page.get_by_role("button", name="Ask 1 question").click()
-    expect(page.locator(f"#{stage} .state")).to_contain_text("In work")
+    expect(page.locator(f"#{stage} .state")).to_contain_text("In progress")
     works()
     expect(page.locator(f"#{stage} .state")).to_contain_text("Made", timeout=15_000)
 

@@ -96,7 +96,7 @@ def authors_the_task(requester: Person) -> str:
     page.get_by_role("link", name="Order").click()
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
-    saves(requester, "Answers a question", "22")
+    saves(requester, "Answers per question", "22")
     saves(requester, "Questions per assignment", "87")
     saves(requester, "Most words", "200")
     with page.expect_response("**/build/*"):
@@ -104,7 +104,7 @@ def authors_the_task(requester: Person) -> str:
     requester.sees(TITLE)
 
     page.get_by_role("link", name="Time and pay").click()
-    saves(requester, "Pay for an assignment", str(PAY))
+    saves(requester, "Pay per assignment", str(PAY))
     saves(requester, "Time for an assignment", "240")
     requester.sees(TITLE)
     return urlsplit(page.url).path.removesuffix("build/")

@@ -143,7 +143,7 @@ def test_cost_by_day_says_spent_and_budget() -> None:
         days, until=date(2026, 11, 30), expected=Decimal(96), budget=Decimal(110)
     )
     root = parse(svg)
-    assert "€61.50, 56\u00a0% of €110" in root.get("aria-label", "")
+    assert "€61.50, 56% of €110" in root.get("aria-label", "")
     words = [e.text for e in root.iter("text")]
     assert "today" in words
     assert words.count("9\u00a0Nov") == 0  # today stands there

@@ -44,7 +44,7 @@ def task(judged_task: Task, db: None) -> Task:
 def test_before_the_first_run_the_page_says_how_many_judgments_are_missing() -> None:
     task = pair_corpus.make_task()
     text = text_of(page(task, "pair_results"))
-    assert "more judgments and the first run starts by itself" in text
+    assert "more judgments and the first run starts automatically" in text
     assert "Nobody has judged yet." in text
     assert "Judgments so far 0 of 300" in text
     assert "Nothing ranked yet" in text
@@ -181,7 +181,7 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task)
         ],
     )
     said = live(task, first.pk)
-    assert f"Run {second.number} in work, 75%: gold labels" in said
+    assert f"Run {second.number} in progress, 75%: gold labels" in said
     assert 'hx-trigger="every 2s"' in said and 'hx-target="#main"' not in said
     Run.objects.filter(pk=second.pk).update(state=RunState.QUEUED)
     runs.execute(second.pk)

@@ -105,10 +105,10 @@ def test_equal_merits_share_a_range_of_grades(task: Task) -> None:
 
 def test_similarity_waits_for_the_checks_and_then_stands_there(task: Task) -> None:
     run = core(task)
-    assert "In work with the checks, 0%" in page(task, "pair_grades")
+    assert "In progress with the checks, 0%" in page(task, "pair_grades")
     check(run)
     text = page(task, "pair_grades")
-    assert "ROUGE-L F1, stemmed" in text and "In work" not in text
+    assert "ROUGE-L F1, stemmed" in text and "In progress" not in text
 
 
 # Judges and published tables -------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_a_model_stands_beside_one_person_with_its_labels_turned_the_right_way(t
     gold = dict(ItemLabel.objects.filter(run=run, dimension="overall").values_list("item", "label"))
     pairs = [(code, gold[item]) for item, codes in given.items() for code in codes]
     decisive = np.mean([one == two for one, two in pairs if two != "neutral"])
-    line = text[text.index("Overall", text.index("With gold labels")) :]
+    line = text[text.index("Overall", text.index("With estimated labels")) :]
     assert line.startswith(f"Overall {100 * same:.0f}%")
     assert f" {100 * decisive:.0f}%" in line[:60]
     assert decisive > 0.7  # upside down it would be below .3

@@ -62,7 +62,7 @@ def test_before_the_first_run_the_page_says_how_many_answers_are_missing(
     given["third"] = corpus.answers([corpus.GOOD], some=slice(3))
     factories.make_answers(task, given)
     text = page(client, "task_results", project.pk, task.pk)
-    assert "Two more answers and the first run starts by itself" in text
+    assert "Two more answers and the first run starts automatically" in text
     assert "You have 2 workers with 5 or more, and 1 with 3." in text
     assert "Nothing scored yet" in text
 
