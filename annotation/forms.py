@@ -78,7 +78,7 @@ class ProjectSettingsForm(forms.Form):
     name = TitleField(max_length=120)
     budget = forms.DecimalField(
         required=False, min_value=0, max_digits=12, decimal_places=2,
-        help_text="What the project may cost in all. Empty: no budget is set.",
+        help_text="What the project may cost in total. Empty: no budget is set.",
     )  # fmt: skip
     hourly_floor = forms.DecimalField(
         required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
@@ -86,7 +86,7 @@ class ProjectSettingsForm(forms.Form):
     )  # fmt: skip
     reply_days = forms.IntegerField(
         min_value=3, max_value=365, label="Appeal within",
-        help_text="How long a worker may reply. Those told of a day keep it.",
+        help_text="How long a worker may reply. Workers who were given a date keep it.",
     )  # fmt: skip
     answer_days = forms.IntegerField(
         min_value=1, max_value=60, label="Answer appeals within",
