@@ -245,7 +245,7 @@ def figures(found: Facts) -> list[dict[str, Any]]:
             done=found.spent, total=budget,
         )  # fmt: skip
     if waiting:
-        cost["note"] = f"of it {money(waiting, currency)} not yet approved"
+        cost["note"] = f"{money(waiting, currency)} not yet approved"
     return [
         {
             "label": "Assignments",
@@ -289,12 +289,12 @@ def _median(found: Facts) -> dict[str, Any]:
         below = len({row.worker_id for row in below_floor(found)})
         noun = "person" if below == 1 else "people"
         note = (
-            f"your floor is {money(project.hourly_floor, project.currency)}; "
-            f"{below or 'nobody'} {noun if below else ''} below it".replace("  ", " ")
+            f"floor {money(project.hourly_floor, project.currency)}; "
+            f"{below or 'nobody'} {noun if below else ''} below".replace("  ", " ")
         )
     if found.too_fast:
         people = plural(len({one.worker_id for one in found.too_fast}), "person", "people")
-        note += f"; {people} faster than the work can be read"
+        note += f"; {people} faster than reading time"
     return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
 
 

@@ -98,8 +98,8 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
         yield Todo(
             "warn",
             plural(len(rows), "assignment"),
-            f"of {found.waiting[task_id]['title']} took less time than reading or your estimate "
-            f"allows: {people}{paid}.",
+            f"of {found.waiting[task_id]['title']} took less time than reading needs or you "
+            f"estimated: {people}{paid}.",
             reverse("review", args=[project.pk, task_id]) + "?show=look",
             "Look first",
         )

@@ -85,7 +85,7 @@ def test_what_does_not_count_and_what_is_left_out_are_told_and_pay_is_said_to_be
     exclusions.undo(by=world.manager, exclusion=left_out)
     kinds = [kind for kind, _ in told(world)]
     assert kinds == ["work.uncounted", "work.excluded", "work.excluded"]  # two answers, one notice
-    assert "Pay is decided apart" in told(world)[0][1]
+    assert "Pay is decided separately" in told(world)[0][1]
     assert "do" not in told(world)[2][1].split() and "again" in told(world)[2][1]
     assert not any("pasted" in text.lower() for _, text in told(world))
 
