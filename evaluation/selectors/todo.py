@@ -62,7 +62,7 @@ def _reviews(found: Facts) -> Iterator[Todo]:
         if row["late"]:
             verb = "waits" if row["late"] == 1 else "wait"
             days = plural(project.decide_days, "day")
-            late = f" {row['late']} {verb} longer than the {days} that workers are promised."
+            late = f" {row['late']} {verb} longer than the {days} promised to workers."
         yield Todo(
             "warn" if row["late"] else "waiting",
             plural(row["n"], "assignment"),
