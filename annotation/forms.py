@@ -86,7 +86,7 @@ class ProjectSettingsForm(forms.Form):
     )  # fmt: skip
     reply_days = forms.IntegerField(
         min_value=3, max_value=365, label="Appeal within",
-        help_text="How long a worker may reply. Workers who were given a date keep it.",
+        help_text="How long a worker may reply. Dates already given stay.",
     )  # fmt: skip
     answer_days = forms.IntegerField(
         min_value=1, max_value=60, label="Answer appeals within",

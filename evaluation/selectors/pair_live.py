@@ -169,9 +169,7 @@ def _working(run: Run, name: str, waits: str = "waits") -> Line:
         return Line("waiting", f"{name} {waits} for a free worker", _run_url(run), "See it")
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
     at = f": {step[:1].lower()}{step[1:]}" if step else ""
-    return Line(
-        "running", f"{name} in progress, {percent(run)}\u00a0%{at}", _run_url(run), "See it"
-    )
+    return Line("running", f"{name} in progress, {percent(run)}%{at}", _run_url(run), "See it")
 
 
 def _news(core: Run, since: Fresh) -> list[Line]:
@@ -194,9 +192,9 @@ def _checks(runs: Shown, newest: Run | None) -> list[Line]:
     if runs.checking is not None:
         return [_working(runs.checking, name, "wait")]
     if runs.checks is not None:
-        return [Line("done", f"{name} are there", _run_url(runs.checks), "See them")]
+        return [Line("done", f"{name} are ready", _run_url(runs.checks), "See them")]
     if newest is not None and newest.state in ACTIVE and newest.source is not None:
-        before = f"those of run {newest.source.number}, {percent(newest)}\u00a0% done"
+        before = f"those of run {newest.source.number}, {percent(newest)}% done"
         return [Line("waiting", f"{name} follow {before}", _run_url(newest), "See it")]
     if newest is not None and newest.source_id == runs.core.pk:
         word_ = "failed" if newest.state == RunState.FAILED else "were cancelled"

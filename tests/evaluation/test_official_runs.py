@@ -190,7 +190,7 @@ def test_a_trial_with_another_encoder_and_similarity_changes_nothing_that_is_no_
             for side in (before, after)
         )
     assert [name for name in before if before[name] != after[name]] == []
-    assert "official run" in after["leaderboard"]
+    assert "Official run" in after["leaderboard"]
     client = client_of(study.project.owner)
     own = body(client, "task_results", study.project_id, study.pk, query=f"?run={trial.number}")
     assert "<b>Trial.</b>" in own
