@@ -313,7 +313,7 @@ def _no_corrections(case: Case) -> Finding:
     made, back = corrections(case.process)
     if made < case.params[name]:
         return _too_little("no_corrections", share, f"Only {made:,} {what}.")
-    sentence = f"{back:,} of {made:,} {what} took something away ({100 * back / made:.1f}%)."
+    sentence = f"{back:,} of {made:,} {what} took something away ({100 * back / made:.1f}\u00a0%)."
     return _said("no_corrections", back / made, share, sentence, below=True)
 
 
