@@ -306,7 +306,7 @@ def empty_project(visitor: Visitor) -> None:
     else:
         page = visitor.go("/projects/new/")
         page.get_by_label("Name").fill(EMPTY)
-        page.get_by_role("button", name="Make the project").click()
+        page.get_by_role("button", name="Create project").click()
     page.wait_for_url(re.compile(r"/projects/\d+/"))
     start = re.search(r"/projects/\d+/", page.url)
     assert start is not None

@@ -73,7 +73,7 @@ def takes_answers(page: Page) -> None:
     """All answers of the earlier task, each question a topic."""
     goes_to(page, "Texts")
     page.get_by_label("Task", exact=True).select_option(index=0)
-    page.get_by_role("button", name="Take these answers").click()
+    page.get_by_role("button", name="Add these answers").click()
     expect(page.locator("#texts h2").first).to_contain_text("24 on 12 topics")
     expect(page.locator("#notices")).to_contain_text("24 new texts and 12 new topics.")
 
@@ -104,7 +104,7 @@ def makes_pairs(page: Page) -> None:
     """All pairs of a topic, a third asked again; one becomes an attention pair."""
     goes_to(page, "Pairs")
     expect(page.locator("#pairs-state")).to_contain_text("The design gives 72 pairs and asks 24")
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")
     expect(page.locator("#pairs-state")).to_contain_text("One component:")
     page.get_by_text("Choose an attention pair").click()
@@ -117,7 +117,7 @@ def makes_pairs(page: Page) -> None:
     saves(page, "An assignment holds", "1")
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     expect(page.get_by_role("button", name="Publish version 1")).to_be_disabled()
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
     is_well(page)
 
@@ -130,7 +130,7 @@ def pays(page: Page, least: str = "600", bundle: str = "12") -> None:
     # The order of pairs is that of an assignment's size.
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     goes_to(page, "Pairs")
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
 
 

@@ -129,7 +129,7 @@ def test_two_people_and_a_model_become_a_checklist_that_a_person_edits_and_freez
         page.get_by_label("Name").fill("Order, combined")
         page.get_by_label("Whose attributes").select_option("Everybody: people and models combined")
         fits(page, "new checklist")
-        page.get_by_role("button", name="Make the checklist").click()
+        page.get_by_role("button", name="Create checklist").click()
         for stage in ("components", "clusters", "key_questions", "sub_questions", "validation"):
             asks_a_model(page, stage)
         expect(page.locator("#clusters")).to_contain_text("2 attributes in no component")

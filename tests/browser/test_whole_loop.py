@@ -69,7 +69,7 @@ def makes_a_project(requester: Person) -> None:
     requester.go("/projects/new/")
     requester.sees("New project")
     requester.page.get_by_label("Name").fill("Short answers")
-    requester.press("Make the project")
+    requester.press("Create project")
     requester.sees("Tasks")
 
 
