@@ -7,13 +7,16 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psycopg
 from kombu.transport import TRANSPORT_ALIASES, pgmq
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 # How soon the job of a killed worker is delivered again.
 VISIBILITY_SECONDS = int(os.environ.get("CROWDQC_VISIBILITY_SECONDS", "20"))
@@ -140,18 +143,14 @@ def broker_settings(url: str) -> dict[str, Any]:
     }
 
 
-def check_broker(timeout: float = 2.0) -> None:
-    """Ask the broker for a sign of life.
+def check_broker(app: Celery, timeout: float = 2.0) -> None:
+    """Ask the broker of ``app`` for a sign of life.
 
     Raises
     ------
     psycopg.Error, redis.RedisError, OSError
         It does not answer.
     """
-    from django.conf import settings
-
-    from crowdqc.celery import app
-
     if app.conf.broker_url == LOCAL_URL:
         conninfo = app.conf.broker_transport_options["conninfo"] or default_conninfo()
         with psycopg.connect(conninfo, connect_timeout=max(2, int(timeout))) as connection:
@@ -160,13 +159,13 @@ def check_broker(timeout: float = 2.0) -> None:
     import redis
 
     with redis.Redis.from_url(
-        settings.BROKER_URL, socket_connect_timeout=timeout, socket_timeout=timeout
+        app.conf.broker_url, socket_connect_timeout=timeout, socket_timeout=timeout
     ) as client:
         client.ping()
 
 
-def oldest_waiting() -> dict[str, float]:
-    """Seconds for which the oldest job of each queue has been waiting for a worker.
+def oldest_waiting(app: Celery) -> dict[str, float]:
+    """Seconds for which the oldest job of each queue of ``app`` has been waiting for a worker.
 
     A queue where nothing waits is left out; a job that is being worked on does not wait.
 
@@ -175,7 +174,6 @@ def oldest_waiting() -> dict[str, float]:
     psycopg.Error, redis.RedisError, OSError
         The broker does not answer.
     """
-    from crowdqc.celery import app
     from crowdqc.queues import ROLES, queue_name
 
     names = {role: queue_name(role) for role in ROLES}

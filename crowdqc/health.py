@@ -14,6 +14,7 @@ from kombu.exceptions import KombuError
 
 from crowdqc import heartbeat
 from crowdqc.broker import check_broker, oldest_waiting
+from crowdqc.celery import app
 from crowdqc.queues import ROLES
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def _database() -> str | None:
 
 
 def _broker() -> str | None:
-    check_broker()
+    check_broker(app)
     return None
 
 
@@ -56,7 +57,7 @@ def _queues() -> str | None:
     return (
         "; ".join(
             f"the oldest job of the queue {role} has waited {age:.0f} seconds"
-            for role, age in oldest_waiting().items()
+            for role, age in oldest_waiting(app).items()
             if age > limit
         )
         or None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.actions.system_answers import Given, given_by
+from annotation.actions.system_answers import Given, given_by, store_system_answers
 from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
@@ -28,16 +28,17 @@ from evaluation.asking_parts import (
     check_flag,
     check_prompt,
     failures,
-    keep,
     reasons,
     refs,
     sampling,
     template,
     warm,
 )
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.models import Run
 from evaluation.progress import Recorder
+from evaluation.results import Outcome
 
 SLUG = "answers"
 PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
@@ -198,8 +199,8 @@ def _told(replies: Sequence[Reply], there: int, read: Sequence[tuple[Wanted, Rep
     }  # fmt: skip
 
 
-def write(run: Run, done: Answered, progress: list[Row]) -> None:
-    """Store the answers of the system and close the run, all or nothing."""
+def write(run: Run, done: Answered) -> Outcome:
+    """Store the answers of the system; part of the transaction that closes the run."""
     name, strategy = done.system
     told = {
         "asked": done.told,
@@ -208,4 +209,5 @@ def write(run: Run, done: Answered, progress: list[Row]) -> None:
             "system": f"{name}, {strategy}", "prompt": f"{PREFIX}{done.prompt}",
         },
     }  # fmt: skip
-    keep(run, told, done.system, done.given, progress)
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

@@ -1,11 +1,26 @@
 """The judging side: what the collected answers say about workers, items and systems."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from evaluation.embeddings import Encoder
+
+
+def _encoder_at_endpoint(slug: str) -> Encoder:
+    from evaluation.llm import encoder  # its client takes most of a second to import
+
+    return encoder.EndpointEncoder(encoder.model_of(slug))
 
 
 class EvaluationConfig(AppConfig):
     name = "evaluation"
 
     def ready(self) -> None:
-        """Register system checks and sealed fields."""
-        from evaluation import demo_check  # noqa: F401
+        """Register system checks, sealed fields and the encoders that models at endpoints are."""
+        from evaluation import demo_check, embeddings  # noqa: F401
+
+        embeddings.at_endpoint = _encoder_at_endpoint

@@ -12,7 +12,8 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from evaluation import kinds, runs
 from evaluation.asked import Asking, Plan
-from evaluation.llm.ask import Preview, preview
+from evaluation.llm.ask import Preview
+from evaluation.llm.calls import preview
 from evaluation.models import LanguageModel, Run
 
 LANE = 160  # characters of Run.lane

@@ -1,21 +1,18 @@
-"""What runs share that ask a model: the model, checks of options, words, storing what came."""
+"""What runs share that ask a model: the model, checks of options, words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 
-from annotation.actions.system_answers import store_system_answers
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import prompting
 from evaluation.llm.ask import Reply
 from evaluation.methods.base import BadParameter
-from evaluation.models import LanguageModel, Run
-from evaluation.results import close, hold, result_hash
+from evaluation.models import LanguageModel
 
 Row = dict[str, Any]
 MOST_TOKENS, MOST_REPLICATES = 8000, 20
@@ -130,14 +127,3 @@ def reasons(replies: Sequence[Reply]) -> Row:
                 found.get(reply.reason or "no reason was given", 0) + 1
             )
     return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
-
-
-def keep(
-    run: Run, told: Mapping[str, Any], system: tuple[str, str], given: Sequence[Any],
-    progress: list[Row],
-) -> None:  # fmt: skip
-    """Store what a model gave as answers of a system and close the run, all or nothing."""
-    with transaction.atomic():
-        hold(run)
-        store_system_answers(by=run.started_by, task=run.task, system=system, rows=given)
-        close(run, {}, told, result_hash({}, told), progress)

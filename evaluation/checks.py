@@ -24,7 +24,7 @@ from evaluation.methods.checklist_study import MAJORITY
 from evaluation.methods.registry import get_method
 from evaluation.models import CandidateScore, Run, RunFigure
 from evaluation.progress import SNAPSHOT, Recorder, step_of
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 from evaluation.text_scores import (
     JUDGE,
     METHOD,
@@ -190,8 +190,8 @@ def compare(run: Run, frozen: FrozenChecks, result: Result, rng: np.random.Gener
     }  # fmt: skip
 
 
-def write(run: Run, done: Computed, progress: list[Row]) -> None:
-    """Store the rows and close the run."""
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
     frozen, tables = done.frozen, done.result.estimates
     dimension = dimension_name(frozen.dimension)
     kinds = {row["component"]: row["kind"] for row in _answerers(frozen, tables["text"].rows())}
@@ -224,7 +224,7 @@ def write(run: Run, done: Computed, progress: list[Row]) -> None:
             "human": frozen.human.run.result_hash if frozen.human.run else "",
         },
     }  # fmt: skip
-    close(run, rows, told, result_hash(rows, told), progress)
+    return Outcome(rows, told)
 
 
 def _human(frozen: FrozenChecks) -> Row:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from annotation.actions.system_answers import Given, given_by
+from annotation.actions.system_answers import Given, given_by, store_system_answers
 from annotation.models import Item, Task
 from annotation.task_types import Values
 from annotation.task_types.checklist import NO, ORDINALS, YES
@@ -22,14 +22,16 @@ from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation import freezing
 from evaluation.asked import Asking, Plan
-from evaluation.asking_parts import chat_model, check_all, check_one_of, failures, keep, reasons
+from evaluation.asking_parts import chat_model, check_all, check_one_of, failures, reasons
 from evaluation.checks_texts import rubric_of, source_of, text_of, texts_of
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import YES_NO, Schema, Strict
 from evaluation.methods.base import BadParameter
 from evaluation.models import LanguageModel, Run
 from evaluation.progress import Recorder
+from evaluation.results import Outcome
 
 SLUG, VERSION = "checklist_answers", "1.0"
 PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"
@@ -231,8 +233,8 @@ def _said(
     return said, probable
 
 
-def write(run: Run, done: Answered, progress: list[Row]) -> None:
-    """Store the answers as those of a system and close the run, all or nothing."""
+def write(run: Run, done: Answered) -> Outcome:
+    """Store the answers as those of a system; part of the transaction that closes the run."""
     chances = {"system": list(done.system), "items": done.told[CHANCES]}
     told = {
         "asked": {name: value for name, value in done.told.items() if name != CHANCES},
@@ -242,4 +244,5 @@ def write(run: Run, done: Answered, progress: list[Row]) -> None:
             "system": ", ".join(done.system),
         },
     }  # fmt: skip
-    keep(run, told, done.system, done.given, progress)
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

@@ -13,13 +13,13 @@ from crowdqc.cells import csv_lines
 from evaluation.text_scores import import_human
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 PEOPLE = 4  # wanted to think aloud, and to check each text
 WHOSE = "Demo, two editors"  # whose scores of the texts
 
 
-def make(load: Loader, project: Project) -> tuple[Task, Task]:
+def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
     """Both tasks and what came to them, in one go; says what was loaded."""
     by, data = load.people["requester"], checklist.load()
     for who in {*(one["author"] for one in data["attributes"] if "strategy" not in one),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 
@@ -20,9 +19,6 @@ from annotation import demo
 from annotation.actions import (
     accounts,
     answers,
-    assignments,
-    events,
-    leases,
     payouts,
     people,
     tasks,
@@ -34,7 +30,6 @@ from annotation.models import (
     Answer,
     Assignment,
     AuditEntry,
-    Membership,
     PayoutBatch,
     Project,
     Role,
@@ -43,7 +38,8 @@ from annotation.models import (
 )
 from crowdqc.errors import Conflict
 from evaluation import demo_checklist, demo_grading, demo_money, demo_side
-from evaluation.demo_clock import Clock, clock_at
+from evaluation.demo_clock import clock_at
+from evaluation.demo_context import DAY, DemoContext, Say
 from evaluation.demo_rating import RatingTask
 from evaluation.demo_study import Study, pseudonyms
 from evaluation.demo_writing import WritingTask
@@ -71,12 +67,10 @@ REPLY = (
     "this was not wanted. Please look at it once more."
 )
 UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the text"
-DAY = dt.timedelta(days=1)
 # Days before now.
 BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
 GRADED, PAID = 9.5, 2
 COUNTED = 0.5
-Say = Callable[[str], None]
 
 
 def called(*names: str) -> list[Task]:
@@ -116,17 +110,8 @@ def load(say: Say) -> Task:
         return Loader(demo.load(), clock, now, say).run()
 
 
-@dataclass
-class Loader:
+class Loader(DemoContext):
     """Loads the demo in the order of its times."""
-
-    data: demo.DemoData
-    clock: Clock
-    now: dt.datetime
-    say: Say
-    people: dict[str, User] = field(default_factory=dict)  # by username or pseudonym
-    members: dict[str, Membership] = field(default_factory=dict)  # by pseudonym
-    events: int = 0
 
     def run(self) -> Task:
         self._accounts()
@@ -157,14 +142,6 @@ class Loader:
                rating=rated.task.pk, think=think.pk, checklist=check.pk,
                begun=begun.pk)  # fmt: skip
         return task
-
-    def ago(self, days: float) -> dt.datetime:
-        return self.now - days * DAY
-
-    def by_day(self, days: float, part: float) -> dt.datetime:
-        """A time between 9 and 19 hours on the day so many days ago (one at least)."""
-        midnight = self.ago(days).replace(hour=0, minute=0, second=0, microsecond=0)
-        return midnight + dt.timedelta(hours=9 + 10 * part, seconds=60 * part)
 
     # -- people and tasks ----------------------------------------------------------------------
 
@@ -216,25 +193,6 @@ class Loader:
         tasks.publish(by=by, task=task)
         return Task.objects.select_related("project", "current").get(pk=task.pk)
 
-    def text(self, task: Task, text: demo.Text) -> None:
-        """A text with its questions, into the draft."""
-        by = self.people["requester"]
-        group = tasks.save_group(
-            by=by, task=task, key=text.id, title=text.title, passage=text.context,
-            look_back=text.may_look_back,
-        )  # fmt: skip
-        for one in text.questions:
-            tasks.save_item(by=by, task=task, group=group, key=one.id, question=one.question)
-
-    def join(self, project: Project, pseudonym: str) -> Membership:
-        if pseudonym not in self.members:
-            user = self.people[pseudonym]
-            member = people.add_worker(project=project, user=user, pseudonym=pseudonym)
-            text = people.current_consent_text(project)
-            people.give_consent(by=user, member=member, text=text, agreed=True)
-            self.members[pseudonym] = member
-        return self.members[pseudonym]
-
     # -- what happens when ---------------------------------------------------------------------
 
     def _agenda(self, task: Task) -> list[tuple[dt.datetime, Callable[[], None]]]:
@@ -274,58 +232,6 @@ class Loader:
         given = {key: ("" if a.declined and not a.text else a.text) for key, a in told.items()}
         declined = {key for key, answer in told.items() if answer.declined}
         self.answer(task, worker.id, worker.kind, given, declined)
-
-    def answer(
-        self, task: Task, pseudonym: str, kind: str, given: dict[str, str], declined: set[str]
-    ) -> None:
-        member = self.join(task.project, pseudonym)
-        user = self.people[pseudonym]
-        begun = self.clock.moment
-        assignment = assignments.claim(by=user, task=task, worker=member)
-        entries = list(assignment.entries.select_related("item__group").order_by("position"))
-        writes = [entry for entry in entries if entry.item.key in given]
-        if not writes:
-            leases.give_back(by=user, assignment=assignment)
-            return
-        self.clock.to(begun + dt.timedelta(seconds=4))
-        assignment = assignments.open_assignment(by=user, assignment=assignment)
-        log = logs.assignment_log(
-            [(f"item-{e.item_id}", given[e.item.key], e.item.group.passage) for e in writes],
-            kind,
-            logs.seeded("demo", pseudonym, assignment.version_id, len(self.members)),
-        )
-        opened = self.clock.moment
-        ends = {event["target"]: event["time"] for event in log}
-        for entry in entries:
-            end = ends.get(f"item-{entry.item_id}")
-            if end is not None:
-                self.clock.to(opened + dt.timedelta(milliseconds=end))
-            assignments.show_item(by=user, assignment=assignment, position=entry.position)
-            key = entry.item.key
-            draft = {"text": given.get(key, ""), "declined": key in declined,
-                     "skipped": key not in given}  # fmt: skip
-            assignments.save_draft(
-                by=user, assignment=assignment, item_id=entry.item_id, draft=draft,
-                seq=int(self.clock.moment.timestamp() * 1000),
-            )  # fmt: skip
-        self.store_log(user, assignment, opened, log)
-        answers.submit(by=user, assignment=assignment, key=uuid.uuid4())
-
-    def store_log(
-        self, user: User, assignment: Assignment, opened: dt.datetime, log: list[logs.Event]
-    ) -> None:
-        """The log in batches, as the page sends it; the clock ends a moment after its last."""
-        key, last = uuid.uuid4(), log[-1]["time"]
-        self.clock.to(opened)
-        events.open_stream(by=user, assignment=assignment, key=key)
-        for first in range(0, len(log), events.MAX_BATCH):
-            batch = log[first : first + events.MAX_BATCH]
-            self.clock.to(opened + dt.timedelta(milliseconds=batch[-1]["time"] + 50))
-            events.append(
-                by=user, assignment=assignment, stream_key=key, first_seq=first, events=batch
-            )
-        self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
-        self.events += len(log)
 
     def _grade(self, task: Task) -> None:
         """Requester and manager grade what the language models answered."""

@@ -11,7 +11,7 @@ from annotation.models import Payment, Task
 from evaluation.models import Run
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 DOMAIN = "Reading facts"
 PANEL, BEST, WATCHED = "Careful readers", 6, 0.5
@@ -21,7 +21,7 @@ MORE = Decimal("0.10")  # what the statement says of one payment beyond the book
 STATEMENT = "Transfer list of the first week.csv"
 
 
-def rules(load: Loader, task: Task) -> None:
+def rules(load: DemoContext, task: Task) -> None:
     """What proposals of the main task begin with, and what it is about."""
     by = load.people["requester"]
     tasks.set_domain(by=by, task=task, domain=DOMAIN)
@@ -31,7 +31,7 @@ def rules(load: Loader, task: Task) -> None:
     )  # fmt: skip
 
 
-def settle(load: Loader, task: Task) -> None:
+def settle(load: DemoContext, task: Task) -> None:
     """The manager notes that the first batch was paid, but for one line, and holds a list to it."""
     by = load.people["manager"]
     rows = list(Payment.objects.filter(assignment__task=task, amount__gt=0).order_by("pk"))
@@ -46,7 +46,7 @@ def settle(load: Loader, task: Task) -> None:
     statements.import_statement(by=by, task=task, recruitment=None, name=STATEMENT, content=content)
 
 
-def ways_in(load: Loader, task: Task) -> None:
+def ways_in(load: DemoContext, task: Task) -> None:
     """A study on a platform and a panel of one's own lead into the task that has begun."""
     by = load.people["requester"]
     tasks.set_domain(by=by, task=task, domain=DOMAIN)

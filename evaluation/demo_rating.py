@@ -22,7 +22,7 @@ from annotation.task_types.rating import COMPLETENESS, DOCUMENT
 from evaluation.ebr_published import ScoreRow, Source, import_scores
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 PAY, LEASE, A_DOCUMENT = Decimal("2.00"), 60, 12
 SETTINGS = {
@@ -41,7 +41,7 @@ SECONDS = 45  # spent on a rating
 class RatingTask:
     """The task within a loader's project."""
 
-    loader: Loader
+    loader: DemoContext
     project: Project
     data: rating.Ratings = field(default_factory=rating.load)
     _task: Task | None = None

@@ -10,10 +10,10 @@ from annotation.models import Project, Task
 from evaluation import demo_money
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 
-def make(load: Loader, project: Project) -> Task:
+def make(load: DemoContext, project: Project) -> Task:
     """Both tasks, and the first assignments of the one that has begun, which is returned."""
     by = load.people["requester"]
     load.clock.to(load.ago(0.4))

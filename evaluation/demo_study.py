@@ -41,7 +41,7 @@ from evaluation import judged
 from evaluation.methods.pairwise_agreement import differentiable
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 PAY = Decimal("2.80")
 REDUNDANCY, BUNDLE, LEAST_SECONDS = 5, 8, 60
@@ -66,7 +66,7 @@ def pseudonyms() -> list[str]:
 class Study:
     """The study within a loader's project."""
 
-    loader: Loader
+    loader: DemoContext
     project: Project
     data: judging.Study = field(default_factory=judging.load)
     _task: Task | None = None

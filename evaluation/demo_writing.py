@@ -22,7 +22,7 @@ from annotation.task_types.writing import ENTRY, EXIT
 from crowdqc.errors import Conflict
 
 if TYPE_CHECKING:
-    from evaluation.demo_loader import Loader
+    from evaluation.demo_context import DemoContext
 
 PAY, LEASE = Decimal("3.60"), 60
 WRITTEN, WANTED = 2, 3  # responses of each item: in the file, and asked for in the end
@@ -35,7 +35,7 @@ MADE, FIRST, LAST, SYSTEM_WROTE = 6.2, 5.4, 1.3, 1.1
 class WritingTask:
     """The task within a loader's project."""
 
-    loader: Loader
+    loader: DemoContext
     project: Project
     data: writing.Writing = field(default_factory=writing.load)
     _task: Task | None = None

@@ -22,7 +22,7 @@ from annotation.selectors.judgments import system_names
 from annotation.selectors.snapshot import pseudonyms
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation import kinds, runs, vectors
+from evaluation import kinds, results, runs, vectors
 from evaluation.methods.base import BadParameter, DataError
 from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.progress import Recorder, fresh_steps
@@ -214,7 +214,7 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
     result = getattr(done, "result", None)
     if result is not None and not result.converged:
         raise Conflict("It did not converge without them, so it cannot be foreseen.")
-    kind.write(run, done, steps.finish())
+    results.store(run, kind.write(run, done), steps.finish())
     counts = run.snapshot.counts if run.snapshot is not None else {}
     return Outcome(
         {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},

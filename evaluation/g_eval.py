@@ -30,12 +30,13 @@ from evaluation.asking_parts import (
 )
 from evaluation.checks_ask import check_definition
 from evaluation.checks_texts import rubric_of, shown_version, source_of, text_of, texts_of
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.progress import Recorder
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 from evaluation.text_scores import AGAINST, against_people, dimension_name
 
 SLUG, VERSION = "g_eval", "1.0"
@@ -228,8 +229,8 @@ def _value(reply: Reply) -> float | None:
     return sum(int(word) * chance for word, chance in reply.chances.items()) / total
 
 
-def write(run: Run, done: Rated, progress: list[Row]) -> None:
-    """Store the scores, what they are worth beside human ones, and close the run."""
+def write(run: Run, done: Rated) -> Outcome:
+    """The scores, and what they are worth beside human ones."""
     name = dimension_name(done.dimension)
     rows: dict[Any, list[Row]] = {
         CandidateScore: [
@@ -244,4 +245,4 @@ def write(run: Run, done: Rated, progress: list[Row]) -> None:
         AGAINST: against_people(run.project_id, {name: given}) if given else {},
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
     }  # fmt: skip
-    close(run, rows, told, result_hash(rows, told), progress)
+    return Outcome(rows, told)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.actions.judgment_imports import choices_of
-from annotation.actions.system_answers import Given, given_by
+from annotation.actions.system_answers import Given, given_by, store_system_answers
 from annotation.models import Answer, Item, Task
 from annotation.sides import LEFT, NEUTRAL, RIGHT, call_of
 from annotation.task_types import Values
@@ -25,7 +25,6 @@ from evaluation.asking_parts import (
     check_flag,
     check_one_of,
     failures,
-    keep,
     reasons,
     sampling,
     warm,
@@ -39,9 +38,11 @@ from evaluation.judging_prompts import (
     pair_prompt,
     refs_of,
 )
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.models import Run
 from evaluation.progress import Recorder
+from evaluation.results import Outcome
 
 SLUG = "judge_pairs"
 PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"
@@ -226,8 +227,8 @@ def _told(
     }  # fmt: skip
 
 
-def write(run: Run, done: Judged, progress: list[Row]) -> None:
-    """Store the votes of the judge and close the run, all or nothing."""
+def write(run: Run, done: Judged) -> Outcome:
+    """Store the votes of the judge; part of the transaction that closes the run."""
     told = {
         "asked": done.told,
         "recipe": {
@@ -235,4 +236,5 @@ def write(run: Run, done: Judged, progress: list[Row]) -> None:
             "system": ", ".join(done.system),
         },
     }  # fmt: skip
-    keep(run, told, done.system, done.given, progress)
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

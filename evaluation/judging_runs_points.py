@@ -34,13 +34,14 @@ from evaluation.asking_parts import (
 from evaluation.freezing import freeze
 from evaluation.judging_prompts import text_prompt
 from evaluation.judging_scores import Point, answer_boards, candidate_boards
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import SCORE
 from evaluation.methods.base import BadParameter
 from evaluation.models import LLMAttempt, Run
 from evaluation.progress import Recorder
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 
 SLUG = "judge_points"
 PREPARE, ASK, BOARDS = "What is judged", "Asking the model", "Scores and boards"
@@ -227,8 +228,8 @@ def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
     }  # fmt: skip
 
 
-def write(run: Run, done: Scored, progress: list[Row]) -> None:
-    """Store the scores and close the run."""
+def write(run: Run, done: Scored) -> Outcome:
+    """The scores of a run, and how they came about."""
     told = {
         **done.told,
         "recipe": {
@@ -236,4 +237,4 @@ def write(run: Run, done: Scored, progress: list[Row]) -> None:
             "snapshot": run.snapshot.content_hash if run.snapshot else "",
         },
     }  # fmt: skip
-    close(run, done.rows, told, result_hash(done.rows, told), progress)
+    return Outcome(done.rows, told)

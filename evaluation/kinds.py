@@ -28,6 +28,7 @@ from evaluation.methods.base import Method, Result
 from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run
 from evaluation.progress import Recorder
+from evaluation.results import Outcome
 
 
 class Computed(Protocol):
@@ -42,7 +43,7 @@ class Module(Protocol):
 
     def clean_params(self, method: Any, raw: Mapping[str, Any]) -> dict[str, Any]: ...
     def compute(self, run: Run, steps: Recorder) -> Any: ...
-    def write(self, run: Run, done: Any, progress: list[dict[str, Any]]) -> None: ...
+    def write(self, run: Run, done: Any) -> Outcome: ...
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,10 @@ class Kind:
     def compute(self, run: Run, steps: Recorder) -> Any:
         return self.module.compute(run, steps)
 
-    def write(self, run: Run, done: Any, progress: list[dict[str, Any]]) -> None:
-        self.module.write(run, done, progress)
+    def write(self, run: Run, done: Any) -> Outcome:
+        """Write what the run made beside its results, and give these; the engine stores them."""
+        found: Outcome = self.module.write(run, done)
+        return found
 
     def fail(self, run: Run, done: Any) -> str:
         """Why the run has no result, in words; modules whose runs always end say nothing."""

@@ -11,7 +11,6 @@ from annotation.sides import STORED
 from evaluation.judged import FrozenPairs, FrozenRatings
 from evaluation.methods.base import Result, Table
 from evaluation.models import CandidateScore, ItemLabel, Run, SystemScore, WorkerScore
-from evaluation.results import close, result_hash
 
 Row = dict[str, Any]
 Frozen = FrozenPairs | FrozenRatings
@@ -140,24 +139,6 @@ def recipe(run: Run, result: Result) -> Row:
         "counts": dict(snapshot.counts) if snapshot else {},
         "source": run.source.result_hash if run.source else "",
     }
-
-
-def write(
-    run: Run,
-    frozen: Frozen,
-    result: Result,
-    progress: list[Row],
-    more: Mapping[str, Any] | None = None,
-) -> str:
-    """Store every row of a finished run and close it, in one transaction; returns the hash.
-
-    ``more`` are figures made beside the method. Raises Superseded when the run was cancelled or
-    taken over meanwhile: nothing is written then.
-    """
-    rows, told = content(run, frozen, result, more)
-    digest = result_hash(rows, told)
-    close(run, rows, told, digest, progress)
-    return digest
 
 
 def content(

@@ -20,6 +20,7 @@ from evaluation.methods.registry import get_method
 from evaluation.models import Run
 from evaluation.overlap import OVERLAP, overlap
 from evaluation.progress import SNAPSHOT, Recorder, step_of
+from evaluation.results import Outcome
 
 clean_params = freezing.clean_params  # what the kind offers
 # Steps are the stages that the methods name.
@@ -75,9 +76,9 @@ def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed
     return Computed(frozen, result, more)
 
 
-def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
-    """Store the rows and close the run."""
-    pair_results.write(run, done.frozen, done.result, progress, done.more)
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    return Outcome(*pair_results.content(run, done.frozen, done.result, done.more))
 
 
 def fail(run: Run, done: Computed) -> str:

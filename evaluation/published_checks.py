@@ -13,20 +13,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from django.db import transaction
-from django.utils import timezone
 
 from crowdqc.errors import Conflict, Invalid
 from evaluation.methods.base import Method
-from evaluation.models import Run, RunFigure, RunState
+from evaluation.models import Run, RunFigure
 from evaluation.progress import Recorder
 from evaluation.published_data import as_crowdrag
 from evaluation.reproduce.crowdrag_data import DIMENSIONS
 from evaluation.reproduce.crowdrag_mace import SHUFFLES, corrected_rows, refit_rows
 from evaluation.reproduce.crowdrag_overlap import similarity_rows
 from evaluation.reproduce.rows import Row
-from evaluation.results import hold, result_hash
-from evaluation.run_news import tell
+from evaluation.results import Outcome
 
 METHOD = "published_checks"
 TABLES, TEXTS = "tables", "cleaned_texts"  # figures
@@ -95,20 +92,13 @@ def _ticking(steps: Recorder) -> Callable[[], None]:
     return tick
 
 
-def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
-    """Store the rows and close the run. Raises Superseded where it was taken over meanwhile."""
-    told = {
-        TABLES: done.rows,
-        "recipe": {"method": run.method, "version": run.version, "params": run.params,
-                   "seed": run.seed, "source": run.source.result_hash if run.source else ""},
-    }  # fmt: skip
-    with transaction.atomic():
-        hold(run)
-        RunFigure.objects.bulk_create(
-            RunFigure(run=run, name=name, data=data) for name, data in told.items()
-        )
-        Run.objects.filter(pk=run.pk).update(
-            state=RunState.DONE, progress=progress, finished_at=timezone.now(),
-            result_hash=result_hash({}, told), error="",
-        )  # fmt: skip
-        tell(run, RunState.DONE)
+def write(run: Run, done: Computed) -> Outcome:
+    """The tables as a figure."""
+    recipe = {
+        "method": run.method,
+        "version": run.version,
+        "params": run.params,
+        "seed": run.seed,
+        "source": run.source.result_hash if run.source else "",
+    }
+    return Outcome({}, {TABLES: done.rows, "recipe": recipe})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,14 @@ from evaluation.asked import Asking, Plan
 from evaluation.asking_parts import chat_model
 from evaluation.freezing import freeze
 from evaluation.methods import rescaling as method
-from evaluation.methods.base import BadParameter, FloatArray, Hooks, Result
-from evaluation.methods.rescaling_data import Annotations, NothingShared
+from evaluation.methods.base import BadParameter, Hooks
+from evaluation.methods.rescaling_data import NothingShared
 from evaluation.models import Run
 from evaluation.progress import SNAPSHOT, Recorder, step_of
 from evaluation.rescaling_calls import Scored
 from evaluation.rescaling_data import FrozenExplained
+from evaluation.rescaling_results import Computed
+from evaluation.results import Outcome
 
 SLUG, VERSION = "rescaling", method.VERSION
 SCORES, ENSEMBLE = "Scores from explanations", "Ensembles"
@@ -33,22 +34,6 @@ PARAMS: dict[str, Any] = {
     "model": 0, "imported": 0, "variant": prompts.DEFAULT, "scale": "", **method.DEFAULTS,
     "draws": 50,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Computed:
-    """What a run has found before anything is written.
-
-    ``fitted`` is None where no two people rated the same item: then there are scores and no
-    agreement. ``scores`` (n,) are the rescaled ratings.
-    """
-
-    frozen: FrozenExplained
-    data: Annotations
-    scored: Scored
-    scores: FloatArray
-    fitted: Result | None
-    ensembles: list[dict[str, Any]]
 
 
 def check(**params: Any) -> None:
@@ -136,6 +121,6 @@ def _scores(run: Run, frozen: FrozenExplained, steps: Recorder) -> Scored:
     return rescaling_calls.by_model(run, model, frozen, params["variant"], steps)
 
 
-def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
-    """Store the rows and close the run."""
-    rescaling_results.write(run, done, progress)
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    return rescaling_results.write(run, done)

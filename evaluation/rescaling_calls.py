@@ -11,7 +11,7 @@ from typing import Any
 from annotation.models import Task
 from crowdqc.errors import Conflict
 from evaluation import rescaling_prompts as prompts
-from evaluation.llm.ask import ask_all
+from evaluation.llm.calls import ask_all
 from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
 from evaluation.progress import Recorder
 from evaluation.rescaling_data import FrozenExplained

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.db import models
 
-from evaluation.methods.base import Table
+from evaluation.methods.base import FloatArray, Result, Table
 from evaluation.methods.rescaling import LabelMeans, label_means, rescale
 from evaluation.methods.rescaling_data import Annotations, incomplete, shared
 from evaluation.methods.rescaling_tau import agreement
 from evaluation.methods.rescaling_use import by_label, changes, mean_of, places
 from evaluation.models import AnswerScore, ItemScore, Run, WorkerScore
-from evaluation.results import close, result_hash
-
-if TYPE_CHECKING:
-    from evaluation.rescaling import Computed
+from evaluation.rescaling_calls import Scored
+from evaluation.rescaling_data import FrozenExplained
+from evaluation.results import Outcome
 
 Row = dict[str, Any]
 LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)  # as in Table 10
 NO_EXPLANATION, NO_NUMBER = "no explanation", "no number"
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written.
+
+    ``fitted`` is None where no two people rated the same item: then there are scores and no
+    agreement. ``scores`` (n,) are the rescaled ratings.
+    """
+
+    frozen: FrozenExplained
+    data: Annotations
+    scored: Scored
+    scores: FloatArray
+    fitted: Result | None
+    ensembles: list[dict[str, Any]]
 
 
 def ensembles(data: Annotations, means: LabelMeans, limits: Mapping[str, Any]) -> list[Row]:
@@ -162,17 +178,14 @@ def _recipe(run: Run, done: Computed) -> Row:
     }  # fmt: skip
 
 
-def write(run: Run, done: Computed, progress: list[Row]) -> str:
-    """Store every row and figure and close the run, in one transaction; returns the hash."""
+def write(run: Run, done: Computed) -> Outcome:
+    """Every row and figure of a run."""
     rows: dict[type[models.Model], list[Row]] = {
         AnswerScore: answer_rows(done),
         WorkerScore: worker_rows(done, run.params["level"]),
         ItemScore: item_rows(done),
     }
-    told = figures(run, done)
-    digest = result_hash(rows, told)
-    close(run, rows, told, digest, progress)
-    return digest
+    return Outcome(rows, figures(run, done))
 
 
 def _plain(value: float) -> float | None:

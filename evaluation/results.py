@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ from evaluation.models import (
     WorkerScore,
 )
 from evaluation.progress import Superseded
-from evaluation.run_news import tell
 from evaluation.snapshots import Frozen
 
 BATCH = 2000
@@ -45,19 +44,25 @@ class Computed:
     result: Result
 
 
-def write(run: Run, done: Computed, progress: list[Row]) -> str:
-    """Store every row of a converged run and close it, in one transaction; returns the hash.
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves: its rows by model and its figures by name; the hash is over both.
 
-    Raises Superseded when the run was cancelled or taken over meanwhile: nothing is written then.
+    ``beside`` are figures that are evidence beside the result, and no part of it.
     """
+
+    rows: Mapping[type[models.Model], Sequence[Row]]
+    figures: Mapping[str, Any]
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a converged run."""
     frozen = done.frozen
     declined = answers.declined([*frozen.answer_ids, *frozen.system_answer_ids])
     rows, told = content(run, done, declined)
-    digest = result_hash(rows, told)
     # What the log says of the workers is evidence beside the scores, no part of the result.
-    told["log"] = figures.log_figure(frozen, declined)
-    close(run, rows, told, digest, progress)
-    return digest
+    return Outcome(rows, told, {"log": figures.log_figure(frozen, declined)})
 
 
 def content(
@@ -77,36 +82,25 @@ def content(
     return rows, told
 
 
-def close(
-    run: Run,
-    rows: Mapping[type[models.Model], Sequence[Row]],
-    told: Mapping[str, Any],
-    digest: str,
-    progress: list[Row],
-) -> None:
-    """Store a run's rows by model and its figures by name, and close it, in one transaction.
-
-    Raises Superseded when the run was cancelled or taken over meanwhile: nothing is written then.
-    """
+def store(run: Run, outcome: Outcome, progress: list[Row]) -> None:
+    """Store a run's rows and figures and close it; part of a transaction that holds the run."""
+    told = {**outcome.figures, **outcome.beside}
     votes = votes_used.figure(run, told)
     if votes is not None:  # says what was left out, and is no part of the result
-        told = {**told, votes_used.FIGURE: votes}
-    with transaction.atomic():
-        hold(run)
-        for model, content in rows.items():
-            made: list[models.Model] = [model(run=run, **row) for row in content]
-            model._default_manager.bulk_create(made, batch_size=BATCH)
-        RunFigure.objects.bulk_create(
-            RunFigure(run=run, name=name, data=data) for name, data in told.items()
-        )
-        Run.objects.filter(pk=run.pk).update(
-            state=RunState.DONE,
-            progress=progress,
-            finished_at=timezone.now(),
-            result_hash=digest,
-            error="",
-        )
-        tell(run, RunState.DONE)
+        told[votes_used.FIGURE] = votes
+    for model, content in outcome.rows.items():
+        made: list[models.Model] = [model(run=run, **row) for row in content]
+        model._default_manager.bulk_create(made, batch_size=BATCH)
+    RunFigure.objects.bulk_create(
+        RunFigure(run=run, name=name, data=data) for name, data in told.items()
+    )
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.DONE,
+        progress=progress,
+        finished_at=timezone.now(),
+        result_hash=result_hash(outcome.rows, outcome.figures),
+        error="",
+    )
 
 
 def recipe(run: Run, done: Computed) -> Row:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotation.actions.hooks import emit
 from annotation.actions.notices import notify, people_of
+from evaluation.kinds import title_of
 from evaluation.models import Run, RunState
 
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
@@ -17,8 +18,6 @@ FOLLOWS = "follows"
 
 def tell(run: Run, state: str) -> None:
     """Tell who started it; of a failed automatic run staff, and only of the first."""
-    from evaluation.kinds import title_of  # its modules write results, which end here
-
     data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
     emit(project=run.project, event="run.finished", data=data)
     if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger == FOLLOWS):

@@ -20,7 +20,7 @@ from annotation.task_types import get_type
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.queues import MODELS, RUNS, queue_name
-from evaluation import kinds, official, panel_watch
+from evaluation import kinds, official, panel_watch, results
 from evaluation.methods.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
@@ -190,7 +190,9 @@ def execute(run_id: int) -> str:
         result = getattr(done, "result", None)  # a run that only asked has none
         if result is None or result.converged:
             with transaction.atomic():  # killed in between, nothing is done and all is done again
-                kind.write(run, done, steps.finish())
+                results.hold(run)
+                results.store(run, kind.write(run, done), steps.finish())
+                tell(run, RunState.DONE)
                 official.settle(run)
                 Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in FOLLOWED)
             take_up_follow_ups(run.task_id)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db import models
 
 from annotation.models import System
 from crowdqc.errors import Conflict, Invalid
@@ -25,7 +24,7 @@ from evaluation.methods.registry import get_method
 from evaluation.methods.text_corpus import Responses
 from evaluation.models import AnswerScore, Grading, Run, RunState
 from evaluation.progress import EMBEDDINGS, SNAPSHOT, Recorder
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 from evaluation.snapshots import Frozen
 from evaluation.token_vectors import token_vectors
 
@@ -143,8 +142,8 @@ def _responses(frozen: Frozen, run: Run) -> Responses:
     )  # fmt: skip
 
 
-def write(run: Run, done: Computed, progress: list[Row]) -> None:
-    """Store the study's tables as figures and close the run."""
+def write(run: Run, done: Computed) -> Outcome:
+    """The study's tables as figures."""
     names = {one.pk: one for one in System.objects.filter(pk__in=done.frozen.systems)}
     systems = [
         {"id": pk, "name": names[pk].name, "strategy": names[pk].prompt_strategy,
@@ -162,8 +161,7 @@ def write(run: Run, done: Computed, progress: list[Row]) -> None:
             "counts": dict(run.snapshot.counts) if run.snapshot else {},
         },
     }  # fmt: skip
-    rows: dict[type[models.Model], list[Row]] = {}
-    close(run, rows, told, result_hash(rows, told), progress)
+    return Outcome({}, told)
 
 
 def _means(study: Study, system: int) -> Row:

@@ -151,9 +151,9 @@ def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:
     steps.steps[CHECKS]["count"] = f"{plural(tried, 'question')} left out in turn" if tried else ""
 
 
-def write(run: Run, done: results.Computed, progress: list[dict[str, Any]]) -> None:
-    """Store the rows and close the run."""
-    results.write(run, done, progress)
+def write(run: Run, done: results.Computed) -> results.Outcome:
+    """The rows and figures of a run."""
+    return results.write(run, done)
 
 
 def fail(run: Run, done: results.Computed) -> str:

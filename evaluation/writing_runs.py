@@ -23,7 +23,7 @@ from evaluation.methods.registry import get_method
 from evaluation.methods.writing_signals import DEFAULTS
 from evaluation.models import AnswerScore, Run
 from evaluation.progress import SNAPSHOT, Recorder, step_of
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 from evaluation.writing_data import FrozenResponses
 from evaluation.writing_logs import Written
 
@@ -132,8 +132,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write(run: Run, done: Computed, progress: list[Row]) -> None:
-    """Store the rows and close the run."""
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
     found = done.result.diagnostics["figures"]
     told: Row = {name: found[name] for name in SECTIONS}
     told["frame"] = {name: value for name, value in found.items() if name not in SECTIONS}
@@ -147,4 +147,4 @@ def write(run: Run, done: Computed, progress: list[Row]) -> None:
         "counts": dict(run.snapshot.counts) if run.snapshot else {},
     }  # fmt: skip
     rows: dict[type[models.Model], list[Row]] = {AnswerScore: answer_rows(done)}
-    close(run, rows, told, result_hash(rows, told), progress)
+    return Outcome(rows, told)

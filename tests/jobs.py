@@ -22,7 +22,7 @@ def note(path: str, seconds: float = 0.0) -> None:
 @shared_task
 def ask_many(run_id: int, model_id: int, count: int) -> None:
     """Ask a model so many questions for a run."""
-    from evaluation.llm.ask import ask_all
+    from evaluation.llm.calls import ask_all
     from evaluation.models import LanguageModel, Run
     from tests.evaluation.llm_asks import ask
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.actions.notices import send_mail_soon
 from annotation.models import AccountMail
+from annotation.notifications.messages import MAX_TRIES, WAITS, send_one
 from crowdqc import sealed
 from crowdqc.errors import Conflict
 
@@ -33,8 +34,6 @@ def queue(*, email: str, subject: str, body: str) -> AccountMail:
 @transaction.atomic
 def claim() -> AccountMail | None:
     """One that is due, its try counted; None where nothing is."""
-    from annotation.actions.mail import MAX_TRIES, WAITS
-
     now = timezone.now()
     AccountMail.objects.filter(created_at__lt=now - KEPT).delete()
     due = AccountMail.objects.select_for_update(skip_locked=True).filter(mail_at__lte=now)
@@ -49,8 +48,6 @@ def claim() -> AccountMail | None:
 
 def send(row: AccountMail, connection: Any) -> bool:
     """Send it; what has left, or never can, is forgotten."""
-    from annotation.actions.mail import send_one
-
     try:
         subject, body = json.loads(sealed.unseal(row.sealed, PURPOSE, "The mail"))
     except Conflict:  # the server's secret changed: its link opens nothing any more

@@ -11,29 +11,24 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import time
-from smtplib import SMTPException, SMTPRecipientsRefused
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import get_connection
 from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts import outbox
 from annotation.models import Invitation, Notice, Role
+from annotation.notifications.messages import MAX_TRIES, WAITS, deliver, render_message
 
 from .notices import stop_token
 from .people import invitation_token
 
 logger = logging.getLogger(__name__)
-# How long after each try the next may follow; after the last there is none.
-WAITS = tuple(dt.timedelta(minutes=m) for m in (2, 10, 50, 250))
-MAX_TRIES = len(WAITS) + 1
 # The first notice leaves at once; what follows within this time leaves together.
 TOGETHER = dt.timedelta(minutes=10)
 AT_ONCE = 50  # notices in one mail
@@ -93,12 +88,12 @@ def _send_notices(notices: list[Notice], connection: Any) -> bool:
         "lines": [(one, base + reverse("notice", args=[one.pk])) for one in notices],
         "stop": stop, "all": base + reverse("notice_list"), "only": len(notices) == 1,
     }  # fmt: skip
-    message = _message("notices", context, person.email, f"n{notices[0].pk}-{notices[-1].pk}")
+    message = render_message("notices", context, person.email, f"n{notices[0].pk}-{notices[-1].pk}")
     message.extra_headers |= {
         "List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }  # fmt: skip
     rows = Notice.objects.filter(pk__in=[one.pk for one in notices])
-    gone = _sent(message, connection)
+    gone = deliver(message, connection)
     if gone:
         rows.update(mailed_at=timezone.now(), mail_at=None)
     elif gone is None:
@@ -139,9 +134,9 @@ def _send_invitation(invitation: Invitation, connection: Any) -> bool:
         "invitation": invitation, "project": invitation.project, "link": link,
         "works": invitation.role == Role.WORKER,
     }  # fmt: skip
-    message = _message("invitation", context, invitation.email, f"i{invitation.pk}")
+    message = render_message("invitation", context, invitation.email, f"i{invitation.pk}")
     row = Invitation.objects.filter(pk=invitation.pk)
-    gone = _sent(message, connection)
+    gone = deliver(message, connection)
     if gone:
         row.update(mailed_at=timezone.now(), mail_at=None, email="")
     elif gone is None:
@@ -161,44 +156,3 @@ def forget_addresses() -> int:
         When(bound_to="", then=F("revoked_at")), default=Coalesce(F("revoked_at"), Value(now))
     )
     return kept.update(email="", sent_to="", bound_to="", mail_at=None, revoked_at=bound)
-
-
-# -- one message -----------------------------------------------------------------------------------
-
-
-def _message(name: str, context: dict[str, Any], to: str, about: str) -> EmailMessage:
-    subject = render_to_string(f"mail/{name}_subject.txt", context)
-    return _written(subject, render_to_string(f"mail/{name}.txt", context), to, about)
-
-
-def _written(subject: str, body: str, to: str, about: str) -> EmailMessage:
-    host = urlsplit(settings.CROWDQC_BASE_URL).hostname
-    return EmailMessage(
-        subject=" ".join(subject.split())[:150],
-        body=body,
-        to=[to],
-        headers={"Message-ID": f"<{about}@{host}>", "Auto-Submitted": "auto-generated"},
-    )
-
-
-def send_one(connection: Any, *, to: str, subject: str, body: str, about: str) -> bool | None:
-    """Send a mail that is written already; None where its address is refused for good."""
-    return _sent(_written(subject, body, to, about), connection)
-
-
-def _sent(message: EmailMessage, connection: Any) -> bool | None:
-    """Whether it left; None where the address is refused for good. Never says to whom."""
-    message.connection = connection
-    try:
-        return message.send() == 1
-    except (SMTPException, OSError, ValueError) as error:
-        connection.close()  # what it is in the middle of is not known
-        about = message.extra_headers["Message-ID"]
-        logger.warning("mail %s did not leave: %s", about, type(error).__name__)
-        return None if _for_good(error) else False
-
-
-def _for_good(error: Exception) -> bool:
-    if isinstance(error, SMTPRecipientsRefused):
-        return all(code >= 500 for code, _ in error.recipients.values())
-    return isinstance(error, ValueError)  # no address or header at all

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from annotation.demo import (
+from annotation.demo.dataset import (
     KINDS,
     TOP_GRADE,
     DemoData,

@@ -5,7 +5,7 @@ Written for this project, like everything in the demo.
 
 from __future__ import annotations
 
-from annotation.demo import Question, Text
+from annotation.demo.dataset import Question, Text
 
 BEGUN_TITLE = "Tides, read once"
 BEGUN_INSTRUCTIONS = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.citations import cited
-from annotation.demo import KINDS
+from annotation.demo.dataset import KINDS
 from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, once, rows_of
 from annotation.task_types.writing import STYLES
 from crowdqc.errors import Invalid

@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.actions import notices as actions
-from annotation.actions.mail import MAX_TRIES
+from annotation.notifications.messages import MAX_TRIES
 from annotation.selectors.notices import kinds_for, notices_of, own_notice
 from crowdqc.errors import Invalid
 from crowdqc.numbers import whole

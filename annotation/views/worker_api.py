@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_own_assignment
-from annotation.actions import answers, assignments
+from annotation.actions import answers, assignments, leases
 from annotation.actions import events as log
 from annotation.models import Assignment
 from annotation.selectors import work
@@ -203,8 +203,8 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
 def extend(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Another lease's length from now on."""
     found: Assignment = get_own_assignment(request, assignment_id)
-    extended = assignments.extend(by=request.user, assignment=found)  # type: ignore[arg-type]
+    extended = leases.extend(by=request.user, assignment=found)  # type: ignore[arg-type]
     if not wants_json(request):
         return redirect("work_assignment", assignment_id=found.pk)
-    left = assignments.MAX_EXTENSIONS - extended.extensions
+    left = leases.MAX_EXTENSIONS - extended.extensions
     return JsonResponse({"left": work.seconds_left(extended), "extensions": left})

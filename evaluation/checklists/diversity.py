@@ -24,7 +24,7 @@ from evaluation.methods.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
 from evaluation.progress import EMBEDDINGS, SNAPSHOT, Recorder
-from evaluation.results import close, result_hash
+from evaluation.results import Outcome
 from evaluation.snapshots import keep
 from evaluation.vectors import vectors_of
 
@@ -123,8 +123,8 @@ def _data(rows: Sequence[AttributeRow], matrix: Any) -> Attributes:
     )  # fmt: skip
 
 
-def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
-    """Store the figures and close the run."""
+def write(run: Run, done: Computed) -> Outcome:
+    """The figures of a run."""
     told = {
         FIGURE: done.result.diagnostics,
         "recipe": {
@@ -134,4 +134,4 @@ def write(run: Run, done: Computed, progress: list[dict[str, Any]]) -> None:
             "counts": dict(run.snapshot.counts) if run.snapshot else {},
         },
     }  # fmt: skip
-    close(run, {}, told, result_hash({}, told), progress)
+    return Outcome({}, told)

@@ -5,13 +5,9 @@ Neither computes statistics: the first writes answers of systems, the second a s
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from django.db import transaction
 
 from annotation.actions.system_attributes import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
@@ -23,12 +19,13 @@ from evaluation.asking_parts import chat_model
 from evaluation.checklists import actions, asks, pipeline, stages
 from evaluation.checklists.asks import THINK_ALOUD
 from evaluation.checklists.stages import Entries
-from evaluation.llm.ask import Ask, Reply, ask_all
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.methods.base import BadParameter
 from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run
 from evaluation.progress import Recorder
-from evaluation.results import close
+from evaluation.results import Outcome
 
 STAGE = "checklist_stage"
 ASKING = "Asking"
@@ -131,17 +128,17 @@ def _compute_thinking(run: Run, steps: Recorder) -> Thought:
     return Thought(model, sessions, failed, [reply.call_id for reply in replies])
 
 
-def _write_thinking(run: Run, done: Thought, progress: list[dict[str, Any]]) -> None:
-    with transaction.atomic():
-        new = add_system_attributes(
-            by=run.started_by, task=run.task, name=done.model.name,
-            strategy=strategy_of(run.params), sessions=done.sessions,
-        )  # fmt: skip
-        told = {"made": {
-            "sessions": new, "failed": done.failed, "calls": done.calls,
-            "attributes": sum(len(one.attributes) for one in done.sessions),
-        }}  # fmt: skip
-        _close(run, told, progress)
+def _write_thinking(run: Run, done: Thought) -> Outcome:
+    new = add_system_attributes(
+        by=run.started_by,
+        task=run.task,
+        name=done.model.name,
+        strategy=strategy_of(run.params),
+        sessions=done.sessions,
+    )
+    attributes = sum(len(one.attributes) for one in done.sessions)
+    made = {"sessions": new, "failed": done.failed, "calls": done.calls, "attributes": attributes}
+    return Outcome({}, {"made": made})
 
 
 # Stages -----------------------------------------------------------------------------------------
@@ -210,16 +207,23 @@ def _compute_stage(run: Run, steps: Recorder) -> Made:
     return Made(checklist, kind, asks.entries_of(kind, reply.value, data), made_from, reply.call_id)
 
 
-def _write_stage(run: Run, done: Made, progress: list[dict[str, Any]]) -> None:
-    with transaction.atomic():
-        row = actions.save_stage(
-            by=run.started_by, checklist=done.checklist, kind=done.kind, entries=done.entries,
-            run=run, made_from=done.made_from,
-        )  # fmt: skip
-        told = {"made": {"checklist": done.checklist.pk, "stage": done.kind,
-                         "number": row.number, "entries": len(row.data),
-                         "calls": [done.call]}}  # fmt: skip
-        _close(run, told, progress)
+def _write_stage(run: Run, done: Made) -> Outcome:
+    row = actions.save_stage(
+        by=run.started_by,
+        checklist=done.checklist,
+        kind=done.kind,
+        entries=done.entries,
+        run=run,
+        made_from=done.made_from,
+    )
+    made = {
+        "checklist": done.checklist.pk,
+        "stage": done.kind,
+        "number": row.number,
+        "entries": len(row.data),
+        "calls": [done.call],
+    }
+    return Outcome({}, {"made": made})
 
 
 # Both -------------------------------------------------------------------------------------------
@@ -231,17 +235,9 @@ def compute(run: Run, steps: Recorder) -> Thought | Made:
     return ask(run, steps)
 
 
-def write(run: Run, done: Thought | Made, progress: list[dict[str, Any]]) -> None:
-    """Store what came of it and close the run, in one transaction."""
-    if isinstance(done, Thought):
-        _write_thinking(run, done, progress)
-    else:
-        _write_stage(run, done, progress)
-
-
-def _close(run: Run, told: dict[str, Any], progress: list[dict[str, Any]]) -> None:
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-    close(run, {}, told, digest, progress)
+def write(run: Run, done: Thought | Made) -> Outcome:
+    """Store what came of it; part of the transaction that closes the run."""
+    return _write_thinking(run, done) if isinstance(done, Thought) else _write_stage(run, done)
 
 
 def _whole(params: Params, name: str, low: int, high: int) -> None:

@@ -1,8 +1,4 @@
-"""Asking a model many things at once: one row a call, none asked twice, nothing lost.
-
-The one road to a language model. ``ask_all`` takes what a run wants to know and gives back a
-reply for each; calls that were answered before, in whatever run, cost nothing.
-"""
+"""A question to a model, and the reply; ``calls.ask_all`` asks many at once."""
 
 from __future__ import annotations
 
@@ -15,8 +11,6 @@ from typing import Any
 from crowdqc.errors import Conflict
 from evaluation.llm.prompting import Rendered
 from evaluation.llm.schemas import Schema
-from evaluation.models import LanguageModel, Run
-from evaluation.progress import Recorder
 
 # What a question is about, by its row: erasing follows this, and searches no texts.
 SUBJECT = re.compile(r"(answer|item|pair|text|checklist):(\d+)(?=\D|$)")
@@ -84,24 +78,3 @@ class Preview:
     minutes: float | None
     problems: Sequence[str] = ()  # what keeps it from starting
     warnings: Sequence[str] = ()  # the soft budget, an unknown price
-
-
-def ask_all(
-    run: Run, model: LanguageModel, asks: Sequence[Ask], steps: Recorder | None = None
-) -> list[Reply]:
-    """A reply for each question, in their order; finished calls are taken as they are.
-
-    Records that ``run`` used each call. Raises BudgetSpent, EndpointFails, Cancelled, Superseded,
-    and Conflict where nothing can be asked at all (archived, no key, a budget without prices);
-    what was answered until then stays. A call that fails by itself has no value and a reason.
-    """
-    from evaluation.llm import calls
-
-    return calls.ask_all(run, model, asks, steps)
-
-
-def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
-    """What these questions would cost; asks nothing and writes nothing."""
-    from evaluation.llm import calls
-
-    return calls.preview(model, asks)

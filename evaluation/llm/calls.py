@@ -1,4 +1,8 @@
-"""Calls as rows: found or made by their key, worked on, and given back as replies."""
+"""Asking a model many things at once: one row a call, none asked twice, nothing lost.
+
+The one road to a language model. ``ask_all`` takes what a run wants to know and gives back a
+reply for each; calls that were answered before, in whatever run, cost nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,12 @@ PART = 500  # rows read or written by one statement
 def ask_all(
     run: Run, model: LanguageModel, asks: Sequence[Ask], steps: Recorder | None = None
 ) -> list[Reply]:
-    """A reply for each question, in their order."""
+    """A reply for each question, in their order; finished calls are taken as they are.
+
+    Records that ``run`` used each call. Raises BudgetSpent, EndpointFails, Cancelled, Superseded,
+    and Conflict where nothing can be asked at all (archived, no key, a budget without prices);
+    what was answered until then stays. A call that fails by itself has no value and a reason.
+    """
     ledger.sweep(model.endpoint_id)
     ids = _rows(run, model, asks)
     _use(run, asks, ids)
@@ -163,5 +172,5 @@ def _replies(asks: Sequence[Ask], ids: Sequence[int], cached: Collection[int]) -
 
 
 def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
-    """What these questions would cost."""
+    """What these questions would cost; asks nothing and writes nothing."""
     return estimate.preview(model, asks)

@@ -13,6 +13,7 @@ from django.test import Client
 from annotation import jobs
 from crowdqc import heartbeat
 from crowdqc.broker import default_conninfo, install_queue, oldest_waiting
+from crowdqc.celery import app
 from crowdqc.queues import ROLES
 from tests.processes import empty_queue
 
@@ -84,7 +85,7 @@ def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
     heartbeat.beat(*map(heartbeat.worker_name, ROLES))
     jobs.fetch_key_set.delay("https://keys.example/")  # nobody takes it
     jobs.look_after_files.delay()
-    assert set(oldest_waiting()) == {"platforms", "default"}
+    assert set(oldest_waiting(app)) == {"platforms", "default"}
     assert client.get("/readyz").status_code == 200
     settings.CROWDQC_QUEUE_AGE = 0.2
     time.sleep(0.3)
@@ -93,7 +94,7 @@ def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
     assert answer.status_code == 503
     assert "the oldest job of the queue platforms has waited" in problem
     empty_queue()
-    assert oldest_waiting() == {} and client.get("/readyz").status_code == 200
+    assert oldest_waiting(app) == {} and client.get("/readyz").status_code == 200
 
 
 def test_probes_are_read_only(client: Client) -> None:

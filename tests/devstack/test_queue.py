@@ -41,7 +41,7 @@ def test_a_job_is_done_at_once_and_the_worker_reports_itself(
     assert time.monotonic() - began < 2
     age = heartbeat.age(heartbeat.WORKER)
     assert age is not None and age < 10
-    check_broker()
+    check_broker(app)
     # (B8) One that goes on and on is asked to end; the next one has its process.
     note.apply_async((str(tmp_path / "endless"), 60), soft_time_limit=1, time_limit=2)
     note.delay(str(tmp_path / "next"))

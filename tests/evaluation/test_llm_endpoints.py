@@ -16,7 +16,8 @@ from annotation.models import AuditEntry, Project
 from crowdqc import addresses
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import endpoints, engine, keys, probe, probing
-from evaluation.llm.ask import EndpointFails, ask_all
+from evaluation.llm.ask import EndpointFails
+from evaluation.llm.calls import ask_all
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.llm_asks import GOOD, Said, ask, make_run
 from tests.factories import make_project

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.llm import endpoints, probe, probing
-from evaluation.llm.ask import ask_all
+from evaluation.llm.calls import ask_all
 from evaluation.llm.schemas import SCORE, YES_NO
 from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
 from tests import jobs

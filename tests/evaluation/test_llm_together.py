@@ -12,7 +12,8 @@ from django.db import connection
 from django.utils import timezone
 
 from evaluation.llm import engine
-from evaluation.llm.ask import BudgetSpent, ask_all
+from evaluation.llm.ask import BudgetSpent
+from evaluation.llm.calls import ask_all
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt, LLMCall, Run
 from tests import jobs
 from tests.evaluation.llm_asks import GOOD, Said, ask, make_run, number_of

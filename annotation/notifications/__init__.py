@@ -1,0 +1,1 @@
+"""Notices on pages, mail, and webhooks."""

@@ -1,0 +1,72 @@
+"""Which file imports which, read from the code: for the rules of the house and its drawing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("crowdqc", "annotation", "evaluation")
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a file below ROOT; a package's is that of its folder."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def import_graph() -> Mapping[str, frozenset[str]]:
+    """Module -> modules of ours that it imports anywhere, lazily or for types too."""
+    files = {module_name(one): one for name in PACKAGES for one in (ROOT / name).rglob("*.py")}
+    return {name: frozenset(_imports(name, path, files)) for name, path in sorted(files.items())}
+
+
+def _imports(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
+    inside = path.name == "__init__.py"
+    package = name.split(".") if inside else name.split(".")[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {_nearest(alias.name, files) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {_nearest(f"{base}.{alias.name}", files) for alias in node.names}
+    return found - {"", name}
+
+
+def _nearest(name: str, files: Mapping[str, Path]) -> str:
+    """The module of ours that a dotted name stands in; "" for none."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, each sorted; the smallest first (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(one: str) -> None:
+        index[one] = low[one] = len(index)
+        stack.append(one)
+        for other in graph[one]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[one] = min(low[one], low[other])
+        if low[one] == index[one]:
+            group = stack[stack.index(one) :]
+            del stack[stack.index(one) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for one in graph:
+        if one not in index:
+            visit(one)
+    return sorted(found, key=len)
