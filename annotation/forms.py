@@ -79,23 +79,23 @@ class ProjectSettingsForm(forms.Form):
     name = TitleField(max_length=120)
     budget = forms.DecimalField(
         required=False, min_value=0, max_digits=12, decimal_places=2,
-        help_text="What the project may cost in all. Empty: no budget is set.",
+        help_text="What the project may cost in total. Empty: no budget is set.",
     )  # fmt: skip
     hourly_floor = forms.DecimalField(
         required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
         help_text="Pages warn where a task pays less than this an hour.",
     )  # fmt: skip
     reply_days = forms.IntegerField(
-        min_value=3, max_value=365, label="To reply to a rejection",
-        help_text="How long a worker may reply. Those told of a day keep it.",
+        min_value=3, max_value=365, label="Appeal within",
+        help_text="How long a worker may reply. Dates already given stay.",
     )  # fmt: skip
     answer_days = forms.IntegerField(
-        min_value=1, max_value=60, label="To answer a reply",
+        min_value=1, max_value=60, label="Answer appeals within",
         help_text="After this it is overdue, and managers are told each day.",
     )  # fmt: skip
     decide_days = forms.IntegerField(
-        min_value=1, max_value=90, label="To decide about work",
-        help_text="Work that waits longer is named. Nothing is decided by itself.",
+        min_value=1, max_value=90, label="Review within",
+        help_text="Work that waits longer is named. Nothing is decided automatically.",
     )  # fmt: skip
     show_scores = forms.BooleanField(
         required=False,

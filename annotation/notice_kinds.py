@@ -22,33 +22,29 @@ FOR_WORKERS = ("the worker", "workers who had agreed", "who is invited", "who as
 STAFF, WORKER, STARTER = "requesters and managers", "the worker", "who started it"
 MANAGERS = "the owner and managers"
 KINDS: dict[str, Kind] = {
-    "invitation": Kind("who is invited", "An invitation was sent to their e-mail address."),
-    "run.finished": Kind(STARTER, "A run ended well; mailed where it took over a minute."),
-    "run.failed": Kind(
-        STARTER, "A run failed. Of runs that start by themselves: requesters and managers, once."
-    ),
-    "run.official": Kind(
-        STAFF, "Another run became official, or one by itself waits to be looked at."
-    ),
+    "invitation": Kind("who is invited", "An invitation was sent by e-mail."),
+    "run.finished": Kind(STARTER, "A run finished; mailed if it took over a minute."),
+    "run.failed": Kind(STARTER, "A run failed. For automatic runs: requesters and managers, once."),
+    "run.official": Kind(STAFF, "Another run became official, or an automatic one needs a look."),
     "qualification.decided": Kind(WORKER, "A qualification round was decided."),
-    "panel.admitted": Kind(WORKER, "They are on a panel, and its tasks are open to them."),
-    "panel.ended": Kind(WORKER, "They are no longer on a panel."),
+    "panel.admitted": Kind(WORKER, "Admission to a panel; its tasks are open."),
+    "panel.ended": Kind(WORKER, "Removal from a panel."),
     "work.approved": Kind(WORKER, "Work was approved; says the pay and any bonus."),
     "work.uncounted": Kind(
         WORKER, "Answers do not count in the results, or count again.", mailed=False
     ),
     "work.excluded": Kind(
-        WORKER, "A task’s results leave their answers out, or have them again.", mailed=False
+        WORKER, "A task’s results leave answers out, or include them again.", mailed=False
     ),
-    "pay.corrected": Kind(WORKER, "A correction changed what they are owed."),
-    "panel.watch": Kind(STAFF, "A run says something of members of a panel that is watched."),
+    "pay.corrected": Kind(WORKER, "A correction changed the amount owed."),
+    "panel.watch": Kind(STAFF, "A run flags members of a watched panel."),
     "consent.changed": Kind(
         "workers who had agreed", "The text that workers agree to has changed.", mailed=False
     ),
     "task.closed": Kind(STAFF, "Somebody else closed a task.", mailed=False),
-    "task.complete": Kind(STAFF, "A task has all the answers that it asks for."),
-    "budget.nearly": Kind(STAFF, "Nine tenths of a budget are approved for paying."),
-    "budget.used": Kind(STAFF, "A budget is used up: nothing more fits into it."),
+    "task.complete": Kind(STAFF, "A task has all its answers."),
+    "budget.nearly": Kind(STAFF, "90% of a budget is approved for payment."),
+    "budget.used": Kind(STAFF, "A budget is used up."),
     "roles.waits": Kind(
         "managers who may confirm it",
         "A new requester or manager awaits confirmation.",
@@ -65,9 +61,11 @@ KINDS: dict[str, Kind] = {
         always=True,
     ),
     "payout.waits": Kind("managers who may approve it", "A proposal awaits a second person."),
-    "payout.stopped": Kind(MANAGERS, "Proposals were sent back, as their proposer was removed."),
+    "payout.stopped": Kind(
+        MANAGERS, "Proposals were sent back because their proposer was removed."
+    ),
     "correction.waits": Kind(
-        "managers who may approve it", "A correction of the books awaits a second person."
+        "managers who may approve it", "A ledger correction awaits a second person."
     ),
     "correction.decided": Kind("the proposer", "A correction was approved or declined."),
     "payout.decided": Kind("the proposer", "A proposal was approved or sent back."),
@@ -79,10 +77,10 @@ KINDS: dict[str, Kind] = {
     "rejection.replied": Kind("managers", "A worker replied to a rejection; says when it is due."),
     "rejection.overdue": Kind("managers", "An answer to a reply is overdue; told again each day."),
     "rejection.decided": Kind(
-        WORKER, "A rejection was taken back, or a reply answered.", always=True
+        WORKER, "A rejection was withdrawn, or a reply answered.", always=True
     ),
     "export.ready": Kind("who asked for it", "A file is ready, or could not be written."),
     "hook.failed": Kind(
-        "who added the hook", "An event was given up after ten tries, or the hook went off."
+        "who added the webhook", "A webhook event failed ten times, or the webhook was turned off."
     ),
 }

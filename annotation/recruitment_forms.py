@@ -90,7 +90,7 @@ class ProlificForm(RecruitmentForm):
     )  # fmt: skip
     token = _secret(
         "API token",
-        "Approvals, rejections and bonuses then leave by themselves. Kept sealed, shown nowhere.",
+        "Approvals, rejections and bonuses then leave automatically. Kept sealed, shown nowhere.",
     )
     webhook = _secret(
         "Webhook secret", "Prolific then tells who returned or ran out of time. Kept sealed."

@@ -100,7 +100,7 @@ def _worker_nav(request: HttpRequest) -> list[dict[str, Any]]:
         {"label": label, "url": reverse(address), "count": None, "current": name == address}
         for label, address in (
             ("Work", "work_home"),
-            ("Recorded of me", "work_record"),
+            ("My data", "work_record"),
             ("Projects", "project_list"),
         )
     ]

@@ -66,10 +66,10 @@ def signed(value: Number | None, digits: int = 2) -> str:
 
 
 def percent(share: Number | None, digits: int = 0) -> str:
-    """A share from 0 to 1 as ``61 %``."""
+    """A share from 0 to 1 as ``61%``."""
     if share is None or _missing(share):
         return NONE
-    return f"{float(share) * 100:.{digits}f}{NBSP}%"
+    return f"{float(share) * 100:.{digits}f}%"
 
 
 def count(value: Number | None) -> str:

@@ -252,6 +252,7 @@ ACCOUNT_FORMS = {
     "reset_password": "annotation.accounts.forms.ResetPasswordForm",
     "reset_password_from_key": "annotation.accounts.forms.NewPasswordForm",
     "confirm_email_verification_code": "annotation.accounts.forms.EmailCodeForm",
+    "reauthenticate": "annotation.accounts.forms.ReauthenticateForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]

@@ -92,13 +92,13 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
     )
     return [
         {"label": "Votes saved for the same result",
-         "value": "not reached" if math.isnan(share) else f"{100 * share:.0f} %",
-         "error": "" if math.isnan(error) else f"{100 * error:.0f} %",
+         "value": "not reached" if math.isnan(share) else f"{100 * share:.0f}%",
+         "error": "" if math.isnan(error) else f"{100 * error:.0f}%",
          "says": f"equal {what}: {_number(float(saving['value'][at]))}"},
         {"label": "Votes a pair", "value": "" if math.isnan(needed) else f"{needed:.1f}",
          "error": "", "says": f"instead of {design.equal} on every pair"},
-        {"label": "Intervals that hold, even votes", "value": f"{100 * float(covered[0]):.0f} %",
-         "error": f"{100 * float(missed[0]):.0f} %", "says": "of the systems’ 95 % intervals"},
-        {"label": "Intervals that hold, adaptive", "value": f"{100 * float(covered[1]):.0f} %",
-         "error": f"{100 * float(missed[1]):.0f} %", "says": "at as many votes; what it costs"},
+        {"label": "Intervals that hold, even votes", "value": f"{100 * float(covered[0]):.0f}%",
+         "error": f"{100 * float(missed[0]):.0f}%", "says": "of the systems’ 95% CIs"},
+        {"label": "Intervals that hold, adaptive", "value": f"{100 * float(covered[1]):.0f}%",
+         "error": f"{100 * float(missed[1]):.0f}%", "says": "at as many votes; what it costs"},
     ]  # fmt: skip

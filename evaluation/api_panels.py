@@ -273,7 +273,7 @@ class ExclusionEffect(Endpoint):
 class Schedule(Endpoint):
     writes = "run"
 
-    @extend_schema(responses=ScheduleOut, summary="When runs of a task start by themselves")
+    @extend_schema(responses=ScheduleOut, summary="When runs of a task start automatically")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         return Response(ScheduleOut(schedules.schedule_of(task)).data)

@@ -18,7 +18,7 @@ METHOD = "pairwise"
 CONVENTION = {
     "ratings": (
         "as arena-rank: Bradley-Terry by maximum likelihood, a tie is half a win and half a loss, "
-        "no regularisation, no side term; intervals (95 %) by votes"
+        "no regularisation, no side term; intervals (95%) by votes"
     ),
     "scale": SCALE, "base": BASE, "mean": CENTRE,
     "merits": (

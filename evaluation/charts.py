@@ -1,7 +1,7 @@
 """Charts as SVG made on the server: rows in, safe strings out, colours by class only.
 
 Conventions (one place, so that every page draws alike): an estimate is a dot on its interval, the
-un-iterated score a hollow diamond, a reference a dashed line, the overlap of a group a pale band.
+first-round score a hollow diamond, a reference a dashed line, the overlap of a group a pale band.
 Each chart says in a sentence what it shows; forest cells also stand in a table of the same numbers.
 """
 
@@ -50,7 +50,7 @@ class Estimate:
         """The estimate in words."""
         if self.low is None or self.high is None:
             return f"{score(self.value)} without an interval"
-        return f"{score(self.value)}, 95 % interval {interval_text(self.low, self.high)}"
+        return f"{score(self.value)}, 95% CI {interval_text(self.low, self.high)}"
 
 
 def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
@@ -138,7 +138,7 @@ def forest_cell(
     if secondary is not None:
         near = abs(scale.x(secondary) - scale.x(estimate.value)) < CLOSE
         body += _sign("diamond", scale.x(secondary), middle - (LIFT if near else 0))
-        sentence += f", un-iterated {score(secondary)}"
+        sentence += f", first-round {score(secondary)}"
     if name:
         sentence = f"{name}: {sentence}"
     return image(body, sentence=sentence, width=scale.width, height=ROW)

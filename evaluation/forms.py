@@ -195,11 +195,11 @@ RUN_FORMS: dict[str, type[forms.Form]] = {
 
 
 class ScheduleForm(forms.Form):
-    """When runs of a task start by themselves; ``noun`` is what the task collects."""
+    """When runs of a task start automatically; ``noun`` is what the task collects."""
 
     enabled = forms.BooleanField(
         required=False,
-        label="Runs of this task start by themselves",
+        label="Runs of this task start automatically",
     )
     after_answers = forms.IntegerField(
         required=False,

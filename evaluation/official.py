@@ -90,14 +90,14 @@ def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -
         before=held.run.number if held is not None else None,
     )  # fmt: skip
     if how != How.FOLLOWED:
-        first = how == How.FIRST
+        first, version = how == How.FIRST, run.task.current
+        title = f"“{version.title}”" if version is not None else "a task"
         notify(
             to=[one for one in people_of(run.project) if by is None or one.pk != by.pk],
             kind="run.official", project=run.project, key=f"run.official:{made.pk}",
             url=reverse("run_official", args=[run.project_id, run.number]), mail=not first,
-            text=f"Run {run.number} is the official run of a task now"
-            f"{': it is the first by the default recipe' if first else ''}. Cards, boards, panels "
-            "and payouts read it.",
+            text=f"Run {run.number} is now the official run of {title}"
+            f"{': the first run with the default recipe' if first else ''}.",
         )  # fmt: skip
     return made
 

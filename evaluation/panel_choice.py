@@ -89,7 +89,7 @@ class Choice:
     wanted: Wanted
     adjusted: bool  # ranked by question-adjusted scores
     by_overlap: bool  # the run compares no workers; their intervals are held against each other
-    level: str = "95 %"
+    level: str = "95%"
     sentences: list[str] = field(default_factory=list)
 
     @property

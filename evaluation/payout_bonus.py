@@ -65,7 +65,7 @@ def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[
         if each[at] < wanted[at]:
             said.append(f"cut by the cap of {money(rule.cap_each, frame.currency)} a person")
         if paid[at] < each[at]:
-            said.append(f"cut to its share of {money(rule.cap_total, frame.currency)} in all")
+            said.append(f"cut to its share of {money(rule.cap_total, frame.currency)} in total")
         found.append(Given(paid[at], "; ".join(said)[:200]))
     return found
 

@@ -15,7 +15,7 @@ from evaluation.models import Run, RunState
 SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS = (
     "Snapshot",
     "Embeddings",
-    "Un-iterated score",
+    "First-round score",
     "Iterating",
     "Bootstrap over questions",
     "Ranks and warnings",

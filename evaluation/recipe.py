@@ -28,7 +28,7 @@ def main_method(task: Task) -> str:
 
 
 def default_recipe(task: Task) -> Recipe:
-    """What a run is computed by that starts by itself, while no run is official.
+    """What a run is computed by that starts automatically, while no run is official.
 
     Those are the options of the task's schedule; those it leaves open are the method's own. Raises
     Invalid where this installation cannot compute by them.

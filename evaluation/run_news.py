@@ -17,7 +17,7 @@ FOLLOWS = "follows"
 
 
 def tell(run: Run, state: str) -> None:
-    """Tell who started it; of a failed one that started by itself, staff, and only of the first."""
+    """Tell who started it; of a failed automatic run staff, and only of the first."""
     data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
     emit(project=run.project, event="run.finished", data=data)
     if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger == FOLLOWS):
@@ -38,7 +38,7 @@ def tell(run: Run, state: str) -> None:
 
 
 def _failed_before(run: Run) -> bool:
-    """Whether the run of this kind before it, also started by itself, failed too."""
+    """Whether the run of this kind before it, also started automatically, failed too."""
     before = Run.objects.filter(
         task=run.task_id, method=run.method, lane=run.lane, started_by=None, pk__lt=run.pk,
         state__in=[RunState.DONE, RunState.FAILED],

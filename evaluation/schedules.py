@@ -1,4 +1,4 @@
-"""Runs that start by themselves: the first one, every so often, and after new answers."""
+"""Runs that start automatically: the first one, every so often, and after new answers."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def change_schedule(
     every_minutes: int | None,
     params: dict[str, Any] | None = None,
 ) -> RunSchedule:
-    """Say when the task's runs start by themselves, and with which options."""
+    """Say when the task's runs start automatically, and with which options."""
     if after_answers is not None and not 1 <= after_answers <= 1_000_000:
         raise Invalid("The number is out of range.", fields={"after_answers": "1 to 1,000,000."})
     if every_minutes is not None and not 5 <= every_minutes <= 43_200:

@@ -306,7 +306,7 @@ def empty_project(visitor: Visitor) -> None:
     else:
         page = visitor.go("/projects/new/")
         page.get_by_label("Name").fill(EMPTY)
-        page.get_by_role("button", name="Make the project").click()
+        page.get_by_role("button", name="Create project").click()
     page.wait_for_url(re.compile(r"/projects/\d+/"))
     start = re.search(r"/projects/\d+/", page.url)
     assert start is not None
@@ -322,7 +322,7 @@ def worker(visitor: Visitor, username: str, *, writes: bool) -> None:
     # Who writes takes the task of questions, not the pairs.
     task = " Tides" if writes else ""
     start = page.get_by_role("button", name=re.compile(f"^(Start|Read and start){task}"))
-    take = start.or_(page.get_by_role("link", name="Go on")).first
+    take = start.or_(page.get_by_role("link", name="Continue")).first
     works = take.count() > 0
     if works:
         take.click()
@@ -331,7 +331,7 @@ def worker(visitor: Visitor, username: str, *, writes: bool) -> None:
         go_on = page.get_by_role("link", name=re.compile("^(Start with|Go to) question"))
         if go_on.count():
             go_on.first.click()
-        forward = page.get_by_role("button", name=re.compile("^Go on"))  # past a text shown once
+        forward = page.get_by_role("button", name=re.compile("^Continue"))  # past a text shown once
         if forward.count():
             visitor.look("work_item-text-shown-once")
             forward.first.click()

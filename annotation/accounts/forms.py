@@ -238,6 +238,14 @@ class CodeForm(_Counted, mfa.AuthenticateForm):
         self.fields["code"].widget.attrs.update(CODE)
 
 
+class ReauthenticateForm(account.ReauthenticateForm):
+    """The password of somebody who is signed in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, password="Password")  # noqa: S106
+
+
 class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
     """The second factor of somebody who is signed in."""
 

@@ -283,7 +283,7 @@ def _why_not(entry: AssignmentItem, counting: set[int]) -> str:
 
 @transaction.atomic
 def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> Answer:
-    """Let an answer count or not; one that does not reopens its slot. Pay is decided apart."""
+    """Let an answer count or not; one that does not reopens its slot. Pay is decided separately."""
     answer = (
         Answer.objects.select_for_update(of=("self",), no_key=True)
         .select_related("item__task__project", "assignment__version", "worker__user")
@@ -321,7 +321,7 @@ def _tell_counts(answer: Answer) -> None:
         key=f"work.{state}:{answer.assignment_id}",
         url=reverse("work_record_assignment", args=[answer.assignment_id]),
         text=f"One or more answers of yours to “{answer.assignment.version.title}” {again}. Pay "
-        "is decided apart.",
+        "is decided separately.",
     )  # fmt: skip
 
 

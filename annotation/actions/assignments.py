@@ -272,7 +272,7 @@ def save_draft(
     """
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
-        raise Conflict("This assignment is not in work any more.")
+        raise Conflict("This assignment is no longer in progress.")
     entry = locked.entries.filter(item_id=item_id).first()
     if entry is None:
         raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})

@@ -146,7 +146,7 @@ def end(*, by: User, member: PanelMember, why: str) -> PanelMember:
     notify(
         to=[locked.worker.user], kind="panel.ended", project=panel.project,
         key=f"panel.ended:{locked.pk}", url=reverse("work_home"),
-        text=f"You are no longer on the panel “{panel.name}”. What you have in work stays yours "
+        text=f"You are no longer on the panel “{panel.name}”. What is in progress stays yours "
         "to finish, and pay does not change.",
     )  # fmt: skip
     return locked

@@ -152,14 +152,14 @@ def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
     for pk, lines in by_worker.items():
         bonus = sum((line.bonus for line in lines), ZERO)
         total = sum((line.base for line in lines), bonus)
-        of_it = f", {money(bonus, currency)} of it a bonus" if bonus else ""
+        of_it = f", including a bonus of {money(bonus, currency)}" if bonus else ""
         less = any(line.base < line.assignment.pay for line in lines)
-        why = " It is less than agreed; the reason stands on your work page." if less else ""
+        why = " It is less than agreed; the reason is on your work page." if less else ""
         verb = "was" if len(lines) == 1 else "were"
         notify(
             to=[lines[0].assignment.worker.user], kind="work.approved", project=batch.project,
             key=f"work.approved:{batch.pk}:{pk}", url=reverse("work_home") + "#approved",
-            text=f"{plural(len(lines), 'assignment')} of yours in {batch.project.name} {verb} "
+            text=f"{plural(len(lines), 'assignment')} in {batch.project.name} {verb} "
             f"approved: {money(total, currency)}{of_it}.{why}",
         )  # fmt: skip
 

@@ -106,7 +106,7 @@ def change_project(
     if changed:
         roles.tell_managers(
             project, kind="project.rules", key=f"project.rules:{entry.pk}",
-            text=f"Rules of money changed in {project.name}: "
+            text=f"Payment rules changed in {project.name}: "
             f"{', '.join(RULES[at] for at in changed)}.",
         )  # fmt: skip
     return project

@@ -37,7 +37,7 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
         )
         held = cursor.fetchone()
     if not (held and held[0]):
-        raise Conflict("A request with this key is in work. Ask again.", code="key-in-work")
+        raise Conflict("A request with this key is in progress. Ask again.", code="key-in-work")
     row = KeptReply.objects.filter(user=by, key=key).first()
     if row is None:
         return None

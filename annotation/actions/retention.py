@@ -27,7 +27,7 @@ FEWEST_DAYS, MOST_DAYS = 30, 3650  # of the texts of answers
 
 @transaction.atomic
 def keep_texts(*, by: User, project: Project, days: int | None) -> Project:
-    """Keep the texts of decided work for so many days, or (None) until somebody erases them."""
+    """Keep the texts of decided work for so many days, or (None) until deleted."""
     if days is not None and not FEWEST_DAYS <= days <= MOST_DAYS:
         raise Invalid(
             "The days are out of range.",

@@ -46,7 +46,7 @@ def _complete(task: Any, key: str) -> bool:
     number = f"{task.wanted:,} answer{'' if task.wanted == 1 else 's'}"
     told = notify(
         to=people_of(task.project), kind="task.complete", project=task.project, key=key,
-        text=f"“{task.current.title}” has the {number} it asks for.",
+        text=f"“{task.current.title}” has all its {number}.",
         url=reverse("task", args=[task.project_id, task.pk]),
     )  # fmt: skip
     return bool(told)

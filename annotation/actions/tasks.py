@@ -175,7 +175,7 @@ def move(*, by: User, task: Task, to: str) -> Task:
         notify(
             to=[one for one in people_of(task.project) if one.pk != by.pk], kind="task.closed",
             project=task.project, key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
-            text=f"“{task.current.title}” was closed: nobody can begin it any more.",
+            text=f"“{task.current.title}” was closed: nobody can start it now.",
             url=reverse("task", args=[task.project_id, task.pk]),
         )  # fmt: skip
     return task

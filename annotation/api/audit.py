@@ -42,7 +42,7 @@ class Audit(Listing):
     pagination_class = Newest
 
     @extend_schema(
-        responses=AuditOut(many=True), parameters=FILTERS, summary="Who did what, newest first"
+        responses=AuditOut(many=True), parameters=FILTERS, summary="Audit log, newest first"
     )
     def get(self, request: Request, project_id: int) -> Response:
         project = get_access(request, project_id).project

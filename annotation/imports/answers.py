@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from crowdqc.numbers import plural
+
 from .base import Checked, Field, Once, Prints, Reader, Row, closest, span
 
 MAX_ANSWER = 20_000
@@ -110,7 +112,7 @@ class Answers:
                 workers.add(values["worker_id"])
                 questions.add(values["item_id"])
         if checked.good:
-            checked.facts += [f"{len(workers):,} workers", f"{len(questions):,} questions"]
+            checked.facts += [plural(len(workers), "worker"), plural(len(questions), "question")]
         return checked
 
     @staticmethod

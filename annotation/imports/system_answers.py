@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crowdqc.numbers import plural
+
 from .answers import ITEM_ID, has_text, known_item
 from .base import Checked, Field, Once, Prints, Reader, Row, same_name
 
@@ -117,7 +119,6 @@ class SystemAnswers:
             return
         systems = {values["system"] for values in checked.good}
         questions = {values["item_id"] for values in checked.good}
-        noun = "system" if len(systems) == 1 else "systems"
-        checked.facts += [f"{len(systems):,} {noun}", f"{len(questions):,} questions"]
+        checked.facts += [plural(len(systems), "system"), plural(len(questions), "question")]
         if "prompt_strategy" in mapping:
             checked.facts.append(f"prompt strategy in {mapping['prompt_strategy']}")

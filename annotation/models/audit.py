@@ -1,4 +1,4 @@
-"""Who did what, only ever added to; and that the background is alive."""
+"""Audit log, only ever added to; and that the background is alive."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Project(models.Model):
     # Days a worker has to reply to a rejection, and days in which the reply is owed an answer.
     reply_days = models.PositiveSmallIntegerField(default=30)
     answer_days = models.PositiveSmallIntegerField(default=7)
-    # Days after its submit in which work is owed a decision; named, never decided by itself.
+    # Days after its submit in which work is owed a decision; named, never decided automatically.
     decide_days = models.PositiveSmallIntegerField(default=7)
     # Whether workers see their own scores, with what these cannot say.
     show_scores = models.BooleanField(default=False)

@@ -46,7 +46,7 @@ def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
     if request_key_set(url=recruitment.jwks_url) or _is_being_read(recruitment.jwks_url):
         raise KeysComing(
             "We are loading the platform’s keys, to check your link.",
-            "This page reloads by itself in a few seconds.",
+            "This page reloads automatically in a few seconds.",
             code="keys-coming", status=503,
         )  # fmt: skip
     if not fresh:

@@ -124,7 +124,7 @@ SENTENCES = {
     "run.official": "made run {number} the official run",
     "run.official_first": "let run {number} be the official run, as the first",
     "run.official_followed": "let run {number} follow as the official run, by the same recipe",
-    "run.schedule": "changed when runs start by themselves",
+    "run.schedule": "changed when runs start automatically",
     "run.start": "started run {number}",
     "samples.add": "added samples",
     "scores.import": "imported scores",

@@ -68,7 +68,7 @@ def counts(recruitment: Recruitment) -> list[State]:
         approved=Count("pk", filter=Q(status="APPROVED")),
     )  # fmt: skip
     rows = [
-        ("came", "open", n["all"]), ("in work", "running", n["leased"]),
+        ("came", "open", n["all"]), ("in progress", "running", n["leased"]),
         ("handed in", "done", n["submitted"]), ("left before", "draft", n["left"]),
         ("returned there", "draft", n["returned"]), ("out of time there", "draft", n["timed_out"]),
         ("approved there", "closed", n["approved"]),

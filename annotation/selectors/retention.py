@@ -43,9 +43,9 @@ class KeptLogs:
     number: int = 0  # assignments with a log
     stored_bytes: int = 0
     in_work: int = 0  # of these, work that goes on and whose log therefore stays
-    undated: int = 0  # imported: kept until somebody erases them
+    undated: int = 0  # imported: kept until deleted
     unsettled: int = 0  # nothing is decided yet about the work
-    first_until: dt.datetime | None = None  # when the first is erased by itself
+    first_until: dt.datetime | None = None  # when the first is erased automatically
     last_until: dt.datetime | None = None
     erased: int = 0  # assignments whose log is gone
     erased_at: dt.datetime | None = None  # the last time

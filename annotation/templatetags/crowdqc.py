@@ -78,13 +78,13 @@ def signed(value: numbers.Number | None, digits: int = 2) -> str:
 
 @register.filter
 def percent(value: numbers.Number | None, digits: int = 0) -> str:
-    """A share from 0 to 1 as ``61 %``."""
+    """A share from 0 to 1 as ``61%``."""
     return numbers.percent(value, digits)
 
 
 @register.simple_tag
 def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int = 0) -> str:
-    """``78 %`` of two counts; a share of nothing is "none"."""
+    """``78%`` of two counts; a share of nothing is "none"."""
     if part is None or not whole:
         return numbers.NONE
     return numbers.percent(float(part) / float(whole), digits)

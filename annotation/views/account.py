@@ -25,17 +25,19 @@ from crowdqc.errors import Conflict, Invalid
 class TokenForm(forms.Form):
     """A new token: as little as the program needs."""
 
-    name = TitleField(label="What it is for", max_length=80)
+    name = TitleField(label="Token name", max_length=80)
     scopes = forms.MultipleChoiceField(
-        label="What it may do",
+        label="Permissions",
         choices=ApiToken.Scope.choices,
         initial=[ApiToken.Scope.READ],
         widget=forms.CheckboxSelectMultiple,
-        help_text="Never more than you may do yourself.",
+        help_text="A token never has more rights than you.",
     )
     project = forms.ChoiceField(label="Where", required=False)
-    days = forms.IntegerField(label="Good for", initial=90, min_value=1, max_value=tokens.MOST_DAYS)
-    per_minute = forms.IntegerField(label="At most", initial=600, min_value=1, max_value=6000)
+    days = forms.IntegerField(
+        label="Expires after", initial=90, min_value=1, max_value=tokens.MOST_DAYS
+    )
+    per_minute = forms.IntegerField(label="Rate limit", initial=600, min_value=1, max_value=6000)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

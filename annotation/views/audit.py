@@ -17,7 +17,7 @@ from crowdqc.numbers import whole
 @login_required
 @require_safe
 def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Who did what, the newest first."""
+    """Audit log, the newest first."""
     access = get_access(request, project_id)
     filters = audit.Filters.of(request.GET)
     before = request.GET.get("before", "")

@@ -35,7 +35,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
     except Invalid as error:
         messages.error(request, f"{error.message} {error.fields['days']}")
     else:
-        kept = f"for {plural(days, 'day')}" if days else "until somebody erases them"
+        kept = f"for {plural(days, 'day')}" if days else "until deleted"
         messages.success(request, f"Texts of answers are kept {kept}.")
     return redirect("project_settings", project_id)
 

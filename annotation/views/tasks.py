@@ -94,12 +94,12 @@ def _sentence(row: TaskRow) -> str:
             asked = f"{numbers.plural(row.slots, row.noun)} asked for"
         return f"{asked}, nothing published yet."
     done = (
-        f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} are there."
+        f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} collected."
     )
-    work = f" {numbers.plural(row.leased, 'assignment')} in work." if row.leased else ""
+    work = f" {numbers.plural(row.leased, 'assignment')} in progress." if row.leased else ""
     more = {
         TaskState.OPEN: " Every slot is filled." if row.complete else work,
-        TaskState.PAUSED: " Nothing is handed out; what is in work may be finished." + work,
+        TaskState.PAUSED: " Nothing is handed out; what is in progress may be finished." + work,
         TaskState.CLOSED: " Nothing is handed out any more." + work,
     }
     return done + more[TaskState(task.state)]
@@ -121,7 +121,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             "of": f"of about {numbers.count(row.needed)}",
         },
         {
-            "label": "Wait for a decision", "value": numbers.count(row.waiting),
+            "label": "Awaiting review", "value": numbers.count(row.waiting),
             "note": "submitted, in no proposal yet",
         },
         {

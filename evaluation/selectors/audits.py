@@ -14,7 +14,7 @@ from annotation.models import Answer, ChoiceValue, Membership, Task
 from annotation.selectors import explanations
 from annotation.sentences import Sentence, paragraphs
 from crowdqc.errors import Missing
-from crowdqc.numbers import NBSP, percent, plural
+from crowdqc.numbers import percent, plural
 from evaluation import charts
 from evaluation.charts import Estimate, Scale
 from evaluation.methods.explanation_audit import Share, share
@@ -156,7 +156,7 @@ def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> S
     words = ""
     if found.value is not None and found.low is not None and found.high is not None:
         estimate = Estimate(found.value, found.low, found.high)
-        words = f"{100 * found.low:.0f}–{100 * found.high:.0f}{NBSP}%"
+        words = f"{100 * found.low:.0f}–{100 * found.high:.0f}%"
     return ShareRow(
         name, found, words, charts.forest_cell(axis, estimate, name=name), worker_id
     )  # fmt: skip

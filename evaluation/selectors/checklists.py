@@ -136,7 +136,7 @@ def _state(
     one: Standing, ready: bool, active: Run | None, failed: Run | None
 ) -> tuple[str, str, str]:
     if active is not None:
-        return "running", "In work", f"Run {active.number} asks a model."
+        return "running", "In progress", f"Run {active.number} asks a model."
     if failed is not None and one.row is None:
         return "bad", "Failed", failed.error
     if one.row is None:

@@ -245,7 +245,7 @@ def figures(found: Facts) -> list[dict[str, Any]]:
             done=found.spent, total=budget,
         )  # fmt: skip
     if waiting:
-        cost["note"] = f"of it {money(waiting, currency)} not yet approved"
+        cost["note"] = f"{money(waiting, currency)} not yet approved"
     return [
         {
             "label": "Assignments",
@@ -289,17 +289,17 @@ def _median(found: Facts) -> dict[str, Any]:
         below = len({row.worker_id for row in below_floor(found)})
         noun = "person" if below == 1 else "people"
         note = (
-            f"your floor is {money(project.hourly_floor, project.currency)}; "
-            f"{below or 'nobody'} {noun if below else ''} below it".replace("  ", " ")
+            f"floor {money(project.hourly_floor, project.currency)}; "
+            f"{below or 'nobody'} {noun if below else ''} below".replace("  ", " ")
         )
     if found.too_fast:
         people = plural(len({one.worker_id for one in found.too_fast}), "person", "people")
-        note += f"; {people} faster than the work can be read"
+        note += f"; {people} faster than reading time"
     return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
 
 
 def _told_apart(found: Facts) -> dict[str, Any]:
-    label = "Workers told apart"
+    label = "Distinguishable workers"
     telling = [run for run in found.runs.values() if run.method in TELLING]
     if not telling:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
@@ -316,7 +316,7 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     scores: type[SystemScore | WorkerScore] = WorkerScore
     nouns = ("person", "people")
     if run.method == CORE:  # a pairwise study ranks systems
-        label, scores, nouns = "Systems told apart", SystemScore, ("system", "systems")
+        label, scores, nouns = "Distinguishable systems", SystemScore, ("system", "systems")
     told = scores._default_manager.filter(run=run, dimension="").aggregate(
         people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
             "component", distinct=True, filter=Q(group__isnull=False)

@@ -61,7 +61,7 @@ def sentence(plan: AdaptivePlan, now: dict[str, Any]) -> str:
         return "Nothing more is asked for: every pair is certain, at its most, or out of budget."
     return (
         f"{plural(now['asked'], 'vote')} asked for beyond those given, "
-        f"{count(now['in_work'])} of the study’s pairs in work."
+        f"{count(now['in_work'])} of the study’s pairs in progress."
     )
 
 

@@ -177,7 +177,7 @@ def first_words(rows: Sequence[SystemRow]) -> str:
     span = interval(against_average(top.low), against_average(top.high), 2)
     return (
         f"{top.label} wins {score(top.wins, 2)} of the decided votes against the average system "
-        f"(95 % {span})."
+        f"(95% {span})."
     )
 
 

@@ -71,7 +71,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Changed:
-    """Gold labels of a dimension that change."""
+    """Estimated labels of a dimension that change."""
 
     label: str
     changed: int
@@ -81,7 +81,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Label:
-    """One gold label that changes."""
+    """One estimated label that changes."""
 
     item: Item | None
     dimension: str
@@ -109,7 +109,7 @@ class Effect:
 
     @property
     def lines(self) -> list[tuple[Figure, Changed]]:
-        """A dimension's alpha beside its gold labels."""
+        """A dimension's alpha beside its estimated labels."""
         return list(zip(self.alphas, self.golds, strict=True))
 
 
@@ -231,7 +231,7 @@ def _sentence(alpha: Figure, gold: Changed, systems: Sequence[Row]) -> str:
     """What would change, in one line."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = (
-        f"{count(gold.changed)} of {plural(gold.n, 'gold label')} would change, "
+        f"{count(gold.changed)} of {plural(gold.n, 'estimated label')} would change, "
         f"{plural(moved, 'rank') if moved else 'no rank'} on the board"
     )
     if alpha.before is None or alpha.after is None:

@@ -117,4 +117,4 @@ def _sentence(tau: Row) -> str:
     if tau.get("low") is None:
         return f"{head}, {over}; no interval: {tau['reason']}."
     bounds = interval(tau["low"], tau["high"], 2)
-    return f"{head} (95 %: {bounds}), {over} and {plural(tau['topics'], 'topic')}."
+    return f"{head} (95%: {bounds}), {over} and {plural(tau['topics'], 'topic')}."

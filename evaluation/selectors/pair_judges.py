@@ -47,7 +47,7 @@ class JudgeLine:
     same: float | None  # share of pairs with the same label in both orders
     pairs_both: int
     itself: Share  # alpha of the two orders
-    gold: Share  # alpha with the gold label
+    gold: Share  # alpha with the estimated label
     decisive: Share  # agreement with gold where both are decisive
     majority: Share  # with the majority of people
     person: Share  # one person with the majority of the others
@@ -214,7 +214,7 @@ def _pairs(rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, s
 
 def _sentence(made: Sequence[Judge], labels: int) -> str:
     who = made[0].name if len(made) == 1 else f"{count(len(made))} judges"
-    return f"{who}, {plural(labels, 'call')}, in canonical order beside people’s gold labels."
+    return f"{who}, {plural(labels, 'call')}, in canonical order beside people’s estimated labels."
 
 
 def _printed(published: Run | None) -> list[Row]:

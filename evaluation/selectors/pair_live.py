@@ -107,7 +107,7 @@ def _again(task: Task, since: Fresh, came: Collected) -> int:
     """Seconds until the strip asks again while no run is in work; 0 when nothing is to come."""
     if task.state in (TaskState.OPEN, TaskState.PAUSED) and not came.full:
         return SLOW
-    # A run will start by itself for what has come since the last one.
+    # A run will start automatically for what has come since the last one.
     waits = bool(since.any) and schedules.schedule_of(task).enabled
     return SLOW if waits else 0
 
@@ -123,7 +123,7 @@ def figures(task: Task, came: Collected) -> list[dict[str, Any]]:
     if beyond > 0:
         judgments["note"] = f"{count(beyond)} more than was wanted"
     elif cost.leased:
-        judgments["note"] = f"{plural(cost.leased, 'assignment')} in work"
+        judgments["note"] = f"{plural(cost.leased, 'assignment')} in progress"
     pairs: dict[str, Any] = {
         "label": "Pairs complete", "value": count(came.complete), "of": f"of {count(came.items)}",
         "done": came.complete, "total": came.items,
@@ -169,7 +169,7 @@ def _working(run: Run, name: str, waits: str = "waits") -> Line:
         return Line("waiting", f"{name} {waits} for a free worker", _run_url(run), "See it")
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
     at = f": {step[:1].lower()}{step[1:]}" if step else ""
-    return Line("running", f"{name} in work, {percent(run)}\u00a0%{at}", _run_url(run), "See it")
+    return Line("running", f"{name} in progress, {percent(run)}%{at}", _run_url(run), "See it")
 
 
 def _news(core: Run, since: Fresh) -> list[Line]:
@@ -192,9 +192,9 @@ def _checks(runs: Shown, newest: Run | None) -> list[Line]:
     if runs.checking is not None:
         return [_working(runs.checking, name, "wait")]
     if runs.checks is not None:
-        return [Line("done", f"{name} are there", _run_url(runs.checks), "See them")]
+        return [Line("done", f"{name} are ready", _run_url(runs.checks), "See them")]
     if newest is not None and newest.state in ACTIVE and newest.source is not None:
-        before = f"those of run {newest.source.number}, {percent(newest)}\u00a0% done"
+        before = f"those of run {newest.source.number}, {percent(newest)}% done"
         return [Line("waiting", f"{name} follow {before}", _run_url(newest), "See it")]
     if newest is not None and newest.source_id == runs.core.pk:
         word_ = "failed" if newest.state == RunState.FAILED else "were cancelled"
@@ -220,9 +220,9 @@ def first_words(first: FirstRun) -> tuple[str, str]:
         have += f", and {others} with {up_to}{first.others[0]}"
     if not first.enough and not first.others:
         have = "Nobody has judged yet"
-    sentence = f"{head} more {more} and the first run starts by itself"
+    sentence = f"{head} more {more} and the first run starts automatically"
     if first.ready:
-        sentence = "The first run starts by itself when no judgment came for half a minute"
+        sentence = "The first run starts automatically when no judgment came for half a minute"
     return (
         sentence,
         "Workers are weighed by what others say of the same pairs, so a run needs at least "

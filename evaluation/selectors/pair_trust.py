@@ -169,7 +169,7 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
     if not parts:
         return []
     if len(parts) == 1:
-        said = ["One part: every worker is linked to every other by shared pairs."]
+        said = ["All workers are connected by shared pairs."]
     else:
         sizes = [part["workers"] for part in parts]
         small = max(set(sizes), key=lambda size: (sizes.count(size), -size))

@@ -41,7 +41,7 @@ def rule_words(rule: PayoutRule | None, project: Project) -> str:
     if rule.cap_each is not None:
         said.append(f"at most {money(rule.cap_each, currency)} of bonus a person")
     if rule.cap_total is not None:
-        said.append(f"at most {money(rule.cap_total, currency)} of bonus in all")
+        said.append(f"at most {money(rule.cap_total, currency)} of bonus in total")
     return "; ".join(said) + "."
 
 

@@ -246,7 +246,7 @@ def _agreement(found: Agreement, noun: str) -> str:
         return f"{head}, {over}; no interval: {found.reason}."
     bounds = interval(found.low, found.high, 2)
     return (
-        f"{head} (95 %: {bounds}), {over} with {FEWEST} answers or more; "
+        f"{head} (95%: {bounds}), {over} with {FEWEST} answers or more; "
         f"{plural(found.questions, 'question')} resampled."
     )
 
@@ -278,4 +278,4 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     if mean.low is None or mean.high is None:
         return f"{head}, over {plural(len(good), 'topic')}{left}; an interval needs {FEWEST}."
     bounds = interval(max(-1.0, mean.low), min(1.0, mean.high), 2)
-    return f"{head} (95 %: {bounds}), over {plural(len(good), 'topic')}{left}."
+    return f"{head} (95%: {bounds}), over {plural(len(good), 'topic')}{left}."

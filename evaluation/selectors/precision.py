@@ -137,7 +137,7 @@ def _of_pairs(build: Build) -> Precision:
 def _enough(needed: int | None, pairs: int) -> str:
     if needed is None or needed <= pairs:
         return ""
-    return f"; 80 % would take about {numbers.count(_rounded(needed))} pairs of them"
+    return f"; 80% would take about {numbers.count(_rounded(needed))} pairs of them"
 
 
 def _rounded(value: int) -> int:

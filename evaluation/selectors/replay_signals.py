@@ -37,7 +37,7 @@ CANNOT = (
     "second device look the same here; and who copies by hand leaves no sign."
 )
 REFERENCE = (
-    f"A jump of 200 characters occurs in 72 % of {count(903)} honest reference sessions. "
+    f"A jump of 200 characters occurs in 72% of {count(903)} honest reference sessions. "
     "Alone it says nothing."
 )
 

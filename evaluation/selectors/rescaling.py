@@ -122,7 +122,7 @@ def recipe(told: Told) -> list[tuple[str, str]]:
         ("calls", f"{count(calls['calls'])}, {calls['digest'][:8]}"),
         ("ensemble λ", f"{params['ensemble']:g}"),
         ("no ties", f"noise {params['noise']:g}, {params['draws']} draws"),
-        ("interval", f"jackknife over items, {told.level} %"), ("seed", str(run.seed)),
+        ("interval", f"jackknife over items, {told.level}%"), ("seed", str(run.seed)),
         ("snapshot", found["snapshot"][:8]),
     ]  # fmt: skip
     return [*pairs, ("result", run.result_hash[:8])] if run.result_hash else pairs
@@ -157,7 +157,7 @@ def _interval(row: Row, level: int) -> str:
     if row["low"] is None or row["high"] is None:
         return ""
     crosses = ": may be none" if row["low"] <= 0 <= row["high"] else ""
-    return f"{level} %: {signed(row['low'], 3)} to {signed(row['high'], 3)}{crosses}"
+    return f"{level}%: {signed(row['low'], 3)} to {signed(row['high'], 3)}{crosses}"
 
 
 def overview(told: Told) -> dict[str, Any]:

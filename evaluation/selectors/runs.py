@@ -30,9 +30,9 @@ from evaluation.selectors.standing import states
 TRIGGERS = {
     "browser": "by hand",
     "api": "through the API",
-    "schedule": "by itself, on schedule",
-    "answers": "by itself, after new answers",
-    "follows": "by itself, after the run it belongs to",
+    "schedule": "automatic, on schedule",
+    "answers": "automatic, after new answers",
+    "follows": "automatic, with its run",
     "import": "imported",
 }
 CHOOSING = ("aqer", "pairwise", "ratings")  # methods that score workers
@@ -255,7 +255,7 @@ def _waiting(run: Run) -> str:
     waited = timezone.now() - run.created_at
     if queue.is_late() or waited > dt.timedelta(seconds=120):
         return (
-            "It is queued, and no worker has taken it yet. It starts by itself as soon as the "
+            "It is queued, and no worker has taken it yet. It starts automatically as soon as the "
             "queue is running again. You can close this page."
         )
     if waited > dt.timedelta(seconds=20):
@@ -337,9 +337,11 @@ def first_run_words(
     """How many answers are missing until the first run, and why: two sentences."""
     others = list(others)
     head = word(missing).capitalize()
-    more = f"{head} more {noun if missing == 1 else noun + 's'} and the first run starts by itself"
+    more = (
+        f"{head} more {noun if missing == 1 else noun + 's'} and the first run starts automatically"
+    )
     if not missing:
-        more = f"The first run starts by itself when no {noun} came for half a minute"
+        more = f"The first run starts automatically when no {noun} came for half a minute"
     have = f"You have {plural(enough, 'worker')} with 5 or more"
     if others:
         have += f", and {word(len(others)) if len(others) > 1 else '1'} with "

@@ -49,8 +49,8 @@ class Standing:
         if row.by is not None:
             return f"made official by {row.by}"
         if row.how == How.FIRST:
-            return "official by itself, as the first by the default recipe"
-        return "official by itself: the recipe of the official run before it, computed anew"
+            return "as the first run with the default recipe"
+        return "as the newest run with the recipe of the official run before it"
 
 
 def standing(run: Run | None) -> Standing | None:

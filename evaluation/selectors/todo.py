@@ -62,7 +62,7 @@ def _reviews(found: Facts) -> Iterator[Todo]:
         if row["late"]:
             verb = "waits" if row["late"] == 1 else "wait"
             days = plural(project.decide_days, "day")
-            late = f" {row['late']} {verb} longer than the {days} that workers are promised."
+            late = f" {row['late']} {verb} longer than the {days} promised to workers."
         yield Todo(
             "warn" if row["late"] else "waiting",
             plural(row["n"], "assignment"),
@@ -98,8 +98,8 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
         yield Todo(
             "warn",
             plural(len(rows), "assignment"),
-            f"of {found.waiting[task_id]['title']} took less time than reading or your estimate "
-            f"allows: {people}{paid}.",
+            f"of {found.waiting[task_id]['title']} took less time than reading needs or you "
+            f"estimated: {people}{paid}.",
             reverse("review", args=[project.pk, task_id]) + "?show=look",
             "Look first",
         )

@@ -74,7 +74,7 @@ class Work:
     @property
     def word(self) -> str:
         return {
-            "waiting": "Waits for review",
+            "waiting": "Awaiting review",
             "proposed": f"In proposal {self.batch}",
             "paid": "Paid",
             "rejected": "Rejected",

@@ -208,7 +208,7 @@ def pasting_of(
         chart: SafeString | str = ""
         if len(others) >= ENOUGH_TIMES:
             chart = charts.histogram(
-                binned(others, 0.0, 1.0), 0.0, 1.0, this=share, labels=("0 %", "100 %"),
+                binned(others, 0.0, 1.0), 0.0, 1.0, this=share, labels=("0%", "100%"),
                 this_label="", what="Shares of text pasted",
             )  # fmt: skip
         made.append(Pasting(

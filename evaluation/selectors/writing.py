@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
-from crowdqc.numbers import NBSP, interval, percent, plural, score, word
+from crowdqc.numbers import interval, percent, plural, score, word
 from evaluation import charts_writing
 from evaluation.methods.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
@@ -129,7 +129,7 @@ def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
     if low is None or high is None:
         return Said(value, "", why)
     if share:
-        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}{NBSP}%")
+        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
     return Said(value, interval(low, high, digits))
 
 
@@ -193,6 +193,6 @@ def sentence(run: Run) -> str:
 def first_sentence(first: FirstRun) -> str:
     """How many responses are missing until the first run."""
     if first.ready:
-        return "The first run starts by itself when no response came for half a minute"
+        return "The first run starts automatically when no response came for half a minute"
     more = "response" if first.missing == 1 else "responses"
-    return f"{word(first.missing).capitalize()} more {more} and the first run starts by itself"
+    return f"{word(first.missing).capitalize()} more {more} and the first run starts automatically"

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from crowdqc.numbers import NBSP, count, percent, plural, score
+from crowdqc.numbers import count, percent, plural, score
 from evaluation import charts_writing as charts
 from evaluation.charts_writing import SOURCES, ByRank
 from evaluation.writing_data import MODELS, PEOPLE
@@ -204,7 +204,7 @@ def _at_rank(told: Told, row: Row, rank: int) -> Said:
     low, high = (ends[rank] for ends in _ends(told, row))
     if low is None or high is None:
         return Said(percent(value))
-    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}{NBSP}%")
+    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
 
 
 def _paired(told: Told, name: str) -> list[Paired]:

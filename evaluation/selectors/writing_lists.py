@@ -227,7 +227,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
     used = kept.get("parameters", {})
     ends = ""
     if row["low"] is not None:
-        ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"
+        ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}%"
     share = row["share"]
     rate = Said("none" if share is None else percent(share, 1), ends, row["reason"])
     return SignalRow(

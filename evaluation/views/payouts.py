@@ -257,7 +257,7 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
     messages.success(
         request,
         f"Proposal {batch.number} is approved: {money(expected, batch.project.currency)} "
-        "stand in the ledger.",
+        "added to the ledger.",
     )
     return redirect("payout", access.project.pk, batch.number)
 

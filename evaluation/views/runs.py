@@ -179,7 +179,7 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """When runs of the task start by themselves."""
+    """When runs of the task start automatically."""
     access, task = get_task(request, project_id, task_id)
     schedule, noun = schedules.schedule_of(task), NOUNS[get_type(task.type).shape][0]
     status = 200

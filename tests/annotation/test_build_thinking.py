@@ -180,7 +180,7 @@ def test_preview_task_page_and_publishing_summary_know_both_types(
         assert nouns in client.get(url("task", task)).content.decode()
         assert client.get(url("task_build_pairs", task)).status_code == 200
         assert client.get(reverse("task_list", args=[task.project_id])).status_code == 200
-    assert "People a dimension" in client.get(url("task_build_pairs", think)).content.decode()
+    assert "People per dimension" in client.get(url("task_build_pairs", think)).content.decode()
 
 
 def test_no_setting_names_a_frozen_list_by_hand(world: factories.World, client: Client) -> None:

@@ -175,7 +175,7 @@ def test_a_worker_erases_what_nobody_needs_for_a_decision_any_more(world: World)
         retention.erase_own_logs(by=world.requester, worker=decided.worker)
     waiting = written(world, days_ago=1)
     told = page(waiting.worker.user, "work_record")
-    assert "1 log belongs to work that waits for a decision" in told
+    assert "1 log belongs to work awaiting review" in told
     assert "Erase my logs" not in told
     posted(waiting.worker.user, "own_logs_erase", world.project.pk)
     assert has_log(waiting)

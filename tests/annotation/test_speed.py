@@ -140,7 +140,7 @@ def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
         one for one in overview.figures(overview.facts(access))
         if one["label"] == "Median hourly pay"
     )  # fmt: skip
-    assert figure["note"].endswith("3 people faster than the work can be read")
+    assert figure["note"].endswith("3 people faster than reading time")
     assert speed.paces_of([task.pk])[done.pk].hourly is None
     batch = payouts.propose_payout(
         by=world.requester, task=task, key=uuid.uuid4(),

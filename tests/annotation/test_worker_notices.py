@@ -52,7 +52,7 @@ def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
     assert told(world) == [
         (
             "work.approved",
-            "1 assignment of yours in Birds was approved: €2.30, €0.50 of it a bonus.",
+            "1 assignment in Birds was approved: €2.30, including a bonus of €0.50.",
         )
     ]
     payments.mark_sent(by=world.manager, payments=Payment.objects.all())
@@ -85,7 +85,7 @@ def test_what_does_not_count_and_what_is_left_out_are_told_and_pay_is_said_to_be
     exclusions.undo(by=world.manager, exclusion=left_out)
     kinds = [kind for kind, _ in told(world)]
     assert kinds == ["work.uncounted", "work.excluded", "work.excluded"]  # two answers, one notice
-    assert "Pay is decided apart" in told(world)[0][1]
+    assert "Pay is decided separately" in told(world)[0][1]
     assert "do" not in told(world)[2][1].split() and "again" in told(world)[2][1]
     assert not any("pasted" in text.lower() for _, text in told(world))
 

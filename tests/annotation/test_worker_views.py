@@ -273,7 +273,7 @@ def test_after_the_time_is_over_the_page_says_what_holds(
     run_out(held)
     assert "what you wrote is kept" in client.get(item_url(held, 2)).content.decode()
     home = client.get(reverse("work_home")).content.decode()
-    assert "your time ran out" in home
+    assert "time is up" in home
 
 
 # Home and record ---------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_a_response_without_questions_is_one_page(world: factories.World, client
     held = factories.claim(task, world.worker)
     html = page(client, held)
     assert STICKS in html
-    assert "Look it over and submit" in html
+    assert "Review and submit" in html
     assert 'value="back"' not in html
     assert "Ready to submit" in post(
         client, held, "write", text=writing.SENTENCE

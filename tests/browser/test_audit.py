@@ -28,7 +28,7 @@ def test_a_judge_agrees_by_a_and_disagrees_by_d_and_a_letter_in_the_note_is_a_le
     sign_in(context, judge, live_server.url)
     page = context.new_page()
     page.goto(f"{live_server.url}/projects/{task.project_id}/tasks/{task.pk}/audits/")
-    page.get_by_role("link", name="Go on judging").click()
+    page.get_by_role("link", name="Continue judging").click()
     for number in range(1, total + 1):
         expect(page.get_by_text(f"Explanation {number} of {total}", exact=True)).to_be_visible()
         if number == 1:

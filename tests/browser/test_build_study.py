@@ -47,7 +47,7 @@ def begins(page: Page, live_server: Any, world: factories.World) -> str:
     page.get_by_label("Title").fill("Which answer is better?")
     page.get_by_label("Pairwise judgments").check()
     is_well(page)
-    page.get_by_role("button", name="Begin the task").click()
+    page.get_by_role("button", name="Create task").click()
     page.wait_for_url("**/build/*")
     return page.url.partition("?")[0]
 
@@ -73,7 +73,7 @@ def takes_answers(page: Page) -> None:
     """All answers of the earlier task, each question a topic."""
     goes_to(page, "Texts")
     page.get_by_label("Task", exact=True).select_option(index=0)
-    page.get_by_role("button", name="Take these answers").click()
+    page.get_by_role("button", name="Add these answers").click()
     expect(page.locator("#texts h2").first).to_contain_text("24 on 12 topics")
     expect(page.locator("#notices")).to_contain_text("24 new texts and 12 new topics.")
 
@@ -104,7 +104,7 @@ def makes_pairs(page: Page) -> None:
     """All pairs of a topic, a third asked again; one becomes an attention pair."""
     goes_to(page, "Pairs")
     expect(page.locator("#pairs-state")).to_contain_text("The design gives 72 pairs and asks 24")
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")
     expect(page.locator("#pairs-state")).to_contain_text("One component:")
     page.get_by_text("Choose an attention pair").click()
@@ -117,7 +117,7 @@ def makes_pairs(page: Page) -> None:
     saves(page, "An assignment holds", "1")
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     expect(page.get_by_role("button", name="Publish version 1")).to_be_disabled()
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
     is_well(page)
 
@@ -125,12 +125,12 @@ def makes_pairs(page: Page) -> None:
 def pays(page: Page, least: str = "600", bundle: str = "12") -> None:
     goes_to(page, "Time and pay")
     saves(page, "Pairs an assignment", bundle)
-    saves(page, "Pay for an assignment", "4.80")
-    saves(page, "Least time", least)
+    saves(page, "Pay per assignment", "4.80")
+    saves(page, "Minimum time", least)
     # The order of pairs is that of an assignment's size.
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     goes_to(page, "Pairs")
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
 
 
@@ -151,7 +151,7 @@ def sums_up_and_publishes(page: Page, pairs: int) -> None:
     is_well(page)
     page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
     expect(page.locator(".state").first).to_contain_text("Open")
-    expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments are there.")
+    expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments collected.")
 
 
 def test_a_study_of_twelve_topics_is_built_from_answers_and_a_file_and_published(

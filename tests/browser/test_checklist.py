@@ -51,7 +51,7 @@ def thinks_aloud(browser: Browser, root: str, task: Task, texts: list[str]) -> N
         tab.get_by_label(f"Attribute {number}", exact=True).fill(text)
         tab.get_by_label(f"Attribute {number}", exact=True).press("Enter")
     expect(tab.locator("[data-saved=server]")).to_be_visible(timeout=20_000)
-    tab.get_by_role("button", name="Look it over and submit").click()
+    tab.get_by_role("button", name="Review and submit").click()
     tab.get_by_role("button", name="Submit 1 dimension").click()
     expect(tab.get_by_role("heading", name="Submitted")).to_be_visible(timeout=20_000)
     own.close()
@@ -71,10 +71,10 @@ def asks_a_model(page: Page, stage: str) -> None:
     """Look at what would be asked, start it, and see the stage come on the page by itself."""
     section = page.locator(f"#{stage}")
     section.get_by_role("link", name="Ask a model").click()
-    expect(page.get_by_role("heading", name="What it would ask")).to_be_visible()
+    expect(page.get_by_role("heading", name="Preview of the call")).to_be_visible()
     fits(page, f"ask for {stage}")
     page.get_by_role("button", name="Ask 1 question").click()
-    expect(page.locator(f"#{stage} .state")).to_contain_text("In work")
+    expect(page.locator(f"#{stage} .state")).to_contain_text("In progress")
     works()
     expect(page.locator(f"#{stage} .state")).to_contain_text("Made", timeout=15_000)
 
@@ -129,7 +129,7 @@ def test_two_people_and_a_model_become_a_checklist_that_a_person_edits_and_freez
         page.get_by_label("Name").fill("Order, combined")
         page.get_by_label("Whose attributes").select_option("Everybody: people and models combined")
         fits(page, "new checklist")
-        page.get_by_role("button", name="Make the checklist").click()
+        page.get_by_role("button", name="Create checklist").click()
         for stage in ("components", "clusters", "key_questions", "sub_questions", "validation"):
             asks_a_model(page, stage)
         expect(page.locator("#clusters")).to_contain_text("2 attributes in no component")

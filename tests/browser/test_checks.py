@@ -84,7 +84,7 @@ def test_people_and_a_model_fill_a_checklist_and_stand_side_by_side(
         fits(page, "before the first run")
         page.get_by_role("link", name="Ask a model").click()
         page.get_by_role("link", name="Checklist answered by a model").click()
-        expect(page.get_by_role("heading", name="What it would ask")).to_be_visible()
+        expect(page.get_by_role("heading", name="Preview of the call")).to_be_visible()
         fits(page, "before asking")
         page.get_by_role("button", name="Ask 120 questions").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("hecklist")

@@ -73,7 +73,7 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
     page.goto(live_server.url + reverse("work_home"))
-    page.get_by_role("link", name="Go on").focus()
+    page.get_by_role("link", name="Continue").focus()
     press(page, "Enter")
     is_pair(page, 1)
     page.wait_for_load_state()
@@ -108,7 +108,7 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     expect(answered(again)).to_have_text("7 of 7 answered")
     press(again, "Enter")
     is_pair(again, 3)
-    expect(again.locator("[data-next]")).to_have_text("Look it over")
+    expect(again.locator("[data-next]")).to_have_text("Review")
     press(again, "Enter")
     expect(again.get_by_role("heading", name="Ready to submit")).to_be_visible()
     again.get_by_role("button", name="Submit 3 pairs").focus()

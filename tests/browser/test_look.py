@@ -23,8 +23,8 @@ PARTS = """
   <input type="range" id="slider" min="0" max="1" value="1">
   <article id="article">An article</article>
   <div class="scroll"><table class="data two-line"><tbody><tr>
-    <td class="l1" id="paid"><span class="nowrap">Approve the submission</span>
-      <small>an account here, <a href="#paid">proposal 2</a></small></td>
+    <td class="l1" id="paid"><span class="nowrap">Base pay</span>
+      <small>Local account, <a href="#paid">proposal 2</a></small></td>
     <td class="grow full">confirmed 2 days ago</td><td class="num">2.80</td>
   </tr></tbody></table></div>
 </div><aside class="rail"><h2>Rail</h2><p>Facts.</p></aside></div></main>

@@ -128,7 +128,7 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     manager.press("Overturn it")
     expect(manager.page.get_by_text("Its work may be proposed for pay again.")).to_be_visible()
     worker.go("/work/")
-    expect(worker.page.get_by_text("the rejection was taken back")).to_be_visible()
+    expect(worker.page.get_by_text("the rejection was withdrawn")).to_be_visible()
 
     again = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]

@@ -70,12 +70,12 @@ def test_a_manager_with_an_app_approves_and_confirms_again_after_a_while(
     expect(page.get_by_text("Confirm it’s you with your second factor")).to_be_visible()
     assert not LedgerEntry.objects.exists()
     types(page, "code", code_of(secret))
-    expect(page.get_by_text("stand in the ledger")).to_be_visible()
+    expect(page.get_by_text("added to the ledger")).to_be_visible()
     assert LedgerEntry.objects.count() == 1
 
     page.goto(f"{address}/{propose(world).number}/")
     page.get_by_role("button", name=APPROVE).click()  # confirmed a moment ago
-    expect(page.get_by_text("stand in the ledger")).to_be_visible()
+    expect(page.get_by_text("added to the ledger")).to_be_visible()
     assert LedgerEntry.objects.count() == 2
 
     let_time_pass(page.context)
@@ -84,7 +84,7 @@ def test_a_manager_with_an_app_approves_and_confirms_again_after_a_while(
     expect(page.get_by_text("Confirm it’s you to approve payments")).to_be_visible()
     assert LedgerEntry.objects.count() == 2
     types(page, "password", factories.PASSWORD)
-    expect(page.get_by_text("stand in the ledger")).to_be_visible()
+    expect(page.get_by_text("added to the ledger")).to_be_visible()
     assert LedgerEntry.objects.count() == 3
 
 

@@ -58,7 +58,7 @@ def build(page: Page, live_server: Any, world: factories.World) -> Task:
     with uploads.working():
         building.takes_a_file(page)
     building.goes_to(page, "Pairs")
-    page.get_by_role("button", name="Make the pairs").click()
+    page.get_by_role("button", name="Create pairs").click()
     expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")
     building.pays(page, least="1", bundle=str(BUNDLE))
     page.get_by_text("Publish version 1…").click()

@@ -69,7 +69,7 @@ def makes_a_project(requester: Person) -> None:
     requester.go("/projects/new/")
     requester.sees("New project")
     requester.page.get_by_label("Name").fill("Short answers")
-    requester.press("Make the project")
+    requester.press("Create project")
     requester.sees("Tasks")
 
 
@@ -86,7 +86,7 @@ def authors_the_task(requester: Person) -> str:
     requester.follow("New task")
     requester.sees("New task")
     requester.page.get_by_label("Title").fill("A first title")
-    requester.press("Begin the task")
+    requester.press("Create task")
     page = requester.page
     page.wait_for_url("**/build/*")
     saves(requester, "Title", TITLE)
@@ -96,15 +96,15 @@ def authors_the_task(requester: Person) -> str:
     page.get_by_role("link", name="Order").click()
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
-    saves(requester, "Answers a question", "22")
-    saves(requester, "Questions an assignment", "87")
+    saves(requester, "Answers per question", "22")
+    saves(requester, "Questions per assignment", "87")
     saves(requester, "Most words", "200")
     with page.expect_response("**/build/*"):
         page.get_by_label("May be skipped").check()
     requester.sees(TITLE)
 
     page.get_by_role("link", name="Time and pay").click()
-    saves(requester, "Pay for an assignment", str(PAY))
+    saves(requester, "Pay per assignment", str(PAY))
     saves(requester, "Time for an assignment", "240")
     requester.sees(TITLE)
     return urlsplit(page.url).path.removesuffix("build/")
@@ -130,7 +130,7 @@ def imports_the_questions(requester: Person, task: str, corpus: Corpus) -> None:
 def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
     page, first = requester.page, corpus.questions[0]["question"]
     expect(page.locator(".preview")).to_contain_text(first)
-    requester.follow("Check as a worker")
+    requester.follow("Preview as worker")
     requester.sees(first)
     expect(page.get_by_text("Question 1 of 87")).to_be_visible()
     expect(page.locator(".prose strong")).to_have_text("a few words")

@@ -99,10 +99,10 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_item(page, live_server, held)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("4 questions are not answered yet.")).to_be_visible()
     choose(page, writing.ENTRY)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.locator(FIELD)).to_be_focused()
 
     page.keyboard.type("Storks come back to their nest every spring", delay=25)
@@ -144,7 +144,7 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
     again.keyboard.press("Control+Enter")
     expect(again.get_by_text("Are you satisfied with what you wrote?")).to_be_visible()
     choose(again, writing.EXIT)
-    again.get_by_role("button", name="Look it over").click()
+    again.get_by_role("button", name="Review").click()
     again.get_by_role("button", name="Submit 1 response").click()
     expect(again.get_by_role("heading", name="Submitted")).to_be_visible()
     is_told_exactly(held)
@@ -362,11 +362,11 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
         found.extend(misfits(page, name))
 
     open_item(page, live_server, held)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("4 questions are not answered yet.")).to_be_visible()
     look("entry")
     choose(page, writing.ENTRY)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.locator(FIELD).click()
     page.keyboard.type("Nests [1] last [77]")
     page.keyboard.press("Control+Enter")

@@ -39,7 +39,7 @@ def test_the_dot_stands_on_its_interval_and_the_diamond_beside_it() -> None:
     bar = next(e for e in root.iter("line") if e.get("class") == "interval")
     assert circle_x(root) == pytest.approx(150)
     assert (float(bar.get("x1", "")), float(bar.get("x2", ""))) == pytest.approx((100, 250))
-    assert root.get("aria-label") == "wren: .700, 95 % interval .600–.900, un-iterated .500"
+    assert root.get("aria-label") == "wren: .700, 95% CI .600–.900, first-round .500"
 
 
 def test_a_diamond_close_to_the_dot_is_lifted_so_that_both_are_seen() -> None:
@@ -129,12 +129,12 @@ def test_a_line_that_cannot_be_a_change_is_refused(changes: list[float]) -> None
 
 def test_a_histogram_names_this_person_and_keeps_labels_apart() -> None:
     svg = charts.histogram(
-        [3, 9, 1], 0, 1, this=0.05, labels=("0 %", "100 %"), this_label="5 %", what="Pasted"
+        [3, 9, 1], 0, 1, this=0.05, labels=("0%", "100%"), this_label="5%", what="Pasted"
     )
     root = parse(svg)
     words = [e.text for e in root.iter("text")]
-    assert words == ["100 %", "5 %"]
-    assert root.get("aria-label") == "Pasted of 13, from 0 % to 100 %; this one: 5 %"
+    assert words == ["100%", "5%"]
+    assert root.get("aria-label") == "Pasted of 13, from 0% to 100%; this one: 5%"
 
 
 def test_cost_by_day_says_spent_and_budget() -> None:
@@ -143,7 +143,7 @@ def test_cost_by_day_says_spent_and_budget() -> None:
         days, until=date(2026, 11, 30), expected=Decimal(96), budget=Decimal(110)
     )
     root = parse(svg)
-    assert "€61.50, 56\u00a0% of €110" in root.get("aria-label", "")
+    assert "€61.50, 56% of €110" in root.get("aria-label", "")
     words = [e.text for e in root.iter("text")]
     assert "today" in words
     assert words.count("9\u00a0Nov") == 0  # today stands there

@@ -196,7 +196,7 @@ def test_a_model_is_asked_from_the_page_after_its_cost_was_shown(
     with serving(corpus.answer) as stub:
         model = make_model(task.project, stub.base_url)
         page = text(client, address)
-        assert "What it would ask" in page and corpus.OWL[0] in page
+        assert "Preview of the call" in page and corpus.OWL[0] in page
         fields = {"model": model.pk, "temperature": "0"}
         shown = client.post(address, fields, headers={"HX-Request": "true"})
         assert shown.status_code == 200 and not Run.objects.exists()

@@ -87,7 +87,7 @@ def test_what_cannot_enter_is_listed_with_the_reason(project: Project) -> None:
     text = read(project.owner, project.pk, "storks")
     assert "has no interval, so it cannot be weighed" in text
     assert "has no finished run" in text and "share too few questions" in text
-    assert "Tasks that enter 3 of 6" in text
+    assert "Tasks included 3 of 6" in text
     assert "Cannot be concluded" in text and "Paule-Mandel" in text
 
 

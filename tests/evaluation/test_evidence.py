@@ -55,9 +55,9 @@ def test_pasting_is_noted_with_its_numbers_and_asks_for_a_look(world: World) -> 
     timed(world)
     [first, second] = evidence_of_waiting(world.task)[0]
     assert first.assignment.pk == done.pk
-    assert [note.text for note in first.notes] == ["4 pastes, 100\u00a0% of the text"]
+    assert [note.text for note in first.notes] == ["4 pastes, 100% of the text"]
     assert first.look_first and not second.look_first
-    assert second.pasted is None  # nothing was recorded, which is not the same as 0 %
+    assert second.pasted is None  # nothing was recorded, which is not the same as 0%
 
 
 def test_a_quick_assignment_is_noted_once_there_are_five_to_compare_with(world: World) -> None:
@@ -81,7 +81,7 @@ def test_i_dont_know_is_told_but_asks_for_no_look() -> None:
 def test_absence_is_told_as_a_share_of_the_time() -> None:
     log = LogSummary(seconds_total=100, seconds_away=60, events=9)
     [note] = evidence.notes(NOTHING, log, None, None)
-    assert note.text == "page not in view 60\u00a0% of the time"
+    assert note.text == "page not in view 60% of the time"
 
 
 def test_the_card_says_where_pastes_came_from_and_what_cannot_be_concluded(world: World) -> None:
@@ -106,7 +106,7 @@ def test_where_passages_are_there_to_be_used_only_a_paste_from_elsewhere_stands_
     assert [note.kind for note in evidence.notes(facts, used, None, None)] == ["Paste"]
     assert evidence.notes(facts, used, None, None, cites=True) == []
     told = evidence.notes(facts, brought, None, None, cites=True)
-    assert [note.text for note in told] == ["1 paste from elsewhere, 80\u00a0% of the text"]
+    assert [note.text for note in told] == ["1 paste from elsewhere, 80% of the text"]
 
 
 def test_bins_hold_everybody() -> None:

@@ -1,4 +1,4 @@
-"""Runs that start by themselves: the first, after new answers once they have settled, by time."""
+"""Runs that start automatically: the first, after new answers once they have settled, by time."""
 
 from __future__ import annotations
 

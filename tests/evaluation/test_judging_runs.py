@@ -73,7 +73,7 @@ def test_a_judge_that_prefers_what_stands_first_is_shown_to_contradict_itself() 
         {"dimension": "overall", "pairs": pairs, "same": 0},
     ]
     shown = page(task, "pair_judges")
-    assert f"Same label in both orders on 0 % of {pairs} pairs" in shown.replace("\xa0", " ")
+    assert f"Same label in both orders on 0% of {pairs} pairs" in shown.replace("\xa0", " ")
     assert "one of the boards has all systems equal" in shown
 
 

@@ -360,7 +360,7 @@ def test_calls_are_filtered_counted_by_prompt_and_each_is_shown_with_its_attempt
 
     one = page(client, "models_call", task.project_id, call.pk)
     assert "Not in the form asked for" in one and "No number was given." in one
-    assert "90.0 %" in one and f"Run {run.number}" in one and "System" in one
+    assert "90.0%" in one and f"Run {run.number}" in one and "System" in one
     other = factories.make_project(owner=task.project.owner)
     assert client.get(reverse("models_call", args=[other.pk, call.pk])).status_code == 404
 

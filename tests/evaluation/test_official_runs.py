@@ -190,7 +190,7 @@ def test_a_trial_with_another_encoder_and_similarity_changes_nothing_that_is_no_
             for side in (before, after)
         )
     assert [name for name in before if before[name] != after[name]] == []
-    assert "official run" in after["leaderboard"]
+    assert "Official run" in after["leaderboard"]
     client = client_of(study.project.owner)
     own = body(client, "task_results", study.project_id, study.pk, query=f"?run={trial.number}")
     assert "<b>Trial.</b>" in own
@@ -230,7 +230,7 @@ def test_the_same_recipe_on_newer_answers_follows_by_itself_and_is_said(task: Ta
     entry = AuditEntry.objects.get(action="run.official_followed")
     assert entry.detail | {"number": again.number, "before": first.number} == entry.detail
     page = body(client_of(task.project.owner), "task_results", task.project_id, task.pk)
-    assert "official by itself: the recipe of the official run before it, computed anew" in page
+    assert "as the newest run with the recipe of the official run before it" in page
     # Another version of the method is another recipe: somebody has to look.
     Run.objects.filter(pk=again.pk).update(version="0")
     by_itself = runs.start(by=None, task=task, params=QUICK, trigger="schedule")

@@ -92,7 +92,7 @@ def test_hourly_pay_is_measured_against_the_floor_and_says_what_would_lift_it(
     found = facts(world)
     told = figure(found, "Median hourly pay")
     assert told["value"] == "€12.50"
-    assert told["note"] == "your floor is €12.00; 1 person below it"
+    assert told["note"] == "floor €12.00; 1 person below"
     [one] = [todo for todo in todos(found) if "an hour" in todo.text]
     # 12 minutes at 12.00 an hour are 2.40: 0.40 more; 3 assignments are still open.
     assert "€0.40 more an assignment would lift all of them: €1.20." in one.text
@@ -113,7 +113,7 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
 
 
 def test_groups_come_from_the_official_run(world: World) -> None:
-    assert figure(facts(world), "Workers told apart")["value"] == "no run yet"
+    assert figure(facts(world), "Distinguishable workers")["value"] == "no run yet"
     done = [factories.claim_and_submit(world.task).worker for _ in range(3)]
     for number, state in ((1, RunState.DONE), (2, RunState.FAILED)):
         run = Run.objects.create(
@@ -133,7 +133,7 @@ def test_groups_come_from_the_official_run(world: World) -> None:
         state=RunState.DONE,
     )  # fmt: skip
     make_official(later)
-    told = figure(facts(world), "Workers told apart")
+    told = figure(facts(world), "Distinguishable workers")
     assert (told["value"], told["of"]) == ("2", "groups of 3 people")
     assert str(told["note"]).startswith("run 1, ")
 

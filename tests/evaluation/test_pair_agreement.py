@@ -74,7 +74,7 @@ def test_raw_alpha_shows_at_once_and_the_rest_only_together_when_the_checks_are_
     text = words(html)
     raw = krippendorff.alpha(reliability(task, "overall"), level_of_measurement="ordinal")
     assert f"Overall {score(raw, 2)}" in text
-    assert "In work, 0 %" in text and "none of them says anything alone" in text
+    assert "In progress, 0%" in text and "none of them says anything alone" in text
     assert b'class="heat circular' not in html.content and "hatched" not in text
     waiting = live(task)
     assert b"hx-get" in waiting.content and b"<html" not in waiting.content
@@ -89,7 +89,7 @@ def test_raw_alpha_shows_at_once_and_the_rest_only_together_when_the_checks_are_
         row = told[name]
         figures = [row[k] for k in ("uncorrected", "corrected", "shuffled_null", "cross_fitted")]
         line = " ".join([label, *(score(value, 2) for value in figures)])
-        assert f"{line} {100 * row['removed_share']:.0f} %" in words(done), line
+        assert f"{line} {100 * row['removed_share']:.0f}%" in words(done), line
     assert f"the honest figure is {score(told['']['cross_fitted'], 2)}, not" in page(
         task, "pair_agreement"
     )
@@ -166,7 +166,7 @@ def test_the_preview_of_an_exclusion_writes_nothing_and_foretells_the_next_run(t
         for run in (before, after)
     ]  # fmt: skip
     changed = sum(labels[1].get(key) != label for key, label in labels[0].items())
-    assert f"{changed} of {len(labels[0])} gold labels would change" in effect
+    assert f"{changed} of {len(labels[0])} estimated labels would change" in effect
 
 
 def test_an_exclusion_can_be_taken_back_and_then_counts_again(task: Task) -> None:

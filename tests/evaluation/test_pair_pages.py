@@ -44,7 +44,7 @@ def task(judged_task: Task, db: None) -> Task:
 def test_before_the_first_run_the_page_says_how_many_judgments_are_missing() -> None:
     task = pair_corpus.make_task()
     text = text_of(page(task, "pair_results"))
-    assert "more judgments and the first run starts by itself" in text
+    assert "more judgments and the first run starts automatically" in text
     assert "Nobody has judged yet." in text
     assert "Judgments so far 0 of 300" in text
     assert "Nothing ranked yet" in text
@@ -75,7 +75,7 @@ def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(task
         (r["dimension"], r["system"]): r["grade"] for r in reads.figures_of(run)["grade_mean"]
     }
     assert f"{grades['overall', best.system_id]:.2f}" in text
-    assert "What this cannot say" in text
+    assert "Limits of this score" in text
     other = text_of(page(task, "pair_results", query="?dimension="))
     assert "all dimensions together" in other and other != text
     assert page(task, "pair_results", query="?dimension=clarity").count("<tbody") >= 2
@@ -181,14 +181,14 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task)
         ],
     )
     said = live(task, first.pk)
-    assert f"Run {second.number} in work, 75 %: gold labels" in said
+    assert f"Run {second.number} in progress, 75%: gold labels" in said
     assert 'hx-trigger="every 2s"' in said and 'hx-target="#main"' not in said
     Run.objects.filter(pk=second.pk).update(state=RunState.QUEUED)
     runs.execute(second.pk)
     said = live(task, first.pk)
     assert 'hx-trigger="load" hx-select="#main"' in said  # once, in place of the polling
     assert 'hx-trigger="every' not in said
-    assert f"Nulls and intervals of run {second.number} follow those of run 1, 0 % done" in said
+    assert f"Nulls and intervals of run {second.number} follow those of run 1, 0% done" in said
     pinned = live(task, first.pk, "&run=1")
     assert f"Run {second.number} is finished." in pinned and "hx-select" not in pinned
 
@@ -316,7 +316,7 @@ def test_results_runs_and_overview_lead_to_the_pages_of_the_study(task: Task) ->
     history = client.get(reverse("run_list", args=[task.project_id])).content.decode()
     assert f"{board}?run=1" in history and "by dimension" in history
     overview = client.get(reverse("project", args=[task.project_id])).content.decode()
-    assert "Systems told apart" in overview and "60 pairs" in overview
+    assert "Distinguishable systems" in overview and "60 pairs" in overview
     for name in ("task_results_systems", "task_results_questions", "task_results_convergence"):
         assert client.get(reverse(name, args=[task.project_id, task.pk])).status_code == 404
 

@@ -172,7 +172,7 @@ def test_who_is_left_out_stands_apart_with_the_way_back(task: Task) -> None:
     html = page(task, "pair_workers")
     assert "Left out of this run" in html and "“All left.”" in html and undo in html
     assert "11 workers" in html
-    assert "Take back in" in page(task, "pair_worker", worker.pk)
+    assert "Include again" in page(task, "pair_worker", worker.pk)
 
 
 def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> None:

@@ -50,9 +50,9 @@ def test_order_effects_come_with_intervals_and_what_they_mean(task: Task) -> Non
     run = core(task)
     text = page(task, "pair_order")
     [side] = [row for row in figure(run, "side") if row["dimension"] == ""]
-    assert f"The right side wins {100 * side['right']:.1f} %" in text
+    assert f"The right side wins {100 * side['right']:.1f}%" in text
     [drift] = [row for row in figure(run, "drift") if row["dimension"] == ""]
-    assert f"to {100 * drift['late']:.1f} % later" in text
+    assert f"to {100 * drift['late']:.1f}% later" in text
     [tau] = [r for r in figure(run, "interdependence") if (r["first"], r["second"]) == (0, 1)]
     assert text.count(score(tau["tau_b"], 2)) >= 2  # above and below the diagonal
     assert "Share of neutral answers from place 1" in signed_in(task).get(
@@ -105,10 +105,10 @@ def test_equal_merits_share_a_range_of_grades(task: Task) -> None:
 
 def test_similarity_waits_for_the_checks_and_then_stands_there(task: Task) -> None:
     run = core(task)
-    assert "In work with the checks, 0 %" in page(task, "pair_grades")
+    assert "In progress with the checks, 0%" in page(task, "pair_grades")
     check(run)
     text = page(task, "pair_grades")
-    assert "ROUGE-L F1, stemmed" in text and "In work" not in text
+    assert "ROUGE-L F1, stemmed" in text and "In progress" not in text
 
 
 # Judges and published tables -------------------------------------------------------------------
@@ -133,9 +133,9 @@ def test_a_model_stands_beside_one_person_with_its_labels_turned_the_right_way(t
     gold = dict(ItemLabel.objects.filter(run=run, dimension="overall").values_list("item", "label"))
     pairs = [(code, gold[item]) for item, codes in given.items() for code in codes]
     decisive = np.mean([one == two for one, two in pairs if two != "neutral"])
-    line = text[text.index("Overall", text.index("With gold labels")) :]
-    assert line.startswith(f"Overall {100 * same:.0f} %")
-    assert f" {100 * decisive:.0f} %" in line[:60]
+    line = text[text.index("Overall", text.index("With estimated labels")) :]
+    assert line.startswith(f"Overall {100 * same:.0f}%")
+    assert f" {100 * decisive:.0f}%" in line[:60]
     assert decisive > 0.7  # upside down it would be below .3
     assert "A label needs its direction." in text
     assert "No interval: 4 topics; an interval needs 15." in text

@@ -99,7 +99,7 @@ def test_a_person_and_the_task_have_their_caps_with_what_was_given_before() -> N
     three = [payee(evidence(worker=n, low=0.9)) for n in range(3)]
     found = apply_rule(rule(cap_total=Decimal("2.00")), three, frame(given={9: Decimal("0.50")}))
     assert [one.amount for one in found] == [Decimal("0.50")] * 3
-    assert "cut to its share of €2.00 in all" in found[0].note
+    assert "cut to its share of €2.00 in total" in found[0].note
 
 
 def test_the_floor_is_met_before_anything_is_a_reward() -> None:

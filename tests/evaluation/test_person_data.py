@@ -122,7 +122,7 @@ def test_the_pages_say_what_goes_and_a_requester_sets_for_how_long_texts_stay(
     settings = " ".join(
         staff.get(reverse("project_settings", args=[world.project.pk])).content.decode().split()
     )
-    assert "What is kept until when" in settings
+    assert "Data retention" in settings
 
 
 def test_the_consent_text_names_what_is_recorded_and_what_one_may_ask_for() -> None:

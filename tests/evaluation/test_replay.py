@@ -194,7 +194,7 @@ def test_each_signal_comes_with_its_moment_and_its_base_rate(
     make_official(run)
     then = page(answer)
     assert "Base rate: 11 of 60 responses here." in then
-    for said in ("72 % of 903 honest reference sessions", "evidence, never a verdict",
+    for said in ("72% of 903 honest reference sessions", "evidence, never a verdict",
                  "Cannot be concluded", "may still be paid"):  # fmt: skip
         assert said in then
     assert not re.search(r"cheat|fraud", then)

@@ -62,7 +62,7 @@ def test_before_the_first_run_the_page_says_how_many_answers_are_missing(
     given["third"] = corpus.answers([corpus.GOOD], some=slice(3))
     factories.make_answers(task, given)
     text = page(client, "task_results", project.pk, task.pk)
-    assert "Two more answers and the first run starts by itself" in text
+    assert "Two more answers and the first run starts automatically" in text
     assert "You have 2 workers with 5 or more, and 1 with 3." in text
     assert "Nothing scored yet" in text
 
@@ -75,7 +75,7 @@ def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
     assert "cannot be separated" in text
     assert "2 answers; an interval needs 5" in text
     assert "12 workers, 90 answers to 8 questions." in text
-    assert "What this cannot say" in text
+    assert "Limits of this score" in text
     assert "seed" in text and "20417" in text
     assert text.count('<svg class="chart" role="img"') >= 12
 

@@ -79,8 +79,8 @@ def test_competence_stands_by_dimension_with_its_agreement_and_its_limits() -> N
     WorkerScore.objects.filter(run=run, worker=worker, dimension="overall").update(component=2)
     text = opened(task.project.owner, "worker_card", task.project_id, worker.pk)
     assert "part 2" in text and "figures of different parts are not compared" in text
-    assert "With the others" in text and "Cannot be concluded" in text
-    assert "First text better: Clarity" in text and "Look at the pair" in text
+    assert "Agreement with others" in text and "Cannot be concluded" in text
+    assert "First text better: Clarity" in text and "View pair" in text
 
 
 def test_attention_pairs_are_told_passed_and_failed_and_never_to_the_worker() -> None:
@@ -126,7 +126,7 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
         assert words in text
     own = opened(world.worker.user, "work_card", world.project.pk)
     assert "Storks" in own and "Left out" not in own and "top 5" not in own
-    assert "€2.50" in own and "Middle half of all" not in own
+    assert "€2.50" in own and "Middle 50% of all" not in own
 
 
 def test_the_card_takes_as_many_queries_for_much_work_as_for_little() -> None:

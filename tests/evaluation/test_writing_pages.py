@@ -47,7 +47,7 @@ def get(task: Task, view: str = "", client: Client | None = None, **query: Any) 
 
 def test_before_the_first_run_the_page_says_what_is_missing() -> None:
     task = writing_corpus.make_task(topics=1)
-    assert "Five more responses and the first run starts by itself" in get(task)
+    assert "Five more responses and the first run starts automatically" in get(task)
     worker = factories.make_worker(project=task.project)
     for item in task.items.select_related("group"):
         writing_corpus.respond(task, item, worker, "Bees sleep [1].")

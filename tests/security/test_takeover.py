@@ -181,7 +181,7 @@ def test_every_manager_is_told_of_changed_roles_and_rules(world: World) -> None:
     for user in (world.requester, world.manager):
         told = Notice.objects.filter(user=user, project=world.project)
         assert [(row.kind, row.text) for row in told.order_by("pk")] == [
-            ("project.rules", "Rules of money changed in Birds: the budget."),
+            ("project.rules", "Payment rules changed in Birds: the budget."),
             ("roles.changed", "Somebody was invited to Birds as requester."),
             ("roles.changed", "The role of a manager in Birds was ended."),
         ]

@@ -123,7 +123,7 @@ def test_a_removed_persons_proposals_stop_at_once(world: World) -> None:
     assert AuditEntry.objects.filter(action="payout.stop", object_id=batch.pk).exists()
     told = Notice.objects.filter(user=world.manager, kind="payout.stopped")
     assert [one.text.count("proposal") for one in told.order_by("pk")] == [1, 0]
-    # The work may be proposed anew by somebody who is there.
+    # The work may be proposed again by somebody who is there.
     line = batch.lines.get()
     again = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(line.assignment_id)]

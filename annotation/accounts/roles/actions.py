@@ -264,7 +264,7 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
             to=[project.owner, *managers_of(project)], kind="payout.stopped", project=project,
             key=f"payout.stopped:{user.pk}:{now.isoformat()}",
             text=f"Sent back in {project.name}, since their proposer was removed: "
-            f"{', '.join(stopped[:10])}. Propose anew what should still be paid.",
+            f"{', '.join(stopped[:10])}. Propose again what should still be paid.",
             url=reverse("payout_list", args=[project.pk]),
         )  # fmt: skip
 

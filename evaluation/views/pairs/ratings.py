@@ -43,7 +43,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "rating")
         why = (
             "Agreement and means need at least 3 workers with 5 ratings each; the first run "
-            "starts by itself then."
+            "starts automatically then."
         )
         context.update(first=first, sentence=sentence, why=why)
         return render(request, "evaluation/pairs/ratings.html", context)
