@@ -38,7 +38,7 @@ bench: .venv/.dev
 	@exec $(VPY) -m tests.bench $(ARGS)
 
 screens: .venv/.dev
-	@exec $(VPY) -m tests.screens $(ARGS)
+	@exec $(VPY) -m tests.support.screens $(ARGS)
 
 lock: .venv/.dev
 	@mkdir -p build

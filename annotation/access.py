@@ -7,9 +7,18 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.models import (
+    ApiToken,
+    Assignment,
+    Item,
+    Membership,
+    Panel,
+    Project,
+    Role,
+    Task,
+    User,
+)
 from crowdqc.errors import Missing, NotAllowed
-
-from .models import ApiToken, Assignment, Item, Membership, Panel, Project, Role, Task, User
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
 

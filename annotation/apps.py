@@ -10,8 +10,8 @@ class AnnotationConfig(AppConfig):
         """Register system checks, when a session begins, and the receivers of the security log."""
         from django.contrib.auth.signals import user_logged_in
 
-        from annotation.accounts import signals  # noqa: F401
-        from annotation.accounts.middleware import begin
-        from crowdqc import checks  # noqa: F401
+        from annotation.accounts.signing import signals  # noqa: F401
+        from annotation.accounts.signing.middleware import begin
+        from crowdqc.deployment import checks  # noqa: F401
 
         user_logged_in.connect(begin, dispatch_uid="session-begins")

@@ -6,24 +6,21 @@ from typing import Any
 
 from celery import shared_task
 
-from annotation.accounts import actions as accounts
-from annotation.actions import (
-    deliver,
-    erasure,
-    export_files,
-    leases,
-    mail,
-    payment_sending,
-    rejections,
-    replies,
-    retention,
-    states,
-)
-from annotation.formats import actions as uploads
-from annotation.formats import process
-from annotation.recruitment import actions as recruitment
+from annotation.accounts import mail
+from annotation.accounts.signing import actions as accounts
+from annotation.formats.actions import export_files
+from annotation.formats.uploads import actions as uploads
+from annotation.formats.uploads import process
+from annotation.notifications.actions import task_states as states
+from annotation.notifications.actions import webhook_delivery as deliver
+from annotation.payouts.actions import rejections
+from annotation.payouts.actions import sending as payment_sending
+from annotation.privacy.actions import erasure, retention
+from annotation.records.actions import replies
+from annotation.recruitment.actions import key_sets as recruitment
+from annotation.work.actions import leases
 from crowdqc import limits
-from crowdqc.locks import alone
+from crowdqc.database.locks import alone
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 

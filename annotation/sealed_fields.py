@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from annotation.accounts import outbox
-from annotation.actions import hooks, payment_sending, replies
-from annotation.recruit import webhook
-from crowdqc.sealed import register
+from annotation.accounts.signing import outbox
+from annotation.notifications.actions import webhooks as hooks
+from annotation.payouts.actions import sending as payment_sending
+from annotation.records.actions import replies
+from annotation.recruitment.platforms import webhook
+from crowdqc.sealing.sealed import register
 
 register("annotation.Recruitment", "token_sealed", payment_sending.PURPOSE)
 register("annotation.Recruitment", "webhook_sealed", webhook.PURPOSE)

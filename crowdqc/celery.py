@@ -1,7 +1,7 @@
 """The job queue's application: jobs of both apps, delivered at least once.
 
 A message is acknowledged after its job has ended. Until then the worker keeps it invisible by
-renewing it (see ``crowdqc.worker``), so the job of a killed worker is delivered again within
+renewing it (see ``crowdqc.jobs.worker``), so the job of a killed worker is delivered again within
 ``VISIBILITY_SECONDS`` while one that merely takes long is not. A second delivery can still happen
 (a worker cut off from its broker for longer), so every job locks its row and returns if done.
 """
@@ -15,10 +15,8 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 
 app = Celery("crowdqc")
-app.config_from_object("crowdqc.celery_config")
+app.config_from_object("crowdqc.jobs.config")
 app.autodiscover_tasks(["annotation", "evaluation"], related_name="jobs")
 app.set_default()
 
 # Connects signals: the time of sending; heartbeat, renewal of deliveries, end of pool processes.
-from crowdqc import queues as queues  # noqa: E402, PLC0414
-from crowdqc import worker as worker  # noqa: E402, PLC0414

@@ -156,7 +156,7 @@ NOWHERE = "0.0.0.0"  # noqa: S104  (a unix socket, or nonsense: all of them coun
 
 
 def client_address(request: Any) -> str:
-    """Where a request came from, as ``crowdqc.forwarded`` has set it."""
+    """Where a request came from, as ``crowdqc.web.forwarded`` has set it."""
     try:
         return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
     except ValueError:

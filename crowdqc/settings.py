@@ -9,7 +9,7 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc import production
+from crowdqc.deployment import production
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -92,9 +92,9 @@ INSTALLED_APPS = [
     "evaluation",
 ]
 MIDDLEWARE = [
-    "crowdqc.web_request.NoOutboundCalls",
-    "crowdqc.forwarded.Forwarded",
-    "crowdqc.middleware.SecurityHeaders",
+    "crowdqc.outbound.web_request.NoOutboundCalls",
+    "crowdqc.web.forwarded.Forwarded",
+    "crowdqc.web.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -105,10 +105,10 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "annotation.accounts.middleware.SessionLimits",
-    "crowdqc.bodies.BodyLimit",
-    "crowdqc.middleware.DomainErrors",
-    "annotation.accounts.stepup_middleware.StepUp",
+    "annotation.accounts.signing.middleware.SessionLimits",
+    "crowdqc.web.bodies.BodyLimit",
+    "crowdqc.web.middleware.DomainErrors",
+    "annotation.accounts.security.middleware.StepUp",
 ]
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
@@ -121,7 +121,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "crowdqc.context.shell",
+                "evaluation.shell.shell",
             ],
             "builtins": ["annotation.templatetags.crowdqc"],
             "loaders": [
@@ -161,7 +161,7 @@ CACHES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"
-AUTHENTICATION_BACKENDS = ["annotation.accounts.backends.AccountBackend"]
+AUTHENTICATION_BACKENDS = ["annotation.accounts.signing.backends.AccountBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -206,7 +206,7 @@ SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31536000 if PRODUCT
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# crowdqc.bodies bounds whole requests; this bounds what of one is held in memory besides files.
+# crowdqc.web.bodies bounds whole requests; this bounds what of one is held in memory besides files.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
@@ -242,17 +242,17 @@ CROWDQC_SIGNUP_DOMAINS = [d.lower() for d in env.list("CROWDQC_SIGNUP_DOMAINS", 
 CROWDQC_SESSION_IDLE_DAYS = env.int("CROWDQC_SESSION_IDLE_DAYS", default=14)
 CROWDQC_SESSION_DAYS = env.int("CROWDQC_SESSION_DAYS", default=30)
 SESSION_COOKIE_AGE = CROWDQC_SESSION_DAYS * 86_400
-ACCOUNT_ADAPTER = "annotation.accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "annotation.accounts.signing.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "annotation.accounts.forms.SignInForm",
-    "signup": "annotation.accounts.forms.SignUpForm",
-    "add_email": "annotation.accounts.forms.EmailForm",
-    "change_password": "annotation.accounts.forms.ChangePasswordForm",
-    "set_password": "annotation.accounts.forms.SetPasswordForm",
-    "reset_password": "annotation.accounts.forms.ResetPasswordForm",
-    "reset_password_from_key": "annotation.accounts.forms.NewPasswordForm",
-    "confirm_email_verification_code": "annotation.accounts.forms.EmailCodeForm",
-    "reauthenticate": "annotation.accounts.forms.ReauthenticateForm",
+    "login": "annotation.accounts.signing.forms.SignInForm",
+    "signup": "annotation.accounts.signing.forms.SignUpForm",
+    "add_email": "annotation.accounts.signing.forms.EmailForm",
+    "change_password": "annotation.accounts.signing.forms.ChangePasswordForm",
+    "set_password": "annotation.accounts.signing.forms.SetPasswordForm",
+    "reset_password": "annotation.accounts.signing.forms.ResetPasswordForm",
+    "reset_password_from_key": "annotation.accounts.signing.forms.NewPasswordForm",
+    "confirm_email_verification_code": "annotation.accounts.signing.forms.EmailCodeForm",
+    "reauthenticate": "annotation.accounts.signing.forms.ReauthenticateForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
@@ -270,13 +270,13 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_USER_DISPLAY = str
 # Those of the library forget under load; crowdqc.limits counts.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
-ALLAUTH_TRUSTED_PROXY_COUNT = 0  # crowdqc.forwarded has set REMOTE_ADDR
-MFA_ADAPTER = "annotation.accounts.adapter.FactorAdapter"
+ALLAUTH_TRUSTED_PROXY_COUNT = 0  # crowdqc.web.forwarded has set REMOTE_ADDR
+MFA_ADAPTER = "annotation.accounts.signing.adapter.FactorAdapter"
 MFA_FORMS = {
-    "authenticate": "annotation.accounts.forms.CodeForm",
-    "reauthenticate": "annotation.accounts.forms.ReauthenticateCodeForm",
-    "activate_totp": "annotation.accounts.forms.AddAppForm",
-    "add_webauthn": "annotation.accounts.forms.AddPasskeyForm",
+    "authenticate": "annotation.accounts.signing.forms.CodeForm",
+    "reauthenticate": "annotation.accounts.signing.forms.ReauthenticateCodeForm",
+    "activate_totp": "annotation.accounts.signing.forms.AddAppForm",
+    "add_webauthn": "annotation.accounts.signing.forms.AddPasskeyForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = MFA_TRUST_ENABLED = MFA_RECOVERY_CODES_SHOW_ONCE = True
@@ -287,7 +287,7 @@ MFA_TOTP_TOLERANCE = 1
 # Single sign-on with one provider of OpenID Connect, where its address is set.
 OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="")
 OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
-SOCIALACCOUNT_ADAPTER = "annotation.accounts.sso.SsoAdapter"
+SOCIALACCOUNT_ADAPTER = "annotation.accounts.signing.sso.SsoAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = False
 SOCIALACCOUNT_PROVIDERS = {
@@ -309,18 +309,18 @@ SOCIALACCOUNT_PROVIDERS = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "annotation.api.auth.TokenAuthentication",
+        "annotation.api.frame.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "annotation.api.auth.InScope",
+        "annotation.api.frame.auth.InScope",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["crowdqc.parsers.JSONBody"],
-    "DEFAULT_SCHEMA_CLASS": "crowdqc.api.Schema",
-    "EXCEPTION_HANDLER": "crowdqc.api.refused",
-    "NUM_PROXIES": 0,  # crowdqc.forwarded has set REMOTE_ADDR
+    "DEFAULT_PARSER_CLASSES": ["crowdqc.web.parsers.JSONBody"],
+    "DEFAULT_SCHEMA_CLASS": "annotation.api.frame.base.Schema",
+    "EXCEPTION_HANDLER": "annotation.api.frame.base.refused",
+    "NUM_PROXIES": 0,  # crowdqc.web.forwarded has set REMOTE_ADDR
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",

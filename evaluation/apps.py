@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from evaluation.embeddings import Encoder
+    from evaluation.embeddings.embeddings import Encoder
 
 
 def _encoder_at_endpoint(slug: str) -> Encoder:
@@ -21,6 +21,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register system checks, sealed fields and the encoders that models at endpoints are."""
-        from evaluation import demo_check, embeddings  # noqa: F401
+        from evaluation.demo import password_check as demo_check  # noqa: F401
+        from evaluation.embeddings import embeddings
 
         embeddings.at_endpoint = _encoder_at_endpoint

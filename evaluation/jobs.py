@@ -7,8 +7,11 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
-from evaluation import adaptive, erasure, runs, schedules
 from evaluation.llm import probing
+from evaluation.pairwise import adaptive
+from evaluation.people import erasure
+from evaluation.runs import engine as runs
+from evaluation.runs import schedules
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdqc.sealed import register
+from crowdqc.sealing.sealed import register
 from evaluation.llm import keys
 
 register("evaluation.Endpoint", "key_sealed", keys.PURPOSE)

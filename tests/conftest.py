@@ -20,8 +20,8 @@ from django.db import connection, transaction
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
-from tests.processes import Worker, queue_worker
-from tests.small_model import small_model  # noqa: F401  (a fixture of all tests)
+from tests.support.processes import Worker, queue_worker
+from tests.support.small_model import small_model  # noqa: F401  (a fixture of all tests)
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGS = [

@@ -24,7 +24,7 @@ if "CROWDQC_TEST_HOME" not in os.environ:  # workers and subprocesses inherit it
         os.environ["CROWDQC_TEST_EMBEDDED"] = "1"
 os.environ.setdefault("SECRET_KEY", "for tests only")
 
-from crowdqc.broker import broker_settings
+from crowdqc.jobs.broker import broker_settings
 from crowdqc.settings import *  # noqa: F403
 
 # Between two tests that commit, the tables are emptied, those that are only ever added to as well.

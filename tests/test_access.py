@@ -11,9 +11,9 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from tests import access_api
-from tests.everything import ROUTES, address, everything
 from tests.security.headers import lacks
+from tests.support import access_api
+from tests.support.everything import ROUTES, address, everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

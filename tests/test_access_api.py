@@ -12,10 +12,10 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from annotation.actions import payouts
 from annotation.models import Membership, Project, User
-from tests import access_api, factories
-from tests.everything import address, everything
+from annotation.payouts.actions import proposals as payouts
+from tests.support import access_api, factories
+from tests.support.everything import address, everything
 from tests.test_access import GET, ROLES, fits, met
 
 pytestmark = [pytest.mark.django_db]

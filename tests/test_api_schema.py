@@ -29,8 +29,8 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.generation.case import Case
 
 from annotation.models import Membership, Project, Role, User
-from tests import factories
-from tests.everything import everything
+from tests.support import factories
+from tests.support.everything import everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

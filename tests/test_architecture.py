@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.import_graph import circles, import_graph
+from tests.support.import_graph import circles, import_graph
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("crowdqc", "annotation", "evaluation")
@@ -127,11 +127,11 @@ CONNECTS = {
     "crowdqc/outbound/transport.py": "the one client",
     "crowdqc/devstack/supervisor.py": "asks its own web process whether it is ready",
     "crowdqc/devstack/probe.py": "asks the web process of its own container whether it is alive",
-    "annotation/accounts/sso.py": "hands the one client to allauth, which speaks requests (ADR 15)",
+    "annotation/accounts/signing/sso.py": "hands the one client to allauth, which speaks requests (ADR 15)",
 }
 OPENAI = {"evaluation/llm/client.py"}  # handed the client of crowdqc.outbound
 SOCKETS = {
-    "crowdqc/addresses.py": "looks names up",
+    "crowdqc/outbound/addresses.py": "looks names up",
     "crowdqc/devstack/postgres.py": "a unix socket",
     "crowdqc/devstack/supervisor.py": "listens",
 }
@@ -211,11 +211,11 @@ def test_csv_is_written_in_one_place() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sources(*PACKAGES)
-        if path.relative_to(ROOT).as_posix() != "crowdqc/cells.py"
+        if path.relative_to(ROOT).as_posix() != "crowdqc/files/cells.py"
         for line, name in (*read(path).attributes, *read(path).aliases)
         if name.rpartition(".")[2] in used or name in taken
     ]
-    assert not wrong, "use crowdqc.cells.csv_lines"
+    assert not wrong, "use crowdqc.files.cells.csv_lines"
 
 
 OUTSIDE = (
@@ -223,9 +223,9 @@ OUTSIDE = (
     "annotation/accounts", "crowdqc",
 )  # fmt: skip
 # Numbers of our own, and of files that only a manager's command reads.
-INSIDE = ("crowdqc/numbers.py", "crowdqc/json_input.py", "crowdqc/devstack", "crowdqc/broker.py",
-          "crowdqc/context.py", "crowdqc/proxy", "crowdqc/addresses.py", "crowdqc/bodies.py",
-          "crowdqc/workers.py", "annotation/recruit")  # fmt: skip
+INSIDE = ("crowdqc/numbers.py", "crowdqc/files/json_input.py", "crowdqc/devstack", "crowdqc/jobs/broker.py",
+          "evaluation/shell.py", "crowdqc/proxy", "crowdqc/outbound/addresses.py", "crowdqc/web/bodies.py",
+          "crowdqc/jobs/workers.py", "annotation/recruit")  # fmt: skip
 
 
 def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
@@ -245,10 +245,10 @@ def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
 
 
 def test_json_from_outside_is_read_by_the_bounded_reader() -> None:
-    """Requests and files go through crowdqc.json_input."""
-    own = ("crowdqc/json_input.py", "crowdqc/endpoint.py", "crowdqc/devstack", "crowdqc/broker.py",
-           "annotation/accounts/outbox.py",
-           "annotation/recruit/vouched.py", "annotation/recruit/prolific.py")  # fmt: skip
+    """Requests and files go through crowdqc.files.json_input."""
+    own = ("crowdqc/files/json_input.py", "annotation/api/frame/endpoint.py", "crowdqc/devstack", "crowdqc/jobs/broker.py",
+           "annotation/accounts/signing/outbox.py",
+           "annotation/recruitment/platforms/entry_tokens.py", "annotation/recruitment/platforms/prolific.py")  # fmt: skip
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sources(*OUTSIDE, "annotation/imports", "evaluation/llm")

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from annotation.selectors.audit_words import FAMILIES, SENTENCES
+from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITES = {
     "create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
     "update_or_create",
 }  # fmt: skip
-RECORD = ("annotation.actions.audit", "record")
+RECORD = ("annotation.records.actions.audit", "record")
 # Writes without an entry of their own, and why.
 EXCEPTIONS = {
     "assignments.open_assignment": "the row holds when it was opened, once",
@@ -22,12 +22,12 @@ EXCEPTIONS = {
     "assignments.save_draft": "every few seconds; only the worker's own draft",
     "events.append": "every few seconds; append-only itself",
     "events.open_stream": "part of the log, which is append-only itself",
-    "annotation.formats.process.process": "was asked for, and each import records what it wrote",
+    "annotation.formats.uploads.process.process": "was asked for, and each import records what it wrote",
     "notices.mark_read": "a person reads what they were told",
     "books.book_payment": "the books are append-only themselves",
     "payout_settle.settle": "a part of approving, which records",
     "replies.keep": "a copy of the answer to a request, which records what it did",
-    "evaluation.published.queue_checks": "a part of importing a study, which records",
+    "evaluation.published.studies.crowdrag.queue_checks": "a part of importing a study, which records",
     "leases.release_expired": "the clock does it; the lease says until when it held",
     "deliver.deliver_due": "every delivery is a row with its tries",
     "deliver.forget_old": "deliveries that have done their work",
@@ -36,13 +36,13 @@ EXCEPTIONS = {
     "rejections.remind_overdue": "a notice, which is a row",
     "replies.forget_old": "copies of answers that nobody asks for again",
     "states.tell_complete": "a notice, which is a row",
-    "annotation.accounts.actions.sweep": "accounts that nobody proved, sessions that are over",
-    "annotation.accounts.actions.release_address": "a part of proving an address, which records",
-    "annotation.accounts.actions.forget": "a part of closing an account, which records",
-    "annotation.accounts.security_log.log_event": "a log itself, which is only added to",
-    "annotation.accounts.actions.end_sessions": "the security log says so",
-    "annotation.recruitment.actions.check_signature": "asks for keys, once a minute at most",
-    "annotation.recruitment.actions.refresh_key_sets": "the clock does it",
+    "annotation.accounts.signing.actions.sweep": "accounts that nobody proved, sessions that are over",
+    "annotation.accounts.signing.actions.release_address": "a part of proving an address, which records",
+    "annotation.accounts.signing.actions.forget": "a part of closing an account, which records",
+    "annotation.accounts.security.log.log_event": "a log itself, which is only added to",
+    "annotation.accounts.signing.actions.end_sessions": "the security log says so",
+    "annotation.recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
+    "annotation.recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
     "evaluation.llm.probing.request_probe": "the model says since when it is asked",
     "evaluation.llm.probing.request_names": "the endpoint says since when it is asked",
 }
@@ -54,7 +54,7 @@ DOORS = (
     "evaluation/management/commands/*.py",
 )  # fmt: skip
 PROOF = {("security_log",), ("stepup",), ("factors",)}
-PREVIEWS = {"evaluation.exclusion_preview.effect"}  # all it writes is a cache of vectors
+PREVIEWS = {"evaluation.panels.exclusion_preview.effect"}  # all it writes is a cache of vectors
 Place = tuple[str, str]  # module, function
 
 

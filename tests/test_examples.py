@@ -13,9 +13,9 @@ import pytest
 from django.core.cache import caches
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Project, Role
-from evaluation import runs
-from tests import factories as make
+from evaluation.runs import engine as runs
 from tests.security.factors import code_of, set_up_app
+from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 EXAMPLES = Path(__file__).resolve().parent.parent / "docs" / "examples"

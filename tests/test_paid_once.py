@@ -23,7 +23,6 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotation.actions import payments, payouts
 from annotation.jobs import send_payments
 from annotation.models import (
     Assignment,
@@ -36,8 +35,10 @@ from annotation.models import (
     User,
     Visit,
 )
-from tests import factories, prolific
-from tests.processes import Worker, empty_queue, until
+from annotation.payouts.actions import payments
+from annotation.payouts.actions import proposals as payouts
+from tests.support import factories, prolific
+from tests.support.processes import Worker, empty_queue, until
 
 pytestmark = [
     pytest.mark.queue, pytest.mark.slow, pytest.mark.django_db(transaction=True),

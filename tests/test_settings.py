@@ -11,11 +11,11 @@ import pytest
 from django.core import checks
 from django.test import override_settings
 
-from crowdqc import production
-from evaluation.demo_check import demo_passwords
-from evaluation.demo_loader import ACCOUNTS, PASSWORD
-from tests import factories
-from tests.processes import ROOT
+from crowdqc.deployment import production
+from evaluation.demo.loader import ACCOUNTS, PASSWORD
+from evaluation.demo.password_check import demo_passwords
+from tests.support import factories
+from tests.support.processes import ROOT
 
 KEY = "Zq3xW8vT1nB6yL0kR5mJ9dF2hS7gC4pA-eUoIiEaYtQw_QsD5fGk"
 GOOD = {

@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from annotation.actions import people, tasks
-from annotation.actions.tokens import digest
+from annotation.accounts.projects import actions as people
+from annotation.accounts.tokens.actions import digest
+from annotation.authoring.actions import tasks
 from annotation.models import (
     Answer,
     ApiToken,
@@ -33,9 +34,9 @@ from annotation.models import (
     Task,
     User,
 )
-from evaluation import runs
 from evaluation.models import Run, RunState, SystemScore, WorkerScore
-from tests import factories
+from evaluation.runs import engine as runs
+from tests.support import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

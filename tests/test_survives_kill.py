@@ -28,7 +28,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.processes import ROOT, until
+from tests.support.processes import ROOT, until
 
 pytestmark = [pytest.mark.slow]  # on a stack of its own: servers named elsewhere change nothing
 PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 50, 60, 5, 4
@@ -54,7 +54,7 @@ import django
 django.setup()
 from annotation.actions import payouts
 from annotation.models import Assignment, PayoutBatch, Task, User
-from annotation.actions.tokens import digest
+from annotation.accounts.tokens.actions import digest
 from annotation.models import ApiToken
 task = Task.objects.get(pk=int(sys.argv[1]))
 keys = {"r": digest(sys.argv[2]), "m": digest(sys.argv[3])}
@@ -123,7 +123,7 @@ class Stack:
         )  # fmt: skip
 
     def kill(self, part: str) -> int:
-        """SIGKILL all processes of a part ("gunicorn", "crowdqc.workers"); how many there were."""
+        """SIGKILL all processes of a part ("gunicorn", "crowdqc.jobs.workers"); how many there were."""
         killed = 0
         for child in psutil.Process(self.process.pid).children(recursive=True):
             try:
@@ -255,7 +255,7 @@ def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(stack: Stack)
             PATIENCE, "people to submit",
         )  # fmt: skip
         kills["web"] += stack.kill("gunicorn")
-        kills["worker"] += stack.kill("crowdqc.workers")
+        kills["worker"] += stack.kill("crowdqc.jobs.workers")
         paying = stack.run(MONEY, str(world["task"]), world["requester"], world["manager"])
         money.append(paying)
     money[-1].kill()  # the payer dies too, wherever it is

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access
-from annotation.selectors import audit
-from annotation.selectors.audit_words import FAMILIES
-from crowdqc.api import Listing, Newest
+from annotation.api.frame.base import Listing, Newest
+from annotation.records.selectors import audit
+from annotation.records.selectors.audit_words import FAMILIES
 
 FILTERS = [
     OpenApiParameter("person", str, description="Staff by name, workers by pseudonym"),

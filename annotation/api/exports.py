@@ -9,9 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_task_by_id
-from annotation.exports import files, free_text, pairwise
+from annotation.api.frame.endpoint import Endpoint
+from annotation.files.writing import tables as files
+from annotation.formats.exports import free_text, pairwise
 from annotation.models import Task
-from crowdqc.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 
 

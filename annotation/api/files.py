@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, task_of
-from annotation.actions import export_files as actions
+from annotation.api.frame.base import Body, Listing, Newest, read
+from annotation.api.frame.endpoint import Endpoint
+from annotation.formats.actions import export_files as actions
+from annotation.formats.selectors import files as reads
 from annotation.models import ExportFile
-from annotation.selectors import files as reads
-from crowdqc.api import Body, Listing, Newest, read
-from crowdqc.endpoint import Endpoint
 
 
 class FileIn(Body):

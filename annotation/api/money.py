@@ -11,16 +11,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, task_of
-from annotation.actions.books import book_correction
-from annotation.actions.payout_rules import require_decider
-from annotation.actions.payouts import decide_reply
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Correction, LedgerEntry, Rejection
-from annotation.payouts.api import CorrectionOut
-from annotation.selectors import ledger as books
-from annotation.selectors import payouts as reads
-from annotation.selectors.balance import trial_balances
-from crowdqc.api import Body, Listing, read
-from crowdqc.endpoint import Endpoint
+from annotation.payouts.actions.ledger import book_correction
+from annotation.payouts.actions.proposals import decide_reply
+from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.corrections.api import CorrectionOut
+from annotation.payouts.selectors import ledger as books
+from annotation.payouts.selectors import proposals as reads
+from annotation.payouts.selectors.balance import trial_balances
 from crowdqc.errors import Missing
 
 

@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import Access, get_access, get_task_by_id
-from annotation.actions import panels, qualification
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Assignment, Panel, PanelMember, Qualification, Role
-from annotation.selectors import panel_rows as rows
-from crowdqc.api import Body, Listing, read
-from crowdqc.endpoint import Endpoint
+from annotation.panels.actions import panels, qualification
+from annotation.panels.selectors import panel_rows as rows
 from crowdqc.errors import Missing
 
 

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import Access, get_access, get_task_by_id
-from annotation.actions import payments, statements
-from annotation.actions.payout_rules import require_decider
+from annotation.api.frame.base import Body, Listing, Newest, read
+from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Correction, Payment, Statement
-from annotation.selectors import paying
-from crowdqc.api import Body, Listing, Newest, read
-from crowdqc.endpoint import Endpoint
+from annotation.payouts.actions import payments, statements
+from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.selectors import rows as paying
 from crowdqc.errors import Missing
 
 

@@ -11,18 +11,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import bound_to, get_access
-from annotation.actions import locks, people
-from annotation.actions.invite_mail import MOST_AT_ONCE, invite_by_mail
+from annotation.accounts.invitation_mail import MOST_AT_ONCE, invite_by_mail
+from annotation.accounts.projects import actions as people
+from annotation.accounts.projects import selectors as members
+from annotation.api.frame.auth import require_scope, unbound
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.bodies import ProjectIn
+from annotation.api.frame.endpoint import Endpoint
+from annotation.api.frame.serializers import ProjectOut
 from annotation.models import ConsentText, Membership, Role
-from annotation.selectors import api as selectors
-from annotation.selectors import members
-from crowdqc.api import Body, Listing, read
-from crowdqc.endpoint import Endpoint
+from annotation.records.actions import locks
+from annotation.work.selectors import api as selectors
 from crowdqc.errors import Missing
-
-from .auth import require_scope, unbound
-from .bodies import ProjectIn
-from .serializers import ProjectOut
 
 SETTINGS = (
     "name", "budget", "hourly_floor", "single_approval", "reply_days", "answer_days",

@@ -10,22 +10,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id
-from annotation.actions import answers, locks, tasks
-from annotation.actions.imports import import_objects
+from annotation.api.frame.base import Listing, read
+from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
+from annotation.api.frame.endpoint import Endpoint
+from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported, ItemOut, TaskOut
+from annotation.authoring.actions import tasks
+from annotation.formats.actions.imports import import_objects
 from annotation.models import Answer, Role
-from annotation.selectors import api as selectors
-from crowdqc.api import Listing, read
-from crowdqc.endpoint import Endpoint
+from annotation.records.actions import locks
+from annotation.work.actions import answers
+from annotation.work.selectors import api as selectors
 from crowdqc.errors import Invalid, Missing
-
-from .bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
-from .serializers import (
-    AnswerOut,
-    AssignmentOut,
-    Imported,
-    ItemOut,
-    TaskOut,
-)
 
 CREATED = status.HTTP_201_CREATED
 ALL_OR_NONE = "All rows are taken or none; a refusal lists every bad row in `rows`."

@@ -6,11 +6,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from crowdqc.endpoint import Endpoint
-
-from .bodies import RowsIn
-from .serializers import Imported
-from .staff import ALL_OR_NONE, import_into
+from annotation.api.frame.bodies import RowsIn
+from annotation.api.frame.endpoint import Endpoint
+from annotation.api.frame.serializers import Imported
+from annotation.api.staff import ALL_OR_NONE, import_into
 
 
 class TaskSamples(Endpoint):

@@ -12,20 +12,13 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import think_aloud, writing
 from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
-from annotation.actions import answers, assignments, events, leases, people
-from annotation.models import Assignment, AssignmentItem, Membership, Role
-from annotation.selectors import api as selectors
-from annotation.selectors import work
-from annotation.task_types import get_type
-from crowdqc.api import Listing, read
-from crowdqc.endpoint import Endpoint
-from crowdqc.errors import Invalid, Missing, NotAllowed
-
-from .auth import require_scope, unbound
-from .bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
-from .serializers import (
+from annotation.accounts.projects import actions as people
+from annotation.api.frame.auth import require_scope, unbound
+from annotation.api.frame.base import Listing, read
+from annotation.api.frame.bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
+from annotation.api.frame.endpoint import Endpoint
+from annotation.api.frame.serializers import (
     Acknowledged,
     ConsentOut,
     DraftOut,
@@ -34,6 +27,14 @@ from .serializers import (
     OwnAssignmentOut,
     OwnRowOut,
 )
+from annotation.models import Assignment, AssignmentItem, Membership, Role
+from annotation.task_types import get_type
+from annotation.task_types.think_aloud import page as think_aloud
+from annotation.task_types.writing import page as writing
+from annotation.work.actions import answers, assignments, events, leases
+from annotation.work.selectors import api as selectors
+from annotation.work.selectors import work
+from crowdqc.errors import Invalid, Missing, NotAllowed
 
 # Settings that say how a study was made, which is nothing for its workers to know.
 DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment", "version", "copies"})

@@ -10,17 +10,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_task_by_id
-from annotation.actions import chain
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.bodies import RowsIn
+from annotation.api.frame.endpoint import Endpoint
+from annotation.api.frame.serializers import Imported, TaskOut
+from annotation.api.staff import ALL_OR_NONE, CREATED, import_into
+from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.models import ItemGroup, Role
-from annotation.selectors.build_writing import topics_of
-from annotation.task_types.writing import Writing
-from crowdqc.api import Body, Listing, read
-from crowdqc.endpoint import Endpoint
+from annotation.pairs.actions import derived_tasks as chain
+from annotation.task_types.writing.type import Writing
 from crowdqc.errors import Invalid
-
-from .bodies import RowsIn
-from .serializers import Imported, TaskOut
-from .staff import ALL_OR_NONE, CREATED, import_into
 
 
 class DocumentOut(serializers.Serializer[Any]):

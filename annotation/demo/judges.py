@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.demo.logs import SCREENS, Event, Span
-from annotation.sides import LEFT, NEUTRAL, RIGHT, SHOWN
-from annotation.task_types.pairwise import PREFIX, TEMPLATE
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, SHOWN
+from annotation.task_types.pairwise.type import PREFIX, TEMPLATE
 
 DIMENSIONS = tuple(str(row["name"]) for row in TEMPLATE)
 FORCED = frozenset(str(row["name"]) for row in TEMPLATE if not row["neutral"])

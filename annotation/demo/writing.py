@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotation.citations import cited
 from annotation.demo.dataset import KINDS
 from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, once, rows_of
-from annotation.task_types.writing import STYLES
+from annotation.task_types.writing.citations import cited
+from annotation.task_types.writing.type import STYLES
 from crowdqc.errors import Invalid
 
 FILE = "writing.json"

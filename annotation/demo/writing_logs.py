@@ -10,10 +10,9 @@ import random
 import re
 from collections.abc import Sequence
 
-from annotation.citations import MARK, cited
-
-from .logs import MANNERS, SCREENS, Event, Manner, Page
-from .writing import Part, Response
+from annotation.demo.logs import MANNERS, SCREENS, Event, Manner, Page
+from annotation.demo.writing import Part, Response
+from annotation.task_types.writing.citations import MARK, cited
 
 TOLD_MS = 5000  # how often the page tells what was in view
 # Everything up to the marks that end a statement, or the rest.

@@ -1,18 +1,18 @@
 """Tables of the collecting side, one module a subject."""
 
-from .access import ApiToken, Hook, HookDelivery, KeptReply
-from .accounts import AccountMail
-from .answers import Answer, ChoiceValue, SpanValue, TextValue
-from .assignments import Assignment, AssignmentItem
-from .audit import AuditEntry, Heartbeat
-from .candidates import Candidate, System
-from .corrections import Correction
-from .events import EventBatch, EventStream
-from .exports import ExportFile, ExportPart
-from .imports import ImportFile, ImportPart
-from .notices import Notice
-from .payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
-from .people import (
+from annotation.models.access import ApiToken, Hook, HookDelivery, KeptReply
+from annotation.models.accounts import AccountMail
+from annotation.models.answers import Answer, ChoiceValue, SpanValue, TextValue
+from annotation.models.assignments import Assignment, AssignmentItem
+from annotation.models.audit import AuditEntry, Heartbeat
+from annotation.models.candidates import Candidate, System
+from annotation.models.corrections import Correction
+from annotation.models.events import EventBatch, EventStream
+from annotation.models.exports import ExportFile, ExportPart
+from annotation.models.imports import ImportFile, ImportPart
+from annotation.models.notices import Notice
+from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
+from annotation.models.people import (
     Consent,
     ConsentText,
     Invitation,
@@ -23,8 +23,8 @@ from .people import (
     Role,
     User,
 )
-from .qualification import Qualification
-from .recruitment import (
+from annotation.models.qualification import Qualification
+from annotation.models.recruitment import (
     KeySet,
     Payment,
     PaymentAttempt,
@@ -34,9 +34,9 @@ from .recruitment import (
     UsedEntry,
     Visit,
 )
-from .roles import RoleGrant
-from .security import SecurityEvent
-from .tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
+from annotation.models.roles import RoleGrant
+from annotation.models.security import SecurityEvent
+from annotation.models.tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
 
 __all__ = [
     "AccountMail",

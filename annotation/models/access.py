@@ -7,7 +7,7 @@ import json
 from django.db import models
 from django.db.models import Q
 
-from .people import Project, User
+from annotation.models.people import Project, User
 
 
 class ApiToken(models.Model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from .assignments import Assignment
-from .candidates import System
-from .people import Membership
-from .tasks import Item, TaskVersion
+from annotation.models.assignments import Assignment
+from annotation.models.candidates import System
+from annotation.models.people import Membership
+from annotation.models.tasks import Item, TaskVersion
 
 
 class Answer(models.Model):

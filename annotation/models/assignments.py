@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from .people import Membership
-from .tasks import Item, Task, TaskVersion
+from annotation.models.people import Membership
+from annotation.models.tasks import Item, Task, TaskVersion
 
 
 class AssignmentState(models.TextChoices):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from .people import Project, User
+from annotation.models.people import Project, User
 
 
 class AuditEntry(models.Model):

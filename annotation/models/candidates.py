@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from .people import Membership, Project
+from annotation.models.people import Membership, Project
 
 
 class System(models.Model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from .payouts import LedgerEntry
-from .people import Project, User
-from .recruitment import Statement
-from .tasks import Task
+from annotation.models.payouts import LedgerEntry
+from annotation.models.people import Project, User
+from annotation.models.recruitment import Statement
+from annotation.models.tasks import Task
 
 
 class Correction(models.Model):

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Func, Q, Value
 from django.db.models.expressions import CombinedExpression
 
-from .assignments import Assignment
+from annotation.models.assignments import Assignment
 
 SEQ_BITS = 24  # a stream holds 16.7 million events at most
 

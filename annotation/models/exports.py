@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from .people import Project, User
-from .tasks import Task
+from annotation.models.people import Project, User
+from annotation.models.tasks import Task
 
 
 class ExportFile(models.Model):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from .people import Project, User
-from .tasks import Task
+from annotation.models.people import Project, User
+from annotation.models.tasks import Task
 
 
 class ImportFile(models.Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from .people import Project, User
+from annotation.models.people import Project, User
 
 
 class Notice(models.Model):

@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from .assignments import Assignment
-from .people import Membership, Project, User
-from .tasks import Task
+from annotation.models.assignments import Assignment
+from annotation.models.people import Membership, Project, User
+from annotation.models.tasks import Task
 
 
 class PayoutBatch(models.Model):

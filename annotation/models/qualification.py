@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from .assignments import Assignment
-from .people import User
+from annotation.models.assignments import Assignment
+from annotation.models.people import User
 
 
 class Qualification(models.Model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from .assignments import Assignment
-from .payouts import PayoutLine
-from .people import Membership, User
-from .tasks import Task
+from annotation.models.assignments import Assignment
+from annotation.models.payouts import PayoutLine
+from annotation.models.people import Membership, User
+from annotation.models.tasks import Task
 
 
 class Recruitment(models.Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from .people import Invitation, Project, Role, User
+from annotation.models.people import Invitation, Project, Role, User
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import F, Q
 
-from .candidates import Candidate
-from .people import Membership, Panel, Project, User
+from annotation.models.candidates import Candidate
+from annotation.models.people import Membership, Panel, Project, User
 
 
 class TaskState(models.TextChoices):

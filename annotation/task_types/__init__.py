@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from annotation.task_types.base import TaskType, Values
+from annotation.task_types.checklist.type import Checklist
+from annotation.task_types.free_text.type import FreeText
+from annotation.task_types.pairwise.type import Pairwise
+from annotation.task_types.rating.type import Rating
+from annotation.task_types.think_aloud.type import ThinkAloud
+from annotation.task_types.writing.type import Writing
 from crowdqc.errors import Invalid
-
-from .base import TaskType, Values
-from .checklist import Checklist
-from .free_text import FreeText
-from .pairwise import Pairwise
-from .rating import Rating
-from .think_aloud import ThinkAloud
-from .writing import Writing
 
 TYPES: dict[str, TaskType] = {
     FreeText.slug: FreeText(),

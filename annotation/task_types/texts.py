@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.task_types.base import whole_number
 from crowdqc.errors import Invalid
-
-from .base import whole_number
 
 MAX_CHARACTERS = 20_000
 Setting = tuple[int, int, int]  # default, least, most

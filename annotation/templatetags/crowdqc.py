@@ -284,8 +284,8 @@ def page_query(context: template.Context, page: int) -> str:
 @register.inclusion_tag("annotation/accounts/_second_factor.html", takes_context=True)
 def second_factor_banner(context: dict[str, Any]) -> dict[str, Any]:
     """For who may approve payments of the page's project and lacks the second factor for it."""
-    from annotation.accounts.stepup import lacks_second_factor
-    from annotation.actions.payout_rules import why_not_decide_in
+    from annotation.accounts.security.stepup import lacks_second_factor
+    from annotation.payouts.actions.rules import why_not_decide_in
 
     access = context.get("access")
     lacking = (

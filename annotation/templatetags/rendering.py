@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.safestring import SafeString
 
-from annotation.rendering import render_markdown
+from annotation.task_types.rendering import render_markdown
 
 register = template.Library()
 

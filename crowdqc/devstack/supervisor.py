@@ -232,7 +232,7 @@ class Supervisor:
         ]
         # Fewer processes than a server gets: one machine runs everything here.
         shares = ("default=1", "runs=2", "files=1", "platforms=2", "models=1")
-        worker = [*python, "crowdqc.workers", *shares]
+        worker = [*python, "crowdqc.jobs.workers", *shares]
         beat = [*celery, "beat", "--loglevel", "WARNING", "--pidfile="]
         for name, args, extra, death, fds in (
             ("web", web, {"CROWDQC_POOL": "1"}, signal.SIGTERM, [server.fileno()]),

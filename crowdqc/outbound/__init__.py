@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import httpx2
 
-from crowdqc.addresses import AddressRefused
+from crowdqc.outbound.addresses import AddressRefused
 from crowdqc.outbound.transport import TooLong, Transport
 
 __all__ = [

@@ -18,9 +18,9 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from crowdqc import addresses
 from crowdqc.errors import DomainError
-from crowdqc.web_request import forbid_in_web_request
+from crowdqc.outbound import addresses
+from crowdqc.outbound.web_request import forbid_in_web_request
 
 CONNECT_SECONDS = 10.0
 NUMBERS_TRIED = 3

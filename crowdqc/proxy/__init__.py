@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crowdqc.bodies import LIMITS, SMALL
+from crowdqc.web.bodies import LIMITS, SMALL
 
 TEMPLATE = Path(__file__).with_name("nginx.conf.template")
 KNOWN = """

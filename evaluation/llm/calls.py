@@ -15,7 +15,7 @@ from evaluation.llm.ask import Ask, Preview, Reply
 from evaluation.llm.completion import Completion
 from evaluation.llm.wording import Read, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
-from evaluation.progress import Recorder
+from evaluation.runs.progress import Recorder
 
 __all__ = ["ask_all", "key_of", "messages_of", "preview"]
 PART = 500  # rows read or written by one statement

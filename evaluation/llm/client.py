@@ -16,7 +16,7 @@ from typing import Any
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
 
 from crowdqc import outbound
-from crowdqc.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.llm import keys
 from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crowdqc import addresses
+from crowdqc.outbound import addresses
 from evaluation.llm import keys
 from evaluation.models import Endpoint, LLMAttempt
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Conflict, Invalid
-from evaluation.embeddings import Progress, Vectors, normal, text_hash, unit_rows
+from evaluation.embeddings.embeddings import Progress, Vectors, normal, text_hash, unit_rows
 from evaluation.llm import calls, completion, engine, ledger, wording
 from evaluation.llm.completion import Completion, Outcome
 from evaluation.llm.wording import Read, Size
 from evaluation.models import CallState, CallUse, Embedding, LanguageModel, LLMCall, Run
-from evaluation.progress import Recorder
+from evaluation.runs.progress import Recorder
 
 PREFIX = "endpoint:"
 A_CALL = 32  # texts of one request

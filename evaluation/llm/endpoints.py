@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
-from annotation.actions.audit import record
 from annotation.models import Project, User
-from crowdqc import addresses
+from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import exact, whole
+from crowdqc.outbound import addresses
 from evaluation.llm import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from crowdqc import sealed
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.sealing import sealed
 from evaluation.models import Endpoint
 
 NO_KEY = "none"  # what is sent where an endpoint wants no key: the client insists on one

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from crowdqc import outbound
 from crowdqc.errors import Conflict
-from crowdqc.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.llm import completion
 from evaluation.llm.client import Sender, plain
 from evaluation.llm.completion import CHAT, EMBEDDINGS, Completion, Outcome

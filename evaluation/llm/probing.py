@@ -10,8 +10,8 @@ import datetime as dt
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.actions.audit import record
 from annotation.models import User
+from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import DomainError
 from evaluation.llm import completion

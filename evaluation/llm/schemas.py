@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from crowdqc.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable, read_json
 
 JSON_SCHEMA, JSON_OBJECT, PLAIN = "json_schema", "json_object", "text"
 FORMATS = (JSON_SCHEMA, JSON_OBJECT, PLAIN)

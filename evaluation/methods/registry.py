@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaluation.methods import (
-    aqer,
-    aqer_study,
-    attribute_diversity,
-    bag_of_words,
-    baselines,
-    bradley_terry,
-    checklist_study,
-    dawid_skene,
-    mace,
-    pairwise,
-    pairwise_checks,
-    rasa,
-    ratings,
-    rescaling,
-    roy,
-    writing,
-)
-from evaluation.methods.base import BadParameter, Method
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.aqer_study import method as aqer_study
+from evaluation.methods.baselines import bag_of_words, baselines, rasa, roy
+from evaluation.methods.bradley_terry import method as bradley_terry
+from evaluation.methods.checklists import attribute_diversity
+from evaluation.methods.checklists import study as checklist_study
+from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.core.base import BadParameter, Method
+from evaluation.methods.pairwise import checks as pairwise_checks
+from evaluation.methods.pairwise import method as pairwise
+from evaluation.methods.rescaling import method as rescaling
+from evaluation.methods.rescaling import ratings
+from evaluation.methods.writing import method as writing
 
 METHODS: dict[str, Method] = {
     method.slug: method

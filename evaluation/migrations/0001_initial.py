@@ -4,7 +4,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from crowdqc.first_tables import FirstTables
+from crowdqc.database.first_tables import FirstTables
 
 
 class Migration(FirstTables):

@@ -1,11 +1,11 @@
 """Tables of the judging side, one module a subject."""
 
-from .checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
-from .grading import AuditVerdict, ExplanationAudit, Grade, Grading
-from .llm import CallState, CallUse, Endpoint, LanguageModel, LLMAttempt, LLMCall
-from .panels import PanelWatch, Selection, WatchNote
-from .runs import AdaptivePlan, OfficialRun, Run, RunSchedule, RunState, Snapshot
-from .scores import (
+from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
+from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
+from evaluation.models.llm import CallState, CallUse, Endpoint, LanguageModel, LLMAttempt, LLMCall
+from evaluation.models.panels import PanelWatch, Selection, WatchNote
+from evaluation.models.runs import AdaptivePlan, OfficialRun, Run, RunSchedule, RunState, Snapshot
+from evaluation.models.scores import (
     AnswerScore,
     CandidateScore,
     Embedding,

@@ -6,8 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from annotation.models import Item, Project, Task
-
-from .runs import Run
+from evaluation.models.runs import Run
 
 
 class Checklist(models.Model):

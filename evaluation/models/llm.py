@@ -7,8 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotation.models import Project
-
-from .runs import Run
+from evaluation.models.runs import Run
 
 
 class Endpoint(models.Model):

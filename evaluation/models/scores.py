@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from annotation.models import Answer, Candidate, Item, Membership, System
-
-from .runs import Run
+from evaluation.models.runs import Run
 
 
 class ScoreRow(models.Model):

@@ -5,7 +5,7 @@
 const crowdqcReplay = (() => {
   const EVERY = 200; // keystrokes between two checkpoints
   const STRUCK_MS = 10000; // how long what was deleted stays to be seen
-  const MARK = /\[\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*[,;]?\s*\]/g; // as annotation/citations.py
+  const MARK = /\[\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*[,;]?\s*\]/g; // as annotation/task_types/writing/citations.py
 
   // Runs of keys as single keystrokes: {time, at, gone, put, parts: [[length, source, passage]]}.
   function keystrokes(changes) {

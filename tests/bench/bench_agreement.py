@@ -46,8 +46,8 @@ def measure(size: int) -> dict[str, float]:
     """Seconds and results of one size, in this process."""
     import krippendorff
 
-    from evaluation.methods import agreement
-    from evaluation.methods.votes import Labels
+    from evaluation.methods.agreement import coefficients as agreement
+    from evaluation.methods.core.votes import Labels
 
     worker, item, label = votes(size)
     data = Labels.build(

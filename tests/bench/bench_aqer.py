@@ -35,8 +35,8 @@ def crowd(workers: int, questions: int, density: float) -> tuple[Any, Any, Any]:
 
 def measure(density: float, questions: int = QUESTIONS) -> dict[str, float]:
     """Best time of a few, from raw arrays to scores; and of a plain pass; in this process."""
-    from evaluation.methods.aqer_rounds import Options, iterate, prepare
-    from evaluation.methods.base import Texts
+    from evaluation.methods.aqer.rounds import Options, iterate, prepare
+    from evaluation.methods.core.base import Texts
 
     worker, question, vectors = crowd(WORKERS, questions, density)
     one = np.ones(WIDTH, dtype=np.float32)
@@ -69,8 +69,8 @@ def measure(density: float, questions: int = QUESTIONS) -> dict[str, float]:
 
 def measure_words(questions: int) -> dict[str, float]:
     """The same for bags of words: 20 workers, 8 to 24 words an answer; Bags are built before."""
-    from evaluation.methods import bag_of_words
-    from evaluation.methods.aqer_rounds import Options
+    from evaluation.methods.aqer.rounds import Options
+    from evaluation.methods.baselines import bag_of_words
 
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2000, (questions, 24))
@@ -164,8 +164,8 @@ def growth() -> list[dict[str, Any]]:
 
 def resampled() -> dict[str, Any]:
     """A usual crowd with everything on its board: intervals, ranks, groups, diagnostics."""
-    from evaluation.methods import aqer
-    from evaluation.methods.base import Texts
+    from evaluation.methods.aqer import method as aqer
+    from evaluation.methods.core.base import Texts
 
     worker, question, vectors = crowd(25, 16, 1.0)
     texts = Texts.build(

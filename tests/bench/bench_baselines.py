@@ -46,8 +46,8 @@ def best_of(call: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
 
 def measure(questions: int) -> dict[str, Any]:
     """Seconds of each baseline from lists of words to scores, and the peak memory."""
-    from evaluation.methods import rasa, roy
-    from evaluation.methods.text_metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
+    from evaluation.methods.baselines import rasa, roy
+    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
 
     question, texts = crowd(questions)
     votes = np.ones(len(texts), dtype=bool)
@@ -65,7 +65,7 @@ def measure(questions: int) -> dict[str, Any]:
 
 def vectors(questions: int) -> Any:
     """Vectors of as many answers."""
-    from evaluation.methods.base import Texts
+    from evaluation.methods.core.base import Texts
 
     rng = np.random.default_rng(1)
     truth = rng.standard_normal((questions, 1, WIDTH))
@@ -127,8 +127,8 @@ def slow_rouge(a: list[str], b: list[str]) -> float:
 
 def peers() -> dict[str, tuple[str, float]]:
     """Name and seconds of each peer on the first size; each must give our scores."""
-    from evaluation.methods import rasa
-    from evaluation.methods.text_metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
+    from evaluation.methods.baselines import rasa
+    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
 
     question, texts = crowd(SIZES[0])
     votes, ids = np.ones(len(texts), dtype=bool), token_ids(texts)

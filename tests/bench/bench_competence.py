@@ -46,7 +46,7 @@ def votes(items: int) -> tuple[Any, Any, Any]:
 
 def labels(worker: Any, item: Any, label: Any) -> Any:
     """The votes as our methods take them."""
-    from evaluation.methods.votes import Labels
+    from evaluation.methods.core.votes import Labels
 
     sizes = [int(column.max()) + 1 for column in (worker, item, label)]
     names = [[str(k) for k in range(size)] for size in sizes]
@@ -55,7 +55,7 @@ def labels(worker: Any, item: Any, label: Any) -> Any:
 
 def our_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[float, float]:
     """Seconds from the table of votes to the result, and the log marginal likelihood."""
-    from evaluation.methods import mace
+    from evaluation.methods.competence.mace import method as mace
 
     table = labels(*data)
     began = time.process_time()
@@ -69,8 +69,9 @@ def our_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[fl
 
 def peer_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[float, float]:
     """The same of crowd-kit."""
-    from evaluation.methods import mace_core, mace_data
-    from evaluation.methods.mace_checks import label_parts
+    from evaluation.methods.competence.mace import core as mace_core
+    from evaluation.methods.competence.mace import data as mace_data
+    from evaluation.methods.core.mace_checks import label_parts
 
     aggregation, frame = _peer(data)
     model = aggregation.MACE(n_restarts=restarts, n_iter=rounds, smoothing=0.1 / LABELS)
@@ -89,7 +90,7 @@ def peer_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[f
 
 def our_dawid_skene(data: tuple[Any, Any, Any]) -> tuple[float, float]:
     """Seconds from the table of votes to the result, and the log-likelihood."""
-    from evaluation.methods import dawid_skene
+    from evaluation.methods.competence import dawid_skene
 
     table = labels(*data)
     began = time.process_time()
@@ -106,8 +107,8 @@ def our_dawid_skene(data: tuple[Any, Any, Any]) -> tuple[float, float]:
 
 def peer_dawid_skene(data: tuple[Any, Any, Any]) -> tuple[float, float]:
     """The same of crowd-kit, at its defaults: 100 rounds or a tolerance of 1e-5."""
-    from evaluation.methods import dawid_skene_core as core
-    from evaluation.methods.mace_checks import label_parts
+    from evaluation.methods.competence import dawid_skene_core as core
+    from evaluation.methods.core.mace_checks import label_parts
 
     aggregation, frame = _peer(data)
     model = aggregation.DawidSkene(n_iter=100, tol=1e-5)

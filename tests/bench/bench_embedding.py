@@ -43,7 +43,7 @@ def crowds() -> dict[str, list[str]]:
 def encode_with(who: str) -> Callable[[list[str]], object]:
     """Ours, or the library's encode with its defaults on as many threads."""
     if who == "ours":
-        from evaluation.embeddings import get_encoder
+        from evaluation.embeddings.embeddings import get_encoder
 
         return get_encoder("minilm", threads=THREADS).encode
     import torch

@@ -55,8 +55,8 @@ def _fill() -> dict[str, Any]:
     """A task whose answers are inserted by the database itself."""
     from django.db import connection
 
-    from annotation.actions import answer_imports
-    from tests import factories
+    from annotation.formats.actions import answers as answer_imports
+    from tests.support import factories
 
     task = factories.make_task(n=QUESTIONS)
     workers = answer_imports.workers_by_id(task.project, {f"w{n}" for n in range(WORKERS)})
@@ -98,7 +98,7 @@ def _copy() -> dict[str, Any]:
 
 
 def _export() -> dict[str, Any]:
-    from annotation.actions import export_files
+    from annotation.formats.actions import export_files
     from annotation.models import Task
 
     task = Task.objects.select_related("project").get()
@@ -125,9 +125,9 @@ def _export() -> dict[str, Any]:
 
 
 def _import() -> dict[str, Any]:
-    from annotation.actions.imports import import_content
+    from annotation.formats.actions.imports import import_content
     from annotation.models import Task, TextValue
-    from tests import factories
+    from tests.support import factories
 
     first = Task.objects.earliest("pk")
     task = factories.make_task(n=QUESTIONS)

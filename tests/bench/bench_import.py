@@ -68,9 +68,9 @@ def _lines(kind: str, keys: list[str]) -> list[list[str]]:
 def _import(kind: str) -> dict[str, Any]:
     from django.db import connection
 
-    from annotation.actions.imports import import_content
-    from annotation.formats import actions, process
-    from tests import factories
+    from annotation.formats.actions.imports import import_content
+    from annotation.formats.uploads import actions, process
+    from tests.support import factories
 
     task = factories.make_task(n=QUESTIONS)
     by, keys = task.project.owner, list(task.items.values_list("key", flat=True))
@@ -108,7 +108,7 @@ def _import(kind: str) -> dict[str, Any]:
 
 
 def _refuse(name: str) -> dict[str, Any]:
-    from annotation.imports.reading import read
+    from annotation.files.reading.sheet import read
     from crowdqc.errors import Invalid
     from tests.security.test_files import many_columns, parquet, repeated
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from evaluation.methods.rank_correlation import correlate
+from evaluation.methods.agreement.rank_correlation import correlate
 from tests.bench.harness import figure
 
 SIZES = (100, 1000, 10_000)  # articles of 16 systems

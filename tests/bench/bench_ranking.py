@@ -43,10 +43,10 @@ def best(work: Callable[[], Any], times: int = 5) -> tuple[float, Any]:
 
 def ours(size: int) -> dict[str, float]:
     """Seconds from raw arrays to merits, and to everything on the board; peak memory in MB."""
-    from evaluation.methods import bradley_terry
-    from evaluation.methods.bt_cells import cells_of
-    from evaluation.methods.bt_fit import Model, maximise
-    from evaluation.methods.votes import Pairs
+    from evaluation.methods.bradley_terry import method as bradley_terry
+    from evaluation.methods.bradley_terry.cells import cells_of
+    from evaluation.methods.bradley_terry.fit import Model, maximise
+    from evaluation.methods.core.votes import Pairs
 
     names = [f"p{k}" for k in range(PLAYERS)]
     first, second, outcome, _ = comparisons(size)

@@ -27,7 +27,7 @@ FEW = 2  # restarts of the peer, whose time is scaled to all of them
 
 def judgments() -> Any:
     """The study, drawn anew in every process from the same seed."""
-    from tests.evaluation.methods.pairwise_studies import study
+    from tests.evaluation.methods.pairwise.studies import study
 
     return study(
         np.random.default_rng(0), merits=(0.6, 0.4, 0.2, -0.1, -0.4, -0.7), topics=65,
@@ -37,7 +37,7 @@ def judgments() -> Any:
 
 def ours() -> float:
     """Seconds of the core run."""
-    from evaluation.methods import pairwise
+    from evaluation.methods.pairwise import method as pairwise
 
     data = judgments()
     began = time.process_time()
@@ -47,7 +47,7 @@ def ours() -> float:
 
 def checks() -> float:
     """Seconds of the nulls, cross-fit and intervals that follow it."""
-    from evaluation.methods import pairwise_checks
+    from evaluation.methods.pairwise import checks as pairwise_checks
 
     data = judgments()
     began = time.process_time()
@@ -57,8 +57,8 @@ def checks() -> float:
 
 def small_checks() -> float:
     """The same of 36 judgments on seven dimensions."""
-    from evaluation.methods import pairwise_checks
-    from tests.evaluation.methods.pairwise_studies import study
+    from evaluation.methods.pairwise import checks as pairwise_checks
+    from tests.evaluation.methods.pairwise.studies import study
 
     data = study(np.random.default_rng(0), topics=4, workers=6, votes=3, dimensions=DIMENSIONS)
     began = time.process_time()
@@ -68,7 +68,7 @@ def small_checks() -> float:
 
 def forest() -> float:
     """Seconds to number the components of 200,000 workers with an item each."""
-    from evaluation.methods.components import components
+    from evaluation.methods.core.components import components
 
     nodes = np.arange(200_000)
     began = time.process_time()

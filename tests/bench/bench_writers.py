@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from annotation import deltas
+from annotation.task_types.writing import deltas
 from tests.bench import harness
 from tests.bench.harness import Client, figure, percentile
 

@@ -26,9 +26,9 @@ from evaluation.llm.ask import Ask, ask_all  # noqa: E402
 from evaluation.llm.prompting import load  # noqa: E402
 from evaluation.llm.schemas import SCORE  # noqa: E402
 from evaluation.models import LLMAttempt, LLMCall, Run, RunState  # noqa: E402
-from evaluation.progress import Recorder  # noqa: E402
-from tests import factories  # noqa: E402
-from tests.llm import make_model  # noqa: E402
+from evaluation.runs.progress import Recorder  # noqa: E402
+from tests.support import factories  # noqa: E402
+from tests.support.llm import make_model  # noqa: E402
 
 EARLY = 2000
 

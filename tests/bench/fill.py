@@ -19,9 +19,13 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
-from annotation.actions import tasks, tokens  # noqa: E402
+from annotation.accounts.tokens import actions as tokens  # noqa: E402
+from annotation.authoring.actions import tasks  # noqa: E402
 from annotation.models import Task, User  # noqa: E402
-from tests import factories, writing  # noqa: E402
+from tests.support import (
+    factories,
+    writing,
+)
 
 BUNDLE = 5
 

@@ -26,7 +26,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from annotation.actions import tasks  # noqa: E402
+from annotation.authoring.actions import tasks  # noqa: E402
 from annotation.models import (  # noqa: E402
     Answer,
     Assignment,
@@ -41,10 +41,10 @@ from annotation.models import (  # noqa: E402
     Task,
     User,
 )
-from evaluation import runs  # noqa: E402
 from evaluation.models import Run, RunState  # noqa: E402
-from tests import factories  # noqa: E402
+from evaluation.runs import engine as runs  # noqa: E402
 from tests.bench.fill import token_of  # noqa: E402
+from tests.support import factories  # noqa: E402
 
 PROJECTS, TASKS = 5, 5
 PAIRS, VOTES, BUNDLE, WORKERS, TOPICS = 2000, 5, 10, 250, 50

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from tests import factories
 from tests.browser.people import sign_in
 from tests.browser.traffic import traffic
-from tests.crawl import watch
+from tests.support import factories
+from tests.support.crawl import watch
 
 
 @pytest.fixture

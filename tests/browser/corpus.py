@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.reproduce.data import GradedAnswers, mohler
-from evaluation.reproduce.semi_synthetic import deal
+from evaluation.published.reproduce.data import GradedAnswers, mohler
+from evaluation.published.reproduce.semi_synthetic import deal
 
 
 @dataclass

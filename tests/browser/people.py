@@ -19,9 +19,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import User
-from tests.crawl import overflows, violations, watch
-from tests.factories import session_of
 from tests.security.mailbox import code_for
+from tests.support.crawl import overflows, violations, watch
+from tests.support.factories import session_of
 
 PASSWORD = "a-long-test-password-7"
 

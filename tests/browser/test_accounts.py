@@ -12,12 +12,12 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from annotation.actions import accounts
+from annotation.accounts.signing import demo_accounts as accounts
 from annotation.models import User
-from tests import oidc_provider
 from tests.browser.people import PASSWORD, is_well, misfits
 from tests.security.mailbox import code_for
 from tests.security.test_sso import connect_to
+from tests.support import oidc_provider
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADA = "ada@example.org"

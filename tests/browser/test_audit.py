@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from annotation.models import Role
-from evaluation import audits
 from evaluation.models import AuditVerdict
-from tests import factories
+from evaluation.rescaling import audits
 from tests.browser.people import misfits, sign_in
-from tests.evaluation import rescaling_corpus as corpus
+from tests.evaluation.corpora import rescaling as corpus
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

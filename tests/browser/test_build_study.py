@@ -12,9 +12,9 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
-from annotation.task_types import pairwise
-from tests import factories, uploads
+from annotation.task_types.pairwise import type as pairwise
 from tests.browser.people import goes_to, is_well, reporting, saves, sign_in
+from tests.support import factories, uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TOPICS = 12

@@ -11,8 +11,8 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Project, Task
-from tests import factories, uploads
 from tests.browser.people import goes_to, is_well, reporting, saves, sign_in
+from tests.support import factories, uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASTED = "The moon pulls at the sea.\n\nThe sun pulls along the same line.\n\nBays swing with it."

@@ -10,12 +10,12 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Answer, Task
-from evaluation import runs
 from evaluation.models import ChecklistVersion, Run, RunState
-from tests import factories
+from evaluation.runs import engine as runs
 from tests.browser.people import misfits, sign_in
-from tests.evaluation import think_corpus as corpus
-from tests.llm import make_model, serving
+from tests.evaluation.corpora import thinking as corpus
+from tests.support import factories
+from tests.support.llm import make_model, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

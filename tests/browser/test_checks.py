@@ -10,12 +10,12 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Answer, Task
-from evaluation import runs
 from evaluation.models import Run, RunState
-from tests import factories
+from evaluation.runs import engine as runs
 from tests.browser.people import misfits, sign_in
-from tests.evaluation import checks_corpus as corpus
-from tests.evaluation.test_checks_runs import model_of
+from tests.evaluation.checklists.test_checks_runs import model_of
+from tests.evaluation.corpora import checks as corpus
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

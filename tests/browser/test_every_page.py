@@ -10,10 +10,10 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from annotation.models import Project
-from tests import crawl
 from tests.browser.people import sign_in
-from tests.crawl import watch
-from tests.everything import address, everything
+from tests.support import crawl
+from tests.support.crawl import watch
+from tests.support.everything import address, everything
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -9,10 +9,10 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment, Consent
-from annotation.selectors import dwell, log
-from annotation.task_types.pairwise import TEMPLATE
-from tests import factories, judging
+from annotation.task_types.pairwise.type import TEMPLATE
+from annotation.work.selectors import dwell, log
 from tests.browser.people import kill, log_is_sent, misfits
+from tests.support import factories, judging
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVEN = {"dimensions": list(TEMPLATE)}

@@ -10,9 +10,9 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment
-from annotation.selectors import log
-from tests import factories
+from annotation.work.selectors import log
 from tests.browser.people import kill, log_is_sent
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 CHANGE = """([name, text, cited]) => {

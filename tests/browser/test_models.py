@@ -11,12 +11,12 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
-from evaluation import runs
 from evaluation.llm import probing
 from evaluation.models import Endpoint, LanguageModel, Run
+from evaluation.runs import engine as runs
 from tests.browser.people import misfits, reporting, sign_in
-from tests.evaluation import corpus
-from tests.llm import Stub, serving
+from tests.evaluation.corpora import texts as corpus
+from tests.support.llm import Stub, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

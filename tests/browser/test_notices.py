@@ -8,10 +8,10 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.actions.notices import notify
 from annotation.models import Notice
-from tests import factories
+from annotation.notifications.actions.notices import notify
 from tests.browser.people import misfits
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,14 +11,14 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
 
-from annotation.actions import payouts
-from annotation.actions.payout_bonus import set_rule
-from annotation.actions.payouts import Line
 from annotation.models import Assignment, LedgerEntry, Rejection, Role, User
-from annotation.selectors.balance import trial_balances
-from tests import factories
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.bonus_rule import set_rule
+from annotation.payouts.actions.proposals import Line
+from annotation.payouts.selectors.balance import trial_balances
 from tests.browser.people import Person, misfits, sign_in
-from tests.factories import World
+from tests.support import factories
+from tests.support.factories import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NOTE = "You answered from the text; we had looked at another version of it. It is paid."

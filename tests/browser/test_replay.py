@@ -11,10 +11,10 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Answer
-from tests import factories
 from tests.browser.people import misfits, sign_in
-from tests.evaluation import replay_corpus
-from tests.evaluation.replay_corpus import Session
+from tests.evaluation.corpora import replay as replay_corpus
+from tests.evaluation.corpora.replay import Session
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # What stands in the text pane without what is struck, as the text that it is.
@@ -163,7 +163,7 @@ def test_a_frame_of_a_long_log_is_drawn_at_once(page: Page, live_server: Any) ->
 
 
 def extend(lease: Any, events: list[dict[str, Any]], first: int) -> None:
-    from annotation.actions import events as actions
+    from annotation.work.actions import events as actions
 
     stream = lease.streams.get()
     actions.append(

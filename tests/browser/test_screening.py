@@ -9,11 +9,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from annotation.models import Membership, Panel, Project, Task
-from evaluation import runs
-from tests import factories
+from evaluation.runs import engine as runs
 from tests.browser.people import misfits, sign_in
-from tests.evaluation import corpus
-from tests.evaluation.official_runs import make_official
+from tests.evaluation.corpora import texts as corpus
+from tests.evaluation.corpora.official_runs import make_official
+from tests.support import factories
 
 WAIT = 20_000  # ms, for a page that a loaded machine draws
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

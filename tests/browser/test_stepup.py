@@ -11,12 +11,12 @@ import pytest
 from django.conf import settings as django_settings
 from playwright.sync_api import BrowserContext, Page, expect
 
-from annotation.actions import payouts
-from annotation.actions.payouts import Line
 from annotation.models import LedgerEntry, PayoutBatch
-from tests import factories
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.proposals import Line
 from tests.browser.people import is_well, reporting, sign_in
 from tests.security.factors import OLD, code_of, person, set_up_app
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 APPROVE = "Approve 1 person, €1.80"

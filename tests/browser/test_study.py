@@ -15,15 +15,15 @@ from django.core.management import call_command
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from annotation.exports.pairwise import PAIR_EXPORTS
+from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.models import Answer, Membership, Task
-from annotation.selectors import dwell
-from evaluation import runs
+from annotation.work.selectors import dwell
 from evaluation.models import Run, RunState
-from tests import factories, uploads
+from evaluation.runs import engine as runs
 from tests.browser import test_build_study as building
 from tests.browser.people import sign_in
 from tests.browser.test_build_study import is_well, world
+from tests.support import factories, uploads
 
 __all__ = ["world"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]

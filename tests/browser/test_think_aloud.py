@@ -11,9 +11,10 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Assignment, SpanValue, TextValue
-from annotation.selectors import attributes, checks, log
-from tests import factories, thinking
+from annotation.work.selectors import log
+from annotation.work.snapshots import attributes, checks
 from tests.browser.people import kill, log_is_sent, misfits, sign_in
+from tests.support import factories, thinking
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"width": 390, "height": 844}

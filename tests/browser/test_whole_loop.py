@@ -21,16 +21,16 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 from scipy.stats import spearmanr
 
-from annotation.actions import accounts
-from annotation.actions.people import invitation_token
+from annotation.accounts.projects.actions import invitation_token
+from annotation.accounts.signing import demo_accounts as accounts
 from annotation.models import Answer, Assignment, Invitation, LedgerEntry, Membership
-from annotation.selectors import log
+from annotation.work.selectors import log
 from crowdqc.errors import Invalid
-from evaluation.reproduce.data import data_folder
+from evaluation.published.reproduce.data import data_folder
 from tests.bench import harness
 from tests.browser.corpus import Corpus, load
 from tests.browser.people import PASSWORD, Api, Person, kill
-from tests.processes import Worker, test_database_url, until
+from tests.support.processes import Worker, test_database_url, until
 
 pytestmark = [
     pytest.mark.browser,

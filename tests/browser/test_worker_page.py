@@ -13,9 +13,9 @@ from playwright.sync_api import BrowserContext, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import Answer, Assignment, Consent
-from annotation.selectors import log
-from tests import factories
+from annotation.work.selectors import log
 from tests.browser.people import log_is_sent, misfits
+from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,9 +11,9 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Assignment
-from annotation.selectors import log
-from tests import factories, judging
+from annotation.work.selectors import log
 from tests.browser.people import is_well, log_is_sent, sign_in
+from tests.support import factories, judging
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVERAL = {

@@ -9,9 +9,9 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment
-from annotation.selectors import log
-from tests import factories, writing
+from annotation.work.selectors import log
 from tests.browser.people import log_is_sent, misfits
+from tests.support import factories, writing
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 OUTSIDE = "Ciconia ciconia is a large wading bird."

@@ -11,11 +11,11 @@ from django.db import OperationalError
 from django.test import Client
 
 from annotation import jobs
-from crowdqc import heartbeat
-from crowdqc.broker import default_conninfo, install_queue, oldest_waiting
 from crowdqc.celery import app
-from crowdqc.queues import ROLES
-from tests.processes import empty_queue
+from crowdqc.jobs import heartbeat
+from crowdqc.jobs.broker import default_conninfo, install_queue, oldest_waiting
+from crowdqc.jobs.queues import ROLES
+from tests.support.processes import empty_queue
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db(transaction=True)]
 
@@ -69,7 +69,7 @@ def test_not_ready_when_the_worker_has_been_silent(client: Client) -> None:
 
 
 def test_a_database_that_is_down_is_reported_without_its_address(client: Client) -> None:
-    with patch("crowdqc.health.connection.cursor", side_effect=OperationalError("secret host")):
+    with patch("crowdqc.web.health.connection.cursor", side_effect=OperationalError("secret host")):
         answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["parts"]["database"] == {"ok": False, "problem": "does not answer"}

@@ -19,7 +19,7 @@ import pytest
 
 from crowdqc.devstack import Cluster, DevstackError, database_url
 from crowdqc.devstack.places import SOCKET_NAME, SOCKET_PATH_LIMIT, cluster_folder
-from tests.processes import ROOT, until
+from tests.support.processes import ROOT, until
 
 AS_ROOT = os.geteuid() == 0
 

@@ -10,12 +10,12 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc import heartbeat
-from crowdqc.broker import broker_settings, check_broker, default_conninfo, install_queue
 from crowdqc.celery import app
-from crowdqc.queues import queue_name
-from tests.jobs import note
-from tests.processes import Worker, processes_with, queue_worker, until
+from crowdqc.jobs import heartbeat
+from crowdqc.jobs.broker import broker_settings, check_broker, default_conninfo, install_queue
+from crowdqc.jobs.queues import queue_name
+from tests.support.jobs import note
+from tests.support.processes import Worker, processes_with, queue_worker, until
 
 pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.django_db(transaction=True)]
 VISIBILITY = 3
@@ -96,7 +96,7 @@ def test_installing_the_queue_twice_changes_nothing() -> None:
     conninfo = default_conninfo()
     for _ in range(2):
         install_queue(conninfo)
-        from crowdqc import broker
+        from crowdqc.jobs import broker
 
         broker._installed.clear()
     with psycopg.connect(conninfo) as connection:

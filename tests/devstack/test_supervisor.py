@@ -19,7 +19,7 @@ import pytest
 
 from crowdqc.devstack import Cluster
 from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
-from tests.processes import ROOT, processes_with, until
+from tests.support.processes import ROOT, processes_with, until
 
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
 
@@ -55,7 +55,7 @@ class Stack:
     def children(self) -> dict[str, psutil.Process]:
         """The supervised processes by what they run."""
         names = {
-            "gunicorn": "web", "crowdqc.workers": "worker", "beat": "scheduler", "-D": "database"
+            "gunicorn": "web", "crowdqc.jobs.workers": "worker", "beat": "scheduler", "-D": "database"
         }  # fmt: skip
         found = {}
         for child in psutil.Process(self.process.pid).children():

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.formats.actions import keep_file
-from annotation.formats.process import process
+from annotation.formats.uploads.actions import keep_file
+from annotation.formats.uploads.process import process
 from annotation.models import (
     Hook,
     HookDelivery,

@@ -12,10 +12,10 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.stepup import SIGNED_IN_AT
-from annotation.actions import payouts
+from annotation.accounts.security.stepup import SIGNED_IN_AT
 from annotation.models import PayoutBatch, User
-from tests import factories as make
+from annotation.payouts.actions import proposals as payouts
+from tests.support import factories as make
 
 OLD = 3600  # seconds, far beyond the time for which a confirmation is good
 

@@ -25,7 +25,7 @@ from django.test import override_settings
 
 from annotation.models import User
 from crowdqc.proxy import Proxy, certificate
-from tests.processes import ROOT, test_database_url, until
+from tests.support.processes import ROOT, test_database_url, until
 
 NAMES = ["localhost"]
 KEY = "Zq3xW8vT1nB6yL0kR5mJ9dF2hS7gC4pA-eUoIiEaYtQw_QsD5fGk"

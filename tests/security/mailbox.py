@@ -10,10 +10,10 @@ from pathlib import Path
 
 from django.core import mail as django_mail
 
-from annotation.accounts import outbox
-from annotation.actions import mail
+from annotation.accounts import mail
+from annotation.accounts.signing import outbox
 from annotation.models import AccountMail
-from crowdqc import sealed
+from crowdqc.sealing import sealed
 
 
 def letters(address: str = "") -> list[tuple[str, str]]:

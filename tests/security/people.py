@@ -11,11 +11,13 @@ from allauth.account.models import EmailAddress
 from django.core import mail as outgoing
 from django.test import Client
 
-from annotation.actions import books, mail, payouts
-from annotation.actions.invite_mail import invite_by_mail
+from annotation.accounts import mail
+from annotation.accounts.invitation_mail import invite_by_mail
 from annotation.models import Correction, LedgerEntry, PayoutBatch, Project, Role, Task, User
-from tests import factories
-from tests.factories import World
+from annotation.payouts.actions import ledger as books
+from annotation.payouts.actions import proposals as payouts
+from tests.support import factories
+from tests.support.factories import World
 
 JSON = "application/json"
 

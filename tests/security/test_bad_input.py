@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from annotation.models import User
 from crowdqc.errors import Invalid
-from crowdqc.json_input import DEEPEST, Unreadable, read_json
+from crowdqc.files.json_input import DEEPEST, Unreadable, read_json
 from crowdqc.numbers import LARGEST, exact, real, whole
-from tests import factories as make
+from tests.support import factories as make
 
 pytestmark = pytest.mark.django_db
 
@@ -109,7 +109,7 @@ def test_workers_pages_take_or_refuse_every_body(client: Client, world: make.Wor
 
 def test_files_name_the_row_that_cannot_be_read(world: make.World) -> None:
     """Half a character, a NUL, a deep value and an infinite number in JSONL (B18)."""
-    from annotation.imports.reading import read
+    from annotation.files.reading.sheet import read
 
     lines = (
         '{"item_id": "a", "answer": "\\udfff"}', '{"item_id": "b", "answer": "\\ud83d"}',

@@ -11,11 +11,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.imports.base import MAX_BYTES
-from crowdqc import bodies
-from tests import factories
+from annotation.files.reading.importer import MAX_BYTES
+from crowdqc.web import bodies
 from tests.bench import harness
-from tests.processes import test_database_url
+from tests.support import factories
+from tests.support.processes import test_database_url
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = {"project_id": 1, "task_id": 2}
@@ -34,7 +34,9 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
         "evaluation/checks/scores.html": ("checklist_scores", PLACES),
         "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),
     }
-    assert set(forms) == set(pages), "give a new form with a file its line in crowdqc.bodies.LIMITS"
+    assert set(forms) == set(pages), (
+        "give a new form with a file its line in crowdqc.web.bodies.LIMITS"
+    )
     for name, places in pages.values():
         assert bodies.limit_of(reverse(name, kwargs=places)) == bodies.UPLOAD
     assert bodies.UPLOAD > MAX_BYTES + bodies.SMALL

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 import pytest
 
 from crowdqc import queue
-from evaluation import runs
 from evaluation.models import Run
-from tests import factories as make
-from tests.processes import ROOT, test_database_url
+from evaluation.runs import engine as runs
+from tests.support import factories as make
+from tests.support.processes import ROOT, test_database_url
 
 LIMIT = 0.5  # seconds that a start may take beyond what it takes with the broker there
 # A web process of its own: started as the server starts it, it answers three starts of runs.

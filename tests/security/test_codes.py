@@ -14,9 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import User
-from tests import factories
-
-from .mailbox import link_for
+from tests.security.mailbox import link_for
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 SECRET = "JBSWY3DPEHPK3PXP"

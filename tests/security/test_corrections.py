@@ -10,7 +10,6 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from annotation.actions import books, payouts, statements
 from annotation.models import (
     AuditEntry,
     Correction,
@@ -20,20 +19,14 @@ from annotation.models import (
     Role,
     RoleGrant,
 )
-from annotation.payouts.actions import decide
+from annotation.payouts.actions import ledger as books
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions import statements
+from annotation.payouts.corrections import decide
 from crowdqc.errors import NotAllowed
-from tests import factories
-from tests.factories import World
-
-from .people import (
-    JSON,
-    MEMO,
-    browser,
-    correct,
-    person,
-    program,
-    propose,
-)
+from tests.security.people import JSON, MEMO, browser, correct, person, program, propose
+from tests.support import factories
+from tests.support.factories import World
 
 pytestmark = [pytest.mark.django_db]
 

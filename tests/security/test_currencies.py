@@ -9,23 +9,20 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from annotation.actions import payment_sending, payouts, people, recruitment
+from annotation.accounts.projects import actions as people
 from annotation.models import (
     Payment,
     Project,
     Recruitment,
 )
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions import sending as payment_sending
+from annotation.recruitment.actions import ways_in as recruitment
 from crowdqc.currencies import DIGITS, USABLE
 from crowdqc.errors import Invalid
-from tests import factories, prolific
-from tests.factories import World
-
-from .people import (
-    JSON,
-    approve,
-    browser,
-    program,
-)
+from tests.security.people import JSON, approve, browser, program
+from tests.support import factories, prolific
+from tests.support.factories import World
 
 pytestmark = [pytest.mark.django_db]
 

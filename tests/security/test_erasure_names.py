@@ -23,11 +23,12 @@ from annotation.models import (
     TextValue,
     Visit,
 )
-from annotation.privacy.places import GONE
-from evaluation import demo_loader, erasure, runs
-from tests.evaluation.test_load_demo import load
-
-from .erasure_names import Planted, names, parts, plant
+from annotation.privacy.name_places import GONE
+from evaluation.demo import loader as demo_loader
+from evaluation.people import erasure
+from evaluation.runs import engine as runs
+from tests.evaluation.demo.test_load_demo import load
+from tests.security.erasure_names import Planted, names, parts, plant
 
 NUMBER = int(os.environ.get("CROWDQC_NAMES", "1000"))  # more: over a demo with all its runs
 EACH = 100  # names of one person

@@ -7,8 +7,8 @@ from allauth.mfa.models import Authenticator
 from django.core.cache import caches
 from django.urls import reverse
 
-from tests import factories as make
 from tests.security.factors import person, recovery_code_of, set_up_app, show_factor, signed_in
+from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db]
 PAGES = (

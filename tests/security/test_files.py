@@ -13,8 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from annotation.formats import limits
-from annotation.imports.reading import read
+from annotation.files.reading import limits
+from annotation.files.reading.sheet import read
 from annotation.models import ImportFile
 from crowdqc.errors import Invalid
 
@@ -25,7 +25,7 @@ MEASURE = """
 import resource, sys, time
 import django
 django.setup()
-from annotation.imports.reading import read
+from annotation.files.reading.sheet import read
 from crowdqc.errors import Invalid
 content, said = open(sys.argv[1], "rb").read(), ""
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -88,7 +88,7 @@ def test_a_small_parquet_that_unpacks_to_gigabytes_harms_nobody(
 ) -> None:
     """(B11) Neither by a value that many rows refer to, nor by lists of a million."""
     small = limits.Limits(decoded=20_000_000)
-    monkeypatch.setattr("annotation.formats.tables.current", lambda: small)
+    monkeypatch.setattr("annotation.files.reading.tables.current", lambda: small)
     bombs = (
         (parquet(item_id=repeated("x" * 900_000, 50_000)), "more than 19 MB of text"),
         (parquet(lists=pyarrow.array([[0.0] * 3_000_000] * 20)), "memory|text"),

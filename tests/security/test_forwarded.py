@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
-from crowdqc.forwarded import Forwarded, networks
+from crowdqc.web.forwarded import Forwarded, networks
 
 PROXY = "172.30.77.2"
 

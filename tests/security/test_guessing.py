@@ -18,7 +18,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from crowdqc import limits
-from tests import factories
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 WRONG = {"password": "a wrong one"}
@@ -165,7 +165,7 @@ def test_one_check_of_a_password_whatever_the_name(
     """Names cannot be told apart by how long an answer takes: each costs one hash."""
     from django.contrib.auth import hashers
 
-    from annotation.actions import accounts
+    from annotation.accounts.signing import demo_accounts as accounts
 
     accounts.sign_up(username="ada@example.org", display_name="Ada", password=factories.PASSWORD)
     factories.make_user("plain", password=factories.PASSWORD)

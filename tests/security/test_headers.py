@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from tests import factories
-from tests.processes import ROOT
 from tests.security.headers import lacks
+from tests.support import factories
+from tests.support.processes import ROOT
 from tests.test_settings import GOOD
 
 

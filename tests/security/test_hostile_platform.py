@@ -8,12 +8,13 @@ from uuid import uuid4
 
 import pytest
 
-from annotation.actions import payment_sending, payouts
 from annotation.models import KeySet, Payment
-from annotation.recruit import prolific as platform_api
-from annotation.recruitment import actions as recruitment
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions import sending as payment_sending
+from annotation.recruitment.actions import key_sets as recruitment
+from annotation.recruitment.platforms import prolific as platform_api
 from crowdqc import outbound
-from tests import factories, prolific
+from tests.support import factories, prolific
 
 pytestmark = pytest.mark.django_db
 

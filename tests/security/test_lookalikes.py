@@ -7,12 +7,11 @@ from allauth.account.models import EmailAddress
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts import selectors
-from annotation.actions import accounts
+from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.signing import selectors
 from annotation.models import AccountMail, User
-from tests import factories
-
-from .mailbox import letters
+from tests.security.mailbox import letters
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 LINK = "This link sets it"

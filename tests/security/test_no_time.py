@@ -13,13 +13,13 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from annotation.actions import payouts
+from annotation.authoring.selectors.progress import hourly_pay, median_hourly
+from annotation.authoring.selectors.tasks import TaskRow
 from annotation.models import Assignment
-from annotation.selectors.log import LogSummary
-from annotation.selectors.progress import hourly_pay, median_hourly
-from annotation.selectors.tasks import TaskRow
-from evaluation.wage import LEASED, OPENED, worked
-from tests import factories
+from annotation.payouts.actions import proposals as payouts
+from annotation.work.selectors.log import LogSummary
+from evaluation.payouts.wage import LEASED, OPENED, worked
+from tests.support import factories
 
 
 def _evidence(seconds: float | None, **log: Any) -> Any:

@@ -13,10 +13,11 @@ import pytest
 from django.test import Client as Browser
 
 from annotation.models import KeySet
-from annotation.recruit.prolific import PlatformError, Prolific
-from annotation.recruitment import actions as recruitment
-from crowdqc import addresses, outbound
-from crowdqc.web_request import WebThreadWaits, _serving
+from annotation.recruitment.actions import key_sets as recruitment
+from annotation.recruitment.platforms.prolific import PlatformError, Prolific
+from crowdqc import outbound
+from crowdqc.outbound import addresses
+from crowdqc.outbound.web_request import WebThreadWaits, _serving
 from evaluation.llm.client import Sender
 from evaluation.llm.completion import CHAT, Link, Outcome
 from tests.security.hostile import WAYS, Hostile, hostile

@@ -18,19 +18,22 @@ import jwt
 import pytest
 
 from annotation import jobs
-from annotation.actions import export_files, hooks, payouts
-from annotation.actions import recruitment as recruitments
+from annotation.formats.actions import export_files
 from annotation.models import ExportFile, HookDelivery, KeySet, Payment, PaymentAttempt, Recruitment
-from annotation.recruit.coming import entry_token
-from crowdqc import heartbeat, sealed
+from annotation.notifications.actions import webhooks as hooks
+from annotation.payouts.actions import proposals as payouts
+from annotation.recruitment.actions import ways_in as recruitments
+from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc.devstack.supervisor import listen
-from crowdqc.queues import ROLES
+from crowdqc.jobs import heartbeat
+from crowdqc.jobs.queues import ROLES
+from crowdqc.sealing import sealed
 from evaluation.llm import probing
 from evaluation.models import LanguageModel
-from tests import factories, prolific
-from tests.llm import make_model
-from tests.processes import ROOT, empty_queue, test_database_url, until
 from tests.security.hostile import Hostile, hostile
+from tests.support import factories, prolific
+from tests.support.llm import make_model
+from tests.support.processes import ROOT, empty_queue, test_database_url, until
 
 pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.slow]
 # A payment and a webhook may take this long, so that both are at it until the test ends.
@@ -68,7 +71,7 @@ def stack(folder: Path, **env: str) -> Iterator[str]:
                "4", "--no-control-socket")  # fmt: skip
         programs.enter_context(running(*web, log=folder / "web.log", **env))
         shares = (f"{role}={3 if role == 'platforms' else 1}" for role in ROLES)
-        workers = ("crowdqc.workers", *shares)
+        workers = ("crowdqc.jobs.workers", *shares)
         programs.enter_context(running(*workers, log=folder / "workers.log", **env))
 
         def up() -> bool:

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.stepup_middleware import STASH
+from annotation.accounts.security.middleware import STASH
 from annotation.models import Notice, Recruitment, Role
-from tests import factories as make
-from tests import prolific
 from tests.security.factors import OLD, person, signed_in
+from tests.support import factories as make
+from tests.support import prolific
 
 pytestmark = [pytest.mark.django_db]
 STUDY = {"kind": "prolific", "name": "Autumn", "study_id": "s-9", "entry": "bound"}

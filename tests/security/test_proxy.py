@@ -15,10 +15,10 @@ import pytest
 import requests
 import yaml
 
-from crowdqc.bodies import UPLOAD
-from tests import factories
-from tests.processes import ROOT
+from crowdqc.web.bodies import UPLOAD
 from tests.security.front import Front, Health, front, front_session
+from tests.support import factories
+from tests.support.processes import ROOT
 
 HOLD_SECONDS = 6.0
 

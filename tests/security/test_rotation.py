@@ -12,15 +12,17 @@ from django.db.models import BinaryField
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from annotation.actions import hooks, payment_sending, replies
-from annotation.actions.people import invitation_token, invite, read_invitation
+from annotation.accounts.projects.actions import invitation_token, invite, read_invitation
 from annotation.models import Role
-from annotation.recruit import webhook
-from crowdqc import resealing, sealed
+from annotation.notifications.actions import webhooks as hooks
+from annotation.payouts.actions import sending as payment_sending
+from annotation.records.actions import replies
+from annotation.recruitment.platforms import webhook
 from crowdqc.errors import Conflict, DomainError
+from crowdqc.sealing import resealing, sealed
 from evaluation.llm import keys
-from tests import factories, prolific
-from tests.llm import make_model
+from tests.support import factories, prolific
+from tests.support.llm import make_model
 
 OLD = override_settings(SECRET_KEY="old" * 20, SECRET_KEY_FALLBACKS=[])
 BOTH = override_settings(SECRET_KEY="new" * 20, SECRET_KEY_FALLBACKS=["old" * 20])

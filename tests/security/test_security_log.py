@@ -19,14 +19,16 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts import security_log
+from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.projects import actions as people
 from annotation.accounts.roles import actions as roles
-from annotation.accounts.security_log import Kind, log_event
-from annotation.actions import erasure, people, tokens
-from annotation.actions.invite_mail import invite_by_mail
+from annotation.accounts.security import log as security_log
+from annotation.accounts.security.log import Kind, log_event
+from annotation.accounts.tokens import actions as tokens
 from annotation.models import Role, RoleGrant, SecurityEvent
-from tests import factories as make
+from annotation.privacy.actions import erasure
 from tests.security.factors import person, set_up_app, show_factor, signed_in
+from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db]
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"

@@ -9,9 +9,9 @@ from allauth.usersessions.models import UserSession
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts import middleware
+from annotation.accounts.signing import middleware
 from annotation.models import User
-from tests import factories
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import ImportFile
-from crowdqc.cells import csv_lines, protected, unprotected
-from tests import factories as make
+from crowdqc.files.cells import csv_lines, protected, unprotected
+from tests.support import factories as make
 
 FORMULAS = (
     '=HYPERLINK("http://evil.example","x")', "@SUM(1)", "+1+1", "-2+3", "\t=1", "\r=1", "\n=1",

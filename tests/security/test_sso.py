@@ -16,14 +16,14 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts import selectors
-from annotation.actions import accounts
+from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.signing import selectors
 from annotation.models import AuditEntry, User
 from crowdqc import limits
-from tests import factories, oidc_provider
 from tests.security.factors import grow_old
 from tests.security.hostile import hostile
 from tests.security.mailbox import code_for, letters
+from tests.support import factories, oidc_provider
 
 pytestmark = pytest.mark.django_db
 CALLBACK = "http://testserver/sso/sso/callback/"

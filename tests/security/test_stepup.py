@@ -13,7 +13,6 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
-from annotation.actions import payouts
 from annotation.models import (
     ApiToken,
     AuditEntry,
@@ -23,7 +22,7 @@ from annotation.models import (
     Role,
     User,
 )
-from tests import factories as make
+from annotation.payouts.actions import proposals as payouts
 from tests.security.factors import (
     OLD,
     code_of,
@@ -36,6 +35,7 @@ from tests.security.factors import (
     signed_in,
     staffed_world,
 )
+from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db]
 

@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from annotation.actions import payouts, statements
 from annotation.models import ApiToken, AuditEntry, Payment, PayoutBatch, Rejection, Role
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions import statements
 from evaluation.models import Run, RunState
-from tests import factories as make
-from tests import prolific
-from tests.everything import second_person_values
 from tests.security.factors import OLD, proposal, signed_in, staffed_world
+from tests.support import factories as make
+from tests.support import prolific
+from tests.support.everything import second_person_values
 from tests.test_audited import ROOT, _imported, reaching
 
 pytestmark = [pytest.mark.django_db]
-STEPUP = "annotation.accounts.stepup"
+STEPUP = "annotation.accounts.security.stepup"
 GUARDS = {(STEPUP, name) for name in (
     "require_recent", "require_strength", "require_second_factor", "needs_stepup",
 )}  # fmt: skip

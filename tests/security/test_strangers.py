@@ -14,15 +14,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts import actions, selectors
-from annotation.actions import accounts, people, tokens
-from annotation.actions.audit import record
+from annotation.accounts.projects import actions as people
+from annotation.accounts.signing import actions, selectors
+from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.tokens import actions as tokens
 from annotation.models import AccountMail, AuditEntry, User
-from annotation.recruit.coming import entry_token
+from annotation.records.actions.audit import record
+from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc import limits
 from crowdqc.errors import NotAllowed, TooMuch
-from tests import factories, prolific
 from tests.security.mailbox import code_for, delivered, letters, link_for
+from tests.support import factories, prolific
 
 pytestmark = pytest.mark.django_db
 ADA = "ada@example.org"

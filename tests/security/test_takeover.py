@@ -10,15 +10,25 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from annotation.accounts import mail
+from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.projects import actions as people
 from annotation.accounts.roles import actions as roles
-from annotation.actions import mail, people
-from annotation.actions.invite_mail import invite_by_mail
 from annotation.models import AuditEntry, Invitation, Membership, Notice, Role, RoleGrant, User
 from crowdqc.errors import NotAllowed
-from tests import factories
-from tests.factories import World
-
-from .people import JSON, approve, browser, let_in, mailed_link, owed, person, program, propose
+from tests.security.people import (
+    JSON,
+    approve,
+    browser,
+    let_in,
+    mailed_link,
+    owed,
+    person,
+    program,
+    propose,
+)
+from tests.support import factories
+from tests.support.factories import World
 
 pytestmark = [pytest.mark.django_db]
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from annotation.actions import payouts, people
+from annotation.accounts.projects import actions as people
 from annotation.models import (
     AuditEntry,
     Invitation,
@@ -21,12 +21,10 @@ from annotation.models import (
     RoleGrant,
     User,
 )
-from annotation.payouts.actions import decide
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.corrections import decide
 from crowdqc.errors import Conflict
-from tests import factories
-from tests.factories import World
-
-from .people import (
+from tests.security.people import (
     JSON,
     approve,
     browser,
@@ -37,6 +35,8 @@ from .people import (
     program,
     propose,
 )
+from tests.support import factories
+from tests.support.factories import World
 
 pytestmark = [pytest.mark.django_db]
 

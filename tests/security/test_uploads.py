@@ -13,12 +13,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.actions.imports import import_content
-from annotation.formats import actions, process
+from annotation.formats.actions.imports import import_content
+from annotation.formats.uploads import actions, process
 from annotation.models import ImportFile, ImportPart, Item, Membership, TextValue
 from crowdqc.errors import Conflict
-from tests import factories
-from tests.factories import World
+from tests.support import factories
+from tests.support.factories import World
 
 STATE = ImportFile.State
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from evaluation.methods.adaptive_simulation import ACCURACY, TAU, Design, simulate
-from evaluation.methods.base import Result
+from evaluation.methods.adaptive.simulation import ACCURACY, TAU, Design, simulate
+from evaluation.methods.core.base import Result
 
 USUAL = Design()
 CROWDS = {

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods import agreement, order_effects, significance
-from evaluation.methods.order_data import ShownVotes
-from evaluation.methods.votes import Labels
+from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.agreement import significance
+from evaluation.methods.core.votes import Labels
+from evaluation.methods.pairwise.order import effects as order_effects
+from evaluation.methods.pairwise.order.data import ShownVotes
 
 LEVEL = 0.95
 

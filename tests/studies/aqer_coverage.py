@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods import aqer, bag_of_words
-from evaluation.methods.bag_of_words import Bags
-from evaluation.methods.base import FloatArray, Result, Texts
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.baselines import bag_of_words
+from evaluation.methods.baselines.bag_of_words import Bags
+from evaluation.methods.core.base import FloatArray, Result, Texts
 from tests.evaluation.methods.simulated import crowd
 
 LEVEL = 0.95

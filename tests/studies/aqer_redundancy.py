@@ -19,11 +19,11 @@ from pathlib import Path
 import django
 import numpy as np
 
-from evaluation.methods import aqer
-from evaluation.methods.adjusted import Design, two_way
-from evaluation.methods.aqer_rounds import Options, grade, iterate, prepare
-from evaluation.methods.base import FloatArray, IntArray, Texts
-from evaluation.methods.redundancy import options_for, ranking_column
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.aqer.rounds import Options, grade, iterate, prepare
+from evaluation.methods.core.adjusted import Design, two_way
+from evaluation.methods.core.base import FloatArray, IntArray, Texts
+from evaluation.methods.core.redundancy import options_for, ranking_column
 from tests.studies.redundancy_sets import (
     Crowd,
     CrowdSet,
@@ -230,7 +230,7 @@ def main(repetitions: int = 40, cache: str = "build/vectors") -> None:
     """Print the table, then its means over the real sets and over the simulations."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    from evaluation.reproduce.data import data_folder  # loads models, so after the setup
+    from evaluation.published.reproduce.data import data_folder  # loads models, so after the setup
 
     encode = cached_encoder("minilm", Path(cache))
     sources = [*real_sets(data_folder(), encode), *simulated_sets()]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtri
 
-from evaluation.methods import rasa, roy
-from evaluation.methods.baselines import BASELINES
+from evaluation.methods.baselines import rasa, roy
+from evaluation.methods.baselines.baselines import BASELINES
+from tests.evaluation.methods.aqer.worded import written
 from tests.evaluation.methods.simulated import crowd
-from tests.evaluation.methods.worded import written
 
 SIMULATIONS, QUESTIONS, MANY, RESAMPLES, LEVEL = 1000, 20, 6000, 400, 0.95
 WRITERS = np.array([0.2, 0.35, 0.5, 0.6, 0.7, 0.85])

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.methods import dawid_skene, mace
-from evaluation.methods.base import FloatArray, IntArray, Table
-from evaluation.methods.votes import Labels
+from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.core.base import FloatArray, IntArray, Table
+from evaluation.methods.core.votes import Labels
 
 BATCH = 100  # simulations fitted together
 LEVEL = 0.95

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from evaluation.methods import agreement, bradley_terry, mace
-from evaluation.methods.adaptive_crowd import Design, Drawn, draw
-from evaluation.methods.base import FloatArray, IntArray
-from evaluation.methods.simulation import choose_workers
-from evaluation.methods.votes import Labels, Pairs
+from evaluation.methods.adaptive.crowd import Design, Drawn, draw
+from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.bradley_terry import method as bradley_terry
+from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.votes import Labels, Pairs
+from evaluation.methods.simulation.simulation import choose_workers
 
 LEVEL = 0.95
 BASE = Design(equal=5, ceiling=6)

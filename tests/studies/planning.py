@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from evaluation.methods.planning import plan, study
+from evaluation.methods.simulation.planning.planner import plan, study
 
 LEVEL = 0.95
 DESIGNS: tuple[tuple[str, dict[str, float | int]], ...] = (

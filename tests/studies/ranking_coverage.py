@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods import bradley_terry, bt_ties
-from evaluation.methods.base import FloatArray
-from evaluation.methods.votes import Pairs
+from evaluation.methods.bradley_terry import method as bradley_terry
+from evaluation.methods.bradley_terry import ties as bt_ties
+from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.votes import Pairs
 
 LEVEL = 0.95
 PLAYERS = 8

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.embeddings import get_encoder
-from evaluation.methods import simulated_texts
-from evaluation.methods.base import FloatArray, IntArray
+from evaluation.embeddings.embeddings import get_encoder
+from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.simulation import simulated_texts
 from tests.evaluation.methods.simulated import draw_answers
 
 Encode = Callable[[Sequence[str]], FloatArray]
@@ -194,8 +194,8 @@ def writers(folder: Path, encode: Encode, *, models: bool) -> CrowdSet:
 def students(folder: Path, encode: Encode) -> list[CrowdSet]:
     """Mohler's graded answers, dealt to 20 workers of planted quality (``semi_synthetic``)."""
     # Not above: this package loads Django, which simulations do without.
-    from evaluation.reproduce.data import mohler
-    from evaluation.reproduce.semi_synthetic import VARIANTS, deal
+    from evaluation.published.reproduce.data import mohler
+    from evaluation.published.reproduce.semi_synthetic import VARIANTS, deal
 
     answers = mohler(folder)
     vectors = encode(answers.texts)

@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluation.methods.checklist_correlation import pooled, sample_level
-from evaluation.methods.checklist_diversity import self_cosine
-from evaluation.methods.rank_correlation import correlate
-from evaluation.methods.rescaling import rescale
-from evaluation.methods.rescaling_data import Annotations, incomplete, shared
-from evaluation.methods.rescaling_tau import Agreement, agreement
+from evaluation.methods.agreement.rank_correlation import correlate
+from evaluation.methods.checklists.correlation import pooled, sample_level
+from evaluation.methods.checklists.diversity import self_cosine
+from evaluation.methods.rescaling.data import Annotations, incomplete, shared
+from evaluation.methods.rescaling.method import rescale
+from evaluation.methods.rescaling.tau import Agreement, agreement
 
 LEVEL = 0.95
 Once = Callable[[], tuple[float, float, float]]

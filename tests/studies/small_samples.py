@@ -4,8 +4,8 @@
 sets a design and prints a line a kind of interval and number of units: covered (mean over designs),
 least and largest of a design, and the share of data sets that got an interval. Where ``units``
 gives none, the interval is forced, so that the line says what it would have covered; such lines
-end with "-". The table stands in ``evaluation/methods/units.py``. A small version is
-``tests/evaluation/methods/test_units.py``.
+end with "-". The table stands in ``evaluation/methods/core/units.py``. A small version is
+``tests/evaluation/methods/core/test_units.py``.
 
 Units are workers or topics with several trials each (even and uneven numbers, differences between
 units from none to marked), items with 2 or 5 raters and alphas from .13 to .83, and texts.
@@ -22,14 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluation.methods import agreement, units
-from evaluation.methods.aqer_study_r import Drawn, compared
-from evaluation.methods.base import FloatArray
-from evaluation.methods.checklist_agreement import kappa_of
-from evaluation.methods.order_clustered import ratio, share
-from evaluation.methods.questionnaires import Forms, correlations
-from evaluation.methods.votes import Labels
-from evaluation.methods.writing_draws import Draws
+from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.aqer_study.correlation import Drawn, compared
+from evaluation.methods.checklists.agreement import kappa_of
+from evaluation.methods.core import units
+from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.order_clustered import ratio, share
+from evaluation.methods.core.votes import Labels
+from evaluation.methods.writing.draws import Draws
+from evaluation.methods.writing.questionnaires import Forms, correlations
 
 LEVEL, RESAMPLES = 0.95, 400
 UNITS = (2, 3, 5, 6, 10, 15, 20)

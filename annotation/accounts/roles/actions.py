@@ -12,10 +12,14 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts.security_log import Kind, log_event
-from annotation.accounts.stepup import require_recent
-from annotation.actions.audit import record
-from annotation.actions.notices import notify
+from annotation.accounts.roles.selectors import (
+    confirmers,
+    gives_roles,
+    managers_of,
+    reason_cannot_confirm,
+)
+from annotation.accounts.security.log import Kind, log_event
+from annotation.accounts.security.stepup import require_recent
 from annotation.models import (
     Correction,
     Invitation,
@@ -27,14 +31,9 @@ from annotation.models import (
     RoleGrant,
     User,
 )
+from annotation.notifications.actions.notices import notify
+from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
-
-from .selectors import (
-    confirmers,
-    gives_roles,
-    managers_of,
-    reason_cannot_confirm,
-)
 
 State = RoleGrant.State
 STAFF = (Role.REQUESTER, Role.MANAGER)

@@ -8,12 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import Access, get_access
+from annotation.accounts.roles import actions, selectors
+from annotation.accounts.roles.views import get_grant
+from annotation.api.frame.base import Listing, Newest
+from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Role, RoleGrant
-from crowdqc.api import Listing, Newest
-from crowdqc.endpoint import Endpoint
-
-from . import actions, selectors
-from .views import get_grant
 
 
 class RoleGrantOut(serializers.ModelSerializer[RoleGrant]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from annotation.accounts.selectors import has_verified
+from annotation.accounts.signing.selectors import has_verified
 from annotation.models import Invitation, Membership, Project, Role, RoleGrant, User
 
 STAFF = (Role.REQUESTER, Role.MANAGER)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from . import views
+from annotation.accounts.roles import views
 
 urlpatterns = [
     path("roles/<int:grant_id>/confirm/", views.role_confirm, name="role_confirm"),

@@ -10,10 +10,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_access
+from annotation.accounts.roles import actions
 from annotation.models import RoleGrant
 from crowdqc.errors import Missing
-
-from . import actions
 
 
 def get_grant(access: Access, grant_id: int) -> RoleGrant:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts.roles.actions import confirm_by_installation
-from annotation.accounts.selectors import user_by_name
+from annotation.accounts.signing.selectors import user_by_name
 from annotation.models import Project
 from crowdqc.errors import DomainError
 

@@ -10,15 +10,23 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.exports import files, free_text, manifest
-from annotation.exports.files import Table
-from annotation.exports.frames import dimension_of
-from annotation.exports.pairwise import MEDIA, PAIR_EXPORTS, exports_of, get_export, left_out
+from annotation.files.writing import tables as files
+from annotation.files.writing.tables import Table
+from annotation.formats.exports import free_text, manifest
+from annotation.formats.exports.pairwise import (
+    MEDIA,
+    PAIR_EXPORTS,
+    exports_of,
+    get_export,
+    left_out,
+)
+from annotation.formats.exports.tools.frames import dimension_of
 from annotation.models import Task
 from crowdqc.errors import DomainError, Invalid
-from evaluation import arena_board, bundle
-from evaluation import exports as scores
-from evaluation.export_makers import recipe, recipes, run_of
+from evaluation.bundles import writing as bundle
+from evaluation.bundles.makers import recipe, recipes, run_of
+from evaluation.pairwise import arena_board
+from evaluation.runs.exports import scores
 
 SCORES = "scores"
 # Formats of judgments and responses: the export of each --what (the first by default).

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from crowdqc.errors import DomainError
-from evaluation.importing import FORMATS
-from evaluation.importing.base import told
+from evaluation.published.formats import FORMATS
+from evaluation.published.formats.base import told
 
 
 class Command(BaseCommand):

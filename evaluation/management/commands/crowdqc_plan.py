@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.methods.base import BadParameter, Hooks, Result
-from evaluation.methods.planning import QUANTITIES, plan, study
-from evaluation.methods.planning_draws import Study
-from evaluation.methods.planning_labels import LabelStudy
-from evaluation.methods.planning_pairs import PairStudy
-from evaluation.methods.planning_texts import MODELS, TextStudy
+from evaluation.methods.core.base import BadParameter, Hooks, Result
+from evaluation.methods.simulation.planning.draws import Study
+from evaluation.methods.simulation.planning.labels import LabelStudy
+from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.simulation.planning.planner import QUANTITIES, plan, study
+from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 
 BOTH = ("labels", "pairwise")
 # Options that only some models have: name, type, help.

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Task
 from crowdqc.errors import DomainError
-from evaluation import demo_loader
+from evaluation.demo import loader as demo_loader
 from evaluation.models import Run, RunState
 
 WAIT_SECONDS = 180
@@ -85,7 +85,8 @@ class Command(BaseCommand):
 
         The first is a trial. The one of the task's default recipe is official.
         """
-        from evaluation import runs, schedules  # takes a second to load, which is spared later
+        from evaluation.runs import engine as runs
+        from evaluation.runs import schedules  # takes a second to load, which is spared later
 
         logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
         by = task.project.owner
@@ -108,9 +109,10 @@ class Command(BaseCommand):
 
     def _more(self, task: Task) -> None:
         """What stands on the graded answers and on the explained ratings."""
-        from evaluation import demo_money, runs
-        from evaluation.rescaling_calls import imports
-        from evaluation.selectors.official import official_run
+        from evaluation.demo import money as demo_money
+        from evaluation.rescaling.calls import imports
+        from evaluation.runs import engine as runs
+        from evaluation.runs.official.selectors import official_run
 
         main = official_run(task)
         if main is not None and (told := demo_money.choose(main)):
@@ -131,7 +133,8 @@ class Command(BaseCommand):
 
         Nothing is done where there is a finished one.
         """
-        from evaluation import kinds, runs
+        from evaluation import registry as kinds
+        from evaluation.runs import engine as runs
 
         began, method = time.monotonic(), method or runs.main_method(task)
         mine = Run.objects.filter(task=task, method=method)
@@ -148,7 +151,7 @@ class Command(BaseCommand):
 
     def _finished(self, run: Run) -> Run:
         """The run at its end; a worker may have been faster to take it, or have died at it."""
-        from evaluation import runs
+        from evaluation.runs import engine as runs
 
         until = time.monotonic() + WAIT_SECONDS
         run.refresh_from_db()

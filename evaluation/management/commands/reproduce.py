@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crowdqc.errors import DomainError
-from evaluation.reproduce import REPRODUCTIONS
-from evaluation.reproduce.data import data_folder
-from evaluation.reproduce.rows import Row
+from evaluation.published.reproduce import REPRODUCTIONS
+from evaluation.published.reproduce.data import data_folder
+from evaluation.published.reproduce.rows import Row
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluation.bundle_check import verify
-from evaluation.bundle_kinds import Broken
+from evaluation.bundles.checking import verify
+from evaluation.bundles.kinds import Broken
 
 
 class Command(BaseCommand):

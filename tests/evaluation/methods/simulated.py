@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evaluation.methods.base import FloatArray, Texts
+from evaluation.methods.core.base import FloatArray, Texts
 
 
 def draw_answers(

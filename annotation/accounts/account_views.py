@@ -1,0 +1,87 @@
+"""One's own account, and the tokens of one's programs."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.accounts.projects.forms import TitleField, add_errors
+from annotation.accounts.signing.forms import EmailForm, NameForm
+from annotation.accounts.signing.selectors import account_page
+from annotation.accounts.signing.sso import let_out
+from annotation.accounts.tokens import actions as tokens
+from annotation.accounts.tokens.selectors import projects_for, tokens_of
+from annotation.models import ApiToken, User
+from crowdqc.errors import Conflict, Invalid
+
+
+class TokenForm(forms.Form):
+    """A new token: as little as the program needs."""
+
+    name = TitleField(label="Token name", max_length=80)
+    scopes = forms.MultipleChoiceField(
+        label="Permissions",
+        choices=ApiToken.Scope.choices,
+        initial=[ApiToken.Scope.READ],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="A token never has more rights than you.",
+    )
+    project = forms.ChoiceField(label="Where", required=False)
+    days = forms.IntegerField(
+        label="Expires after", initial=90, min_value=1, max_value=tokens.MOST_DAYS
+    )
+    per_minute = forms.IntegerField(label="Rate limit", initial=600, min_value=1, max_value=6000)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.projects = {str(project.pk): project for project in projects_for(user)}
+        self.fields["project"].choices = [  # type: ignore[attr-defined]
+            ("", "All my projects"), *((pk, one.name) for pk, one in self.projects.items()),
+        ]  # fmt: skip
+
+    def clean_project(self) -> Any:
+        return self.projects.get(self.cleaned_data["project"])
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """The account, its tokens, and making one: its text is in this answer and nowhere else."""
+    user = cast(User, request.user)
+    form = TokenForm(request.POST or None, user=user)
+    made, text, status = None, "", 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                made, text = tokens.make(by=user, **form.cleaned_data)
+            except (Invalid, Conflict) as error:
+                add_errors(form, error)
+            else:
+                status, form = 201, TokenForm(user=user)
+    context = {
+        "form": form, "rows": tokens_of(user), "made": made, "text": text,
+        "page": account_page(request, user),
+        "name_form": NameForm(initial={"display_name": user.display_name}),
+        "email_form": EmailForm(user=user),
+    }  # fmt: skip
+    response = render(request, "annotation/people/account.html", context, status=status)
+    let_out(response)
+    return response
+
+
+@login_required
+@require_POST
+def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """End one token."""
+    row = tokens.revoke(by=cast(User, request.user), token_id=token_id)
+    messages.success(request, f"The token “{row.name}” opens nothing any more.")
+    return redirect("account")

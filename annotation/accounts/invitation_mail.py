@@ -1,0 +1,105 @@
+"""Invitations by mail: each address gets a link for one person.
+
+An address of a worker is kept until its mail left or was given up (a few hours), then only enough
+of it to know the row by, until somebody joined or the link closed. Workers who have an account and
+have proven that the address is theirs find the link among their notices.
+
+A link to any other role is for the address it was written for, which is kept until the link ends.
+It leaves by mail only: a notice says that there is one, without it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from allauth.account.models import EmailAddress
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.db.models.functions import Lower
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts.projects.actions import invitation_token, invite
+from annotation.models import Invitation, Project, Role, User
+from annotation.notifications.actions.notices import notify, send_mail_soon
+from crowdqc.errors import Invalid, TooMuch
+
+MOST_AT_ONCE = 200
+MOST_A_DAY = 500
+
+
+def read_addresses(text: str) -> list[str]:
+    """The addresses in a pasted text, each once; Invalid names the first that is none."""
+    found = dict.fromkeys(part.lower() for part in re.split(r"[\s,;<>]+", text) if part)
+    for one in found:
+        try:
+            validate_email(one)
+        except ValidationError:
+            wrong = f"“{one[:80]}” is no e-mail address."
+            raise Invalid(wrong, fields={"emails": f"{wrong} Write one a line."}) from None
+    if len(found) > MOST_AT_ONCE:
+        sentence = f"{len(found)} addresses; {MOST_AT_ONCE} at once is the most."
+        raise Invalid(sentence, fields={"emails": sentence})
+    return list(found)
+
+
+def masked(address: str) -> str:
+    """``a…@example.org``: enough to know the row by."""
+    name, _, host = address.rpartition("@")
+    return f"{name[:1]}…@{host}"[:80]
+
+
+@transaction.atomic
+def invite_by_mail(
+    *, by: User, project: Project, role: str, emails: str, days: int = 14, note: str = ""
+) -> list[Invitation]:
+    """A link for each address in ``emails``, on its way by mail; Invalid names what is wrong."""
+    addresses = read_addresses(emails)
+    if not addresses:
+        raise Invalid("There is no address.", fields={"emails": "Write one a line."})
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one after another, to be counted
+    since = timezone.now() - dt.timedelta(days=1)
+    mailed = Invitation.objects.filter(created_by=by, created_at__gt=since).exclude(
+        sent_to="", mail_attempts=0
+    )
+    if mailed.count() + len(addresses) > MOST_A_DAY:
+        raise TooMuch(f"{MOST_A_DAY} invitations a day leave by mail. Send the others tomorrow.")
+    verified = _verified(addresses)
+    made = []
+    for address in addresses:
+        bound = "" if role == Role.WORKER else address
+        one = invite(by=by, project=project, role=role, days=days, note=note, bound_to=bound)
+        one.sent_to = masked(address)
+        person = verified.get(address)
+        if person is not None:
+            _tell(one, person)
+        if person is None or bound:
+            one.email, one.mail_at = address, timezone.now()
+        one.save(update_fields=["sent_to", "email", "mail_at"])
+        made.append(one)
+    send_mail_soon()
+    return made
+
+
+def _verified(addresses: list[str]) -> dict[str, User]:
+    """Who has proven to read the mail of which of these addresses."""
+    rows = EmailAddress.objects.annotate(address=Lower("email")).filter(
+        address__in=addresses, verified=True
+    )
+    return {row.address: row.user for row in rows.select_related("user")}
+
+
+def _tell(invitation: Invitation, person: User) -> None:
+    """A worker finds the link among their notices; of another role they are told that it came."""
+    project, role = invitation.project, Role(invitation.role).label
+    text, url, mail = f"You are invited to “{project.name}” as {role}.", "", False
+    if invitation.role == Role.WORKER:
+        url, mail = reverse("join", args=[invitation_token(invitation)]), True
+    else:
+        text += f" The link is in the mail that was sent to {invitation.sent_to}."
+    notify(
+        to=[person], kind="invitation", key=f"invitation:{invitation.pk}", project=project,
+        text=text, url=url, mail=mail,
+    )  # fmt: skip

@@ -1,0 +1,404 @@
+"""Projects, memberships, invitations and consent."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from django.core import signing
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts import pseudonyms
+from annotation.accounts.projects.consent_text import CONSENT_TEXT
+from annotation.accounts.roles import actions as roles
+from annotation.accounts.roles.selectors import reason_cannot_accept
+from annotation.accounts.security.log import Kind, log_event
+from annotation.accounts.security.stepup import require_recent
+from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
+from annotation.notifications.actions.notices import notify
+from annotation.payouts.actions.rules import clean_amount, clean_text
+from annotation.records.actions.audit import record
+from crowdqc import currencies
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+
+SALT = "crowdqc.invitation"
+MAX_NAME = 120
+
+
+def _project_name(name: str) -> str:
+    """The name of a project; Invalid, naming the limit, where it is too long."""
+    name = clean_text(name, "name", MAX_NAME)
+    if not name:
+        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+    return name
+
+
+@transaction.atomic
+def create_project(
+    *, by: User, name: str, currency: str = "EUR", also_manager: bool = False
+) -> Project:
+    """A new project whose owner is its first requester (and, if asked, its first manager)."""
+    name = _project_name(name)
+    why_not = currencies.reason_against(currency)
+    if why_not:
+        raise Invalid(why_not, fields={"currency": why_not})
+    project = Project.objects.create(name=name, owner=by, currency=currency)
+    given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
+    for role in given:
+        roles.set_role(project=project, user=by, role=role)
+    ConsentText.objects.create(project=project, number=1, text=CONSENT_TEXT, created_by=by)
+    record(by=by, project=project, action="project.create", on=project, roles=given)
+    return project
+
+
+# Days of each promise to workers, at least and at most.
+DAYS = {"reply_days": (3, 365), "answer_days": (1, 60), "decide_days": (1, 90)}
+
+
+@transaction.atomic
+def change_project(
+    *,
+    by: User,
+    project: Project,
+    name: str,
+    budget: Decimal | None,
+    hourly_floor: Decimal | None,
+    single_approval: bool,
+    reply_days: int | None = None,
+    answer_days: int | None = None,
+    decide_days: int | None = None,
+    show_scores: bool | None = None,
+    correction_limit: Decimal | None = None,
+) -> Project:
+    """Change a project's settings; only its owner may change when a second person is needed.
+
+    What is None stays as it is. The owner and all managers are told of changed rules of money.
+    New days hold for rejections and replies from now on: nobody who was told a day loses it.
+    """
+    project = Project.objects.select_for_update().get(pk=project.pk)
+    rules = {"budget": budget, "hourly_floor": hourly_floor, "single_approval": single_approval}
+    if correction_limit is not None:
+        rules["correction_limit"] = clean_amount(correction_limit, "correction_limit")
+    changed = [at for at, value in rules.items() if getattr(project, at) != value]
+    if project.owner_id != by.pk and {"single_approval", "correction_limit"} & set(changed):
+        raise NotAllowed("Only the owner of the project may change when a second person is needed.")
+    name = _project_name(name)
+    wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
+    new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
+    new |= {} if show_scores is None else {"show_scores": show_scores}
+    if changed:
+        require_recent(by, "change budget and payment rules")
+        log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
+    before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
+    project.name = name
+    for at, value in (rules | new).items():
+        setattr(project, at, value)
+    project.save()
+    entry = record(
+        by=by, project=project, action="project.change", on=project, before=before,
+        **{at: _plain(value) for at, value in (rules | new).items()},
+    )  # fmt: skip
+    if changed:
+        roles.tell_managers(
+            project, kind="project.rules", key=f"project.rules:{entry.pk}",
+            text=f"Payment rules changed in {project.name}: "
+            f"{', '.join(RULES[at] for at in changed)}.",
+        )  # fmt: skip
+    return project
+
+
+RULES = {
+    "budget": "the budget", "hourly_floor": "the hourly floor",
+    "single_approval": "approval by one person", "correction_limit": "the limit of corrections",
+}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A setting as the audit log takes it."""
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _clean_days(name: str, days: int) -> int:
+    low, high = DAYS[name]
+    if not low <= days <= high:
+        raise Invalid(f"{name} is out of range.", fields={name: f"{low} to {high} days."})
+    return days
+
+
+def add_worker(
+    *, project: Project, user: User | None, external_id: str = "", pseudonym: str = ""
+) -> Membership:
+    """The worker's membership, made under a free pseudonym when there is none yet."""
+    who = Q(user=user) if user else Q(external_id=external_id)
+    for _ in range(200):
+        found = Membership.objects.filter(who, project=project, role=Role.WORKER).first()
+        if found:
+            if found.removed_at:
+                raise NotAllowed("You were removed from this project.")
+            return found
+        try:
+            with transaction.atomic():
+                return Membership.objects.create(
+                    project=project,
+                    user=user,
+                    role=Role.WORKER,
+                    pseudonym=pseudonym or pseudonyms.propose(),
+                    external_id=external_id,
+                )
+        except IntegrityError:
+            pseudonym = ""  # the name is taken, or somebody else just made this membership
+    raise Conflict("No free pseudonym was found; try again.")
+
+
+def add_member(*, project: Project, user: User, role: str) -> Membership:
+    """The person's membership in ``role``, made if there is none; a removed one comes back."""
+    if role == Role.WORKER:
+        return add_worker(project=project, user=user)
+    return roles.set_role(project=project, user=user, role=role)
+
+
+@transaction.atomic
+def remove_member(*, by: User, member: Membership) -> None:
+    """End a membership; answers, log and money of a worker stay.
+
+    Roles that move money are ended by the owner, a manager or the person themself, and what the
+    person had proposed stops with the last of them. Raises NotAllowed or Conflict otherwise.
+    """
+    staff = member.role != Role.WORKER
+    project = roles.lock_for_removal(member) if staff else member.project
+    roles.check_removal(project, member, by)
+    if staff:
+        require_recent(by, "change roles")
+        log_event(Kind.ROLE_REMOVED, user=member.user, project=project, role=member.role)
+    member.removed_at = timezone.now()
+    member.save(update_fields=["removed_at"])
+    entry = record(by=by, project=project, action="member.remove", on=member, role=member.role)
+    if staff and member.user is not None:
+        roles.end_what_was_open(by=by, project=project, user=member.user)
+        role = member.get_role_display()
+        roles.tell_managers(
+            project, key=f"roles.changed:removed:{entry.pk}",
+            text=f"The role of a {role} in {project.name} was ended.",
+        )  # fmt: skip
+
+
+@transaction.atomic
+def invite(
+    *,
+    by: User,
+    project: Project,
+    role: str,
+    days: int = 14,
+    max_uses: int = 1,
+    note: str = "",
+    bound_to: str = "",
+) -> Invitation:
+    """An invitation; its link comes from ``invitation_token``.
+
+    One to a role that moves money is given by the owner or a manager, leaves by mail only
+    (``invite_by_mail``) and is ``bound_to`` the address it was written for.
+    """  # fmt: skip
+    if role not in Role.values:
+        raise Invalid("There is no such role.", fields={"role": "Choose a role."})
+    if role != Role.WORKER:
+        require_recent(by, "give a role")
+        roles.require_giver(project, by)
+    if not 1 <= days <= 365:
+        raise Invalid("The days are out of range.", fields={"days": "1 to 365 days."})
+    if not 1 <= max_uses <= 10_000:
+        raise Invalid("The cap is out of range.", fields={"max_uses": "1 to 10,000 people."})
+    if role != Role.WORKER and max_uses != 1:
+        raise Invalid(
+            "Open links are for workers.", fields={"max_uses": "One person for this role."}
+        )
+    if role != Role.WORKER and not bound_to:
+        raise Invalid(
+            "Invitations to this role are sent by e-mail.",
+            fields={"emails": "Enter the person’s e-mail address."},
+        )
+    invitation = Invitation.objects.create(
+        project=project,
+        role=role,
+        note=note.strip()[:120],
+        created_by=by,
+        expires_at=timezone.now() + dt.timedelta(days=days),
+        max_uses=max_uses,
+        bound_to=bound_to,
+    )
+    record(
+        by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
+    )
+    if role != Role.WORKER:
+        name = invitation.get_role_display()
+        roles.tell_managers(
+            project, key=f"roles.changed:invited:{invitation.pk}",
+            text=f"Somebody was invited to {project.name} as {name}.",
+        )  # fmt: skip
+    return invitation
+
+
+@transaction.atomic
+def revoke_invitation(*, by: User, invitation: Invitation) -> None:
+    """Close a link; who already joined by it stays."""
+    if invitation.role != Role.WORKER:
+        roles.require_giver(invitation.project, by)
+    if invitation.revoked_at is None:
+        invitation.revoked_at = timezone.now()
+        _forget(invitation, "revoked_at")
+        record(by=by, project=invitation.project, action="invitation.revoke", on=invitation)
+
+
+def invitation_token(invitation: Invitation) -> str:
+    """The signed part of the invitation's link."""
+    return signing.dumps(invitation.pk, salt=SALT, compress=False)
+
+
+def read_invitation(token: str) -> Invitation:
+    """The invitation behind a link, or why it opens nothing any more."""
+    try:
+        pk: Any = signing.loads(token, salt=SALT)
+    except signing.BadSignature as error:
+        raise Missing("This invitation link is not one of ours, or it is incomplete.") from error
+    invitation = Invitation.objects.filter(pk=pk).select_related("project").first()
+    if invitation is None:
+        raise Missing("This invitation no longer exists.")
+    if invitation.revoked_at:
+        raise NotAllowed("This invitation was revoked. Ask for a new one.")
+    if invitation.expires_at <= timezone.now():
+        raise NotAllowed("This invitation has expired. Ask for a new link.")
+    return invitation
+
+
+@transaction.atomic
+def accept_invitation(*, by: User, token: str) -> Membership | None:
+    """Join by a link; joining twice uses it once, and never more people than its cap.
+
+    None: the role awaits the confirmation of a second manager.
+    """
+    invitation = read_invitation(token)
+    if invitation.role != Role.WORKER:
+        roles.lock(invitation.project)
+    invitation = (
+        Invitation.objects.select_for_update(of=("self",))
+        .select_related("project", "created_by")
+        .get(pk=invitation.pk)
+    )
+    existing = Membership.objects.filter(
+        project=invitation.project, user=by, role=invitation.role, removed_at__isnull=True
+    ).first()
+    if existing:
+        return existing
+    if roles.waiting(invitation.project, by, invitation.role):
+        return None
+    if invitation.revoked_at:
+        raise NotAllowed("This invitation was revoked. Ask for a new one.")
+    if invitation.uses >= invitation.max_uses:
+        raise Conflict("This invitation has been used up. Ask for a new link.")
+    if why_not := reason_cannot_accept(invitation, by):
+        raise NotAllowed(why_not, code="other-address")
+    if invitation.role == Role.WORKER:
+        member: Membership | None = add_worker(project=invitation.project, user=by)
+    else:
+        member = roles.accept(by=by, invitation=invitation)
+    invitation.uses += 1
+    _forget(invitation, "uses")
+    record(
+        by=by, project=invitation.project, action="invitation.accept", on=member or invitation,
+        invitation=invitation.pk,
+    )  # fmt: skip
+    return member
+
+
+def _forget(invitation: Invitation, *changed: str) -> None:
+    """Save the invitation as ended (or used), without what is left of its address."""
+    invitation.email = invitation.sent_to = ""
+    if invitation.revoked_at or invitation.uses >= invitation.max_uses:
+        invitation.bound_to = ""
+    invitation.mail_at = None
+    invitation.save(update_fields=[*changed, "email", "sent_to", "bound_to", "mail_at"])
+
+
+@transaction.atomic
+def change_consent_text(
+    *, by: User, project: Project, text: str, retention_days: int
+) -> ConsentText:
+    """A new version of the consent text; workers are asked again before they go on."""
+    if not text.strip():
+        raise Invalid("The consent text is empty.", fields={"text": "Write the text."})
+    if not 1 <= retention_days <= 3650:
+        raise Invalid("The days are out of range.", fields={"retention_days": "1 to 3,650 days."})
+    Project.objects.select_for_update().get(pk=project.pk)
+    last = project.consent_texts.order_by("-number").first()
+    new = ConsentText.objects.create(
+        project=project,
+        number=last.number + 1 if last else 1,
+        text=text.strip(),
+        retention_days=retention_days,
+        created_by=by,
+    )
+    record(by=by, project=project, action="consent.change", on=new, number=new.number)
+    agreed = Membership.objects.filter(
+        project=project, removed_at=None, consents__withdrawn_at=None, consents__isnull=False
+    )
+    notify(
+        to=[one.user for one in agreed.select_related("user").distinct()], kind="consent.changed",
+        project=project, key=f"consent.changed:{new.pk}",
+        text=f"What “{project.name}” asks you to agree to has changed. Nothing more is recorded "
+        "until you agree to it.",
+        url=reverse("work_consent", args=[project.pk]),
+    )  # fmt: skip
+    return new
+
+
+def current_consent_text(project: Project) -> ConsentText:
+    """The version in force."""
+    return project.consent_texts.order_by("-number")[:1].get()
+
+
+AGREED = """
+SELECT c.*, t.number
+FROM annotation_consent c JOIN annotation_consenttext t ON t.id = c.text_id
+WHERE c.membership_id = %s AND c.withdrawn_at IS NULL AND t.id = (
+    SELECT x.id FROM annotation_consenttext x
+    WHERE x.project_id = %s ORDER BY x.number DESC LIMIT 1)
+"""
+
+
+def current_consent(member: Membership) -> Consent | None:
+    """The worker's agreement to the version in force, if they gave it and did not take it back.
+
+    ``number`` on it is that version's. Asked at every turn of a worker, hence plain SQL.
+    """
+    rows = Consent.objects.raw(AGREED, [member.pk, member.project_id])
+    return next(iter(rows), None)
+
+
+@transaction.atomic
+def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: bool) -> Consent:
+    """Record an agreement given by ticking an empty box."""
+    if member.user_id != by.pk:
+        raise NotAllowed("Nobody agrees for somebody else.")
+    if not agreed:
+        raise Invalid(
+            "Without your agreement nothing is recorded, and you cannot start.",
+            fields={"agreed": "Tick the box if you agree."},
+        )
+    if text.pk != current_consent_text(member.project).pk:
+        raise Conflict("The text has changed while you read it. Please read it again.")
+    consent, made = Consent.objects.get_or_create(membership=member, text=text, withdrawn_at=None)
+    if made:
+        record(by=by, project=member.project, action="consent.give", on=consent)
+    return consent
+
+
+@transaction.atomic
+def withdraw_consent(*, by: User, member: Membership) -> None:
+    """Take every agreement back; logging stops at once."""
+    if member.user_id != by.pk:
+        raise NotAllowed("Nobody takes an agreement back for somebody else.")
+    member.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
+    record(by=by, project=member.project, action="consent.withdraw", on=member)

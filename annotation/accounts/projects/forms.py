@@ -1,0 +1,147 @@
+"""What people fill in about themselves and about projects; the actions decide."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+
+from annotation.accounts.security.stepup import ConfirmationNeeded
+from annotation.models import Role
+from crowdqc.currencies import USABLE
+from crowdqc.errors import DomainError
+
+# The usual ones first.
+USUAL = ("EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "AUD")
+CURRENCIES = [(code, code) for code in dict.fromkeys((*USUAL, *USABLE))]
+
+
+def add_errors(form: forms.BaseForm, error: DomainError) -> None:
+    """Show a domain error beside the fields it names; the rest stands above the form.
+
+    A confirmation that is asked for is no error of the form: it leads to its own page.
+    """
+    if isinstance(error, ConfirmationNeeded):
+        raise error
+    named = False
+    for name, text in error.fields.items():
+        if name in form.fields:
+            form.add_error(name, text)
+            named = True
+    if not named:
+        form.add_error(None, error.message)
+
+
+class TitleField(forms.CharField):
+    """A title or name: refused with its limit when too long, never cut while it is pasted."""
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        attrs: dict[str, Any] = super().widget_attrs(widget)
+        attrs.pop("maxlength", None)  # a browser cuts at it without a word
+        return attrs
+
+
+class ProjectForm(forms.Form):
+    name = TitleField(max_length=120)
+    currency = forms.ChoiceField(
+        choices=CURRENCIES, help_text="Of pay and budget. It stays as it is afterwards."
+    )
+    also_manager = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="I also review answers and approve what is paid",
+        help_text="Nobody approves their own proposal, or one of somebody they invited. You need a "
+        "second manager who was confirmed, or allow approval by one person in the settings.",
+    )
+
+
+class InvitationForm(forms.Form):
+    role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
+    max_uses = forms.IntegerField(
+        label="For how many people", initial=1, min_value=1, max_value=10_000
+    )
+    days = forms.IntegerField(label="Open for", initial=14, min_value=1, max_value=365)
+    note = forms.CharField(
+        required=False, max_length=120, help_text="For yourself: whom or where you send it."
+    )
+    emails = forms.CharField(
+        required=False, label="Mail it to", max_length=60_000,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="One address per line, up to 200. Each gets a link for one person. "
+        "Requesters and managers join with the account that has this address, verified.",
+    )  # fmt: skip
+
+
+class ProjectSettingsForm(forms.Form):
+    name = TitleField(max_length=120)
+    budget = forms.DecimalField(
+        required=False, min_value=0, max_digits=12, decimal_places=2,
+        help_text="What the project may cost in total. Empty: no budget is set.",
+    )  # fmt: skip
+    hourly_floor = forms.DecimalField(
+        required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
+        help_text="Pages warn where a task pays less than this an hour.",
+    )  # fmt: skip
+    reply_days = forms.IntegerField(
+        min_value=3, max_value=365, label="Appeal within",
+        help_text="How long a worker may reply. Dates already given stay.",
+    )  # fmt: skip
+    answer_days = forms.IntegerField(
+        min_value=1, max_value=60, label="Answer appeals within",
+        help_text="After this it is overdue, and managers are told each day.",
+    )  # fmt: skip
+    decide_days = forms.IntegerField(
+        min_value=1, max_value=90, label="Review within",
+        help_text="Work that waits longer is named. Nothing is decided automatically.",
+    )  # fmt: skip
+    show_scores = forms.BooleanField(
+        required=False,
+        label="Workers see their own scores",
+        help_text="On a page of their own, with intervals and with what these cannot say; never "
+        "anybody else’s. Times and payments of their own they see in any case.",
+    )
+    single_approval = forms.BooleanField(
+        required=False,
+        label="Allow approval by one person",
+        help_text="Payouts then need no independent second person. Each such approval is marked.",
+    )
+    correction_limit = forms.DecimalField(
+        required=False, min_value=0, max_digits=8, decimal_places=2,
+        label="Corrections by one manager",
+        help_text="What is booked by hand within a day. Above it, a second manager must approve.",
+    )  # fmt: skip
+
+
+class ConsentForm(forms.Form):
+    text = forms.CharField(
+        label="Text", max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
+    )
+    retention_days = forms.IntegerField(
+        label="Keep the log for", min_value=1, max_value=3650,
+        help_text="After this the interaction log of an assignment may be erased.",
+    )  # fmt: skip
+
+
+def form_key() -> forms.UUIDField:
+    """A key that a form carries, so that sending it twice makes one thing."""
+    return forms.UUIDField(required=False, initial=uuid.uuid4, widget=forms.HiddenInput)
+
+
+class TaskForm(forms.Form):
+    """A new task: its title, and its type with a sentence on each."""
+
+    title = TitleField(max_length=160)
+    key = form_key()
+    type = forms.ChoiceField(widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, types: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["type"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101
+        field.choices = [
+            (slug, format_html("<span>{} <small>{}</small></span>", label, sentence))
+            for slug, (label, sentence) in types.items()
+        ]

@@ -1,0 +1,133 @@
+"""The people of a project, invitations, and how somebody leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.forms import ChoiceField
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_access
+from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.projects import actions
+from annotation.accounts.projects import selectors as members
+from annotation.accounts.projects.forms import InvitationForm, add_errors
+from annotation.accounts.roles.selectors import open_grants
+from annotation.models import Invitation, Role
+from crowdqc.errors import Invalid, Missing, TooMuch
+from crowdqc.numbers import plural
+
+PER_PAGE = 50
+
+
+def may_give(access: Access) -> bool:
+    """Whether the person gives and ends roles that move money."""
+    return access.is_owner or access.is_manager
+
+
+def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
+    """The form with the roles that this person may invite to."""
+    form = InvitationForm(sent)
+    if not may_give(access):
+        role = form.fields["role"]
+        assert isinstance(role, ChoiceField)  # noqa: S101
+        role.choices = [(Role.WORKER.value, Role.WORKER.label.capitalize())]
+    return form
+
+
+def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict[str, Any]:
+    page = Paginator(members.workers_of(access.project), PER_PAGE).get_page(request.GET.get("page"))
+    invitations = members.invitations_of(access.project)
+    staff = members.staff_of(access.project)
+    for member in staff:
+        own, owner = member.user_id == access.user.pk, member.user_id == access.project.owner_id
+        of_owner = owner and (not own or member.role == Role.REQUESTER)
+        member.may_end = not of_owner and (own or may_give(access))  # type: ignore[attr-defined]
+    root = request.build_absolute_uri("/").rstrip("/")
+    return {
+        "access": access,
+        "project": access.project,
+        "staff": staff,
+        "grants": open_grants(access.project, access.user),
+        "gives_roles": may_give(access),
+        "page": page,
+        "invitations": invitations,
+        "open_invitations": sum(row.is_open for row in invitations),
+        "form": form,
+        "root": root,
+    }
+
+
+@login_required
+@require_safe
+def people(request: HttpRequest, project_id: int) -> HttpResponse:
+    access = get_access(request, project_id)
+    context = _context(request, access, invitation_form(access))
+    return render(request, "annotation/people/people.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Open an invitation; loading the address again leads back to the people."""
+    if request.method != "POST":
+        get_access(request, project_id)
+        return redirect(reverse("people", args=[project_id]) + "#invite")
+    access = get_access(request, project_id)
+    form = invitation_form(access, request.POST)
+    if form.is_valid():
+        try:
+            told, first = _invite(access, dict(form.cleaned_data))
+        except (Invalid, TooMuch) as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, told)
+            return redirect(reverse("people", args=[project_id]) + f"#invitation-{first.pk}")
+    context = _context(request, access, form)
+    return render(request, "annotation/people/people.html", context, status=422)
+
+
+def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
+    """Open one invitation, or one for each address; what to say, and the first of them."""
+    by, project = access.user, access.project
+    if not asked["emails"].strip():
+        del asked["emails"]
+        made = actions.invite(by=by, project=project, **asked)
+        return "The invitation is open. Copy its link below.", made
+    del asked["max_uses"]
+    mailed = invite_by_mail(by=by, project=project, **asked)
+    return f"{plural(len(mailed), 'invitation is', 'invitations are')} on the way.", mailed[0]
+
+
+@login_required
+@require_POST
+def invitation_revoke(request: HttpRequest, project_id: int, invitation_id: int) -> HttpResponse:
+    access = get_access(request, project_id)
+    invitation = access.project.invitations.filter(pk=invitation_id).first()
+    if invitation is None:
+        raise Missing("There is no such invitation in this project.")
+    invitation.project = access.project
+    actions.revoke_invitation(by=access.user, invitation=invitation)
+    messages.success(request, "Invitation revoked. Whoever joined by it stays.")
+    return redirect("people", project_id)
+
+
+@login_required
+@require_POST
+def people_remove(request: HttpRequest, project_id: int, membership_id: int) -> HttpResponse:
+    access = get_access(request, project_id)
+    member = access.project.memberships.filter(pk=membership_id, removed_at__isnull=True).first()
+    if member is None:
+        raise Missing("Nobody like this belongs to the project.")
+    member.project = access.project
+    actions.remove_member(by=access.user, member=member)
+    messages.success(request, "Removed. Answers, log and money stay as they are.")
+    if member.user_id == access.user.pk and access.roles == {member.role}:
+        return redirect("home")
+    return redirect("people", project_id)

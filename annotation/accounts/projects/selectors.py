@@ -1,0 +1,98 @@
+"""The people of a project: its staff by name, its workers by pseudonym, its open invitations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from annotation.accounts.projects.actions import invitation_token
+from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role
+from annotation.models.assignments import AssignmentState
+
+
+def staff_of(project: Project) -> list[Membership]:
+    """Requesters and managers, the owner first."""
+    rows = list(
+        project.memberships.filter(removed_at__isnull=True)
+        .exclude(role=Role.WORKER)
+        .select_related("user")
+        .order_by("pk")
+    )
+    return sorted(rows, key=lambda row: row.user_id != project.owner_id)
+
+
+def workers_of(project: Project) -> QuerySet[Membership]:
+    """Workers with their submitted assignments, last submit, and whether they agreed."""
+    last = ConsentText.objects.filter(project=project).order_by("-number").values("pk")[:1]
+    agreed = Consent.objects.filter(
+        membership=OuterRef("pk"), text__in=last, withdrawn_at__isnull=True
+    )
+    done = Q(assignments__state=AssignmentState.SUBMITTED)
+    return (
+        project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
+        .annotate(
+            submitted=Count("assignments", filter=done),
+            last_submit=Max("assignments__submitted_at", filter=done),
+            agreed=Exists(agreed),
+        )
+        .order_by("pseudonym")
+    )
+
+
+@dataclass(frozen=True)
+class InvitationRow:
+    """An invitation with its link and what became of it."""
+
+    invitation: Invitation
+    token: str
+    state: str
+    word: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    @property
+    def makes_workers(self) -> bool:
+        """Whether its link gives no role over others, so that any of the staff may pass it on."""
+        return self.invitation.role == Role.WORKER
+
+    @property
+    def undelivered(self) -> bool:
+        """Whether its mail was given up."""
+        one = self.invitation
+        return bool(one.mail_attempts) and not (one.mail_at or one.mailed_at)
+
+
+def invitations_of(project: Project, limit: int = 100) -> list[InvitationRow]:
+    """The newest invitations, open ones first."""
+    return rows_of(project.invitations.select_related("created_by").order_by("-pk")[:limit])
+
+
+def rows_of(invitations: Iterable[Invitation]) -> list[InvitationRow]:
+    """These invitations with their links and states, open ones first."""
+    now = timezone.now()
+    rows = []
+    for invitation in invitations:
+        if invitation.revoked_at:
+            state, word = "closed", "Taken back"
+        elif invitation.uses >= invitation.max_uses:
+            state, word = "done", "Used up"
+        elif invitation.expires_at <= now:
+            state, word = "closed", "Expired"
+        else:
+            state, word = "open", "Open"
+        rows.append(InvitationRow(invitation, invitation_token(invitation), state, word))
+    return sorted(rows, key=lambda row: not row.is_open)
+
+
+def consent_versions(project: Project) -> list[ConsentText]:
+    """All versions of the consent text, newest first, each with how many agreed to it."""
+    return list(
+        project.consent_texts.select_related("created_by")
+        .annotate(agreed=Count("consent", filter=Q(consent__withdrawn_at__isnull=True)))
+        .order_by("-number")
+    )

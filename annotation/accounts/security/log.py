@@ -1,0 +1,137 @@
+"""The security log: the one way in, what is swept, and what one account's rows say.
+
+Failures come from strangers, so they cannot grow without bound: those of one hour, one account
+and one address are counted up in one row, and beyond ``MAX_ROWS`` rows an hour they are counted
+by account alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+from allauth.core import context
+from django.conf import settings
+from django.db import connection, transaction
+from django.http import HttpRequest
+from django.utils import timezone
+
+from annotation.accounts.signing import selectors
+from annotation.models import Project, SecurityEvent, User
+from crowdqc import limits
+
+Kind = SecurityEvent.Kind
+# What anybody can cause without being signed in.
+BOUNDED = (Kind.FAILED, Kind.LOCKED, Kind.FACTOR_FAILED)
+MAX_ROWS = 200  # rows an hour that tell failures apart by address
+SWEEP_AT_ONCE = 10_000
+
+
+def log_event(
+    kind: str,
+    *,
+    user: User | None = None,
+    request: HttpRequest | None = None,
+    project: Project | None = None,
+    **detail: str | int | bool | None,
+) -> None:
+    """Write an event; ``detail`` is small, and names nobody.
+
+    Without ``request`` it is the one being answered, if there is one.
+    """
+    request = request if request is not None else context.request
+    address, agent = address_of(request), agent_of(request)
+    if kind in BOUNDED:
+        _count(kind, user, address, agent)
+        return
+    acting = getattr(request, "user", None)
+    if user is not None and acting is not None and acting.pk not in (None, user.pk):
+        address = agent = ""  # somebody else did it: where they sit is not this person's to know
+    SecurityEvent.objects.create(
+        kind=kind, user=user, project=project, address=address, agent=agent, detail=detail
+    )
+
+
+def _count(kind: str, user: User | None, address: str, agent: str) -> None:
+    """Count a failure in the row of its hour."""
+    hour = f"{timezone.now():%Y%m%d%H}"
+    whose = str(user.pk) if user else "nobody"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM annotation_securityevent"
+            " WHERE bucket LIKE %s LIMIT %s) AS this_hour",
+            [f"{hour}:%", MAX_ROWS],
+        )
+        if cursor.fetchone()[0] >= MAX_ROWS:
+            address = agent = ""
+        cursor.execute(
+            "INSERT INTO annotation_securityevent"
+            " (kind, user_id, at, address, agent, detail, count, bucket)"
+            " VALUES (%s, %s, now(), %s, %s, '{}', 1, %s) ON CONFLICT (bucket)"
+            " DO UPDATE SET count = annotation_securityevent.count + 1",
+            [kind, user.pk if user else None, address, agent, f"{hour}:{kind}:{whose}:{address}"],
+        )
+
+
+def account_of(name: object) -> User | None:
+    """The account that somebody tried to sign in to: the one that signing in looks up."""
+    return selectors.user_by_name(name) if isinstance(name, str) else None
+
+
+def address_of(request: HttpRequest | None) -> str:
+    """Where a request comes from, as tries are counted; empty where nothing says so."""
+    found = limits.network(request) if request is not None else limits.NOWHERE
+    return "" if found == limits.NOWHERE else found
+
+
+def agent_of(request: HttpRequest | None) -> str:
+    """Browser and system in words, as "Firefox on Linux"."""
+    said = str(getattr(request, "META", {}).get("HTTP_USER_AGENT", ""))
+    browser, system = selectors.browser_and_system(said)
+    if not browser:
+        return "A program" if said else ""
+    return f"{browser} on {system}" if system else browser
+
+
+def sweep(now: dt.datetime | None = None) -> int:
+    """Delete what is older than the days that the log is kept; how many rows."""
+    before = (now or timezone.now()) - dt.timedelta(days=settings.CROWDQC_SECURITY_LOG_DAYS)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('crowdqc.sweeping', 'on', true)")
+        cursor.execute(
+            "DELETE FROM annotation_securityevent WHERE id IN (SELECT id"
+            " FROM annotation_securityevent WHERE at < %s ORDER BY id LIMIT %s)",
+            [before, SWEEP_AT_ONCE],
+        )
+        gone = cursor.rowcount
+        cursor.execute("SELECT set_config('crowdqc.sweeping', 'off', true)")
+    return gone
+
+
+def forget(user: User) -> None:
+    """Erase a person's rows; of what concerns a project, where they came from alone.
+
+    Part of erasing the account, whose switch opens the log.
+    """
+    theirs = SecurityEvent.objects.filter(user=user)
+    theirs.filter(project=None).delete()
+    theirs.update(address="", agent="")
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+def own_events(user: User, limit: int = 100) -> Iterable[SecurityEvent]:
+    """The last events of a person's account, the newest first."""
+    return SecurityEvent.objects.filter(user=user).select_related("project")[:limit]
+
+
+def project_events(project: Project, limit: int = 100) -> Iterable[SecurityEvent]:
+    """The last changes of roles, rules and money of a project, for its managers."""
+    return SecurityEvent.objects.filter(project=project).select_related("user")[:limit]
+
+
+def all_events() -> Any:
+    """Every event, for the people who run the installation."""
+    return SecurityEvent.objects.select_related("user", "project")

@@ -1,0 +1,147 @@
+"""Who acts carries their proof, and whoever has to confirm is led to the page for it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import cast
+from urllib.parse import urlencode, urlsplit
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.middleware import get_user
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import resolve_url
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from annotation.accounts.security.stepup import (
+    ConfirmationNeeded,
+    SessionProof,
+    attach,
+    has_second_factor,
+    require_recent,
+    shown_second_factor,
+    ways_to_confirm,
+)
+from annotation.models import User
+
+STASH = "crowdqc_stepup"
+MAX_STASH = 512 * 1024  # characters of a form that wait in the session
+STASH_SECONDS = 900
+# Pages that change how somebody signs in.
+FACTOR_PAGES = {
+    "mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes",
+    "mfa_generate_recovery_codes", "mfa_add_webauthn", "mfa_remove_webauthn",
+}  # fmt: skip
+SIGN_IN_PAGES = {
+    "account_set_password", "account_change_password", "account_email",
+    "socialaccount_connections", "openid_connect_login",
+}  # fmt: skip
+SECRETS = ("password", "token", "webhook", "key")  # fields that no session keeps as they are
+
+
+class StepUp:
+    """Attach the session's proof to ``request.user``; lead to the confirmation when asked."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # Not read from the session anew: it may just have been ended for its age.
+        before = request.user
+        request.user = SimpleLazyObject(lambda: _proven(request, before))  # type: ignore[assignment]
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: object
+    ) -> HttpResponse | None:
+        """Ask on the pages of an account what allauth does not ask there."""
+        match = request.resolver_match
+        if match is None or match.url_name not in FACTOR_PAGES | SIGN_IN_PAGES:
+            return None
+        try:
+            _hold_account_pages(request, match.url_name)
+        except ConfirmationNeeded as error:
+            return lead_to_confirmation(request, error)
+        return None
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Only for pages: a program is told by the API's refusal."""
+        if not isinstance(error, ConfirmationNeeded) or request.path.startswith("/api/"):
+            return None
+        if "application/json" in request.headers.get("Accept", ""):
+            return None
+        return lead_to_confirmation(request, error)
+
+
+def _hold_account_pages(request: HttpRequest, name: str) -> None:
+    """Raise ConfirmationNeeded where what is changed could be confirmed with right afterwards.
+
+    Whoever has a second factor shows it before they change their factors: a password is not
+    enough. Whoever has single sign-on alone has signed in lately.
+    """
+    user = request.user
+    if not isinstance(user, User):
+        return
+    if name in FACTOR_PAGES and has_second_factor(user) and not shown_second_factor(user):
+        raise ConfirmationNeeded("change your second factor", second_factor=True)
+    looks = request.method in ("GET", "HEAD") and name not in FACTOR_PAGES
+    if not looks and not ways_to_confirm(user):
+        require_recent(user, "change how you sign in")
+
+
+def _proven(request: HttpRequest, signed_in: User | AnonymousUser) -> object:
+    user = get_user(request) if signed_in.is_authenticated else signed_in
+    return attach(user, SessionProof(request, user)) if isinstance(user, User) else user
+
+
+def lead_to_confirmation(request: HttpRequest, error: ConfirmationNeeded) -> HttpResponse:
+    """Keep what was typed, and redirect to where the person confirms that it is them."""
+    user = cast(User, request.user)
+    htmx = bool(getattr(request, "htmx", False))
+    back = _keep(request, htmx)
+    ways = ways_to_confirm(user)
+    if error.second_factor:
+        ways = [way for way in ways if way["id"].startswith("mfa")] or ways
+    if ways:
+        url = f"{ways[0]['url']}?{urlencode({'next': back})}"
+    else:  # the account of a sign-on service: it confirms by signing in there again
+        logout(request)
+        url = f"{resolve_url('login')}?{urlencode({'next': _page_of(request, htmx)})}"
+    messages.info(request, error.message)
+    if htmx:
+        return HttpResponse(headers={"HX-Redirect": url})
+    return HttpResponseRedirect(url)
+
+
+def _page_of(request: HttpRequest, htmx: bool) -> str:
+    """The page to come back to where a form cannot be sent again."""
+    if request.method in ("GET", "HEAD") and not htmx:
+        return request.get_full_path()
+    named = request.headers.get("HX-Current-URL" if htmx else "Referer", "")
+    ours = url_has_allowed_host_and_scheme(
+        named, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    parts = urlsplit(named)
+    return f"{parts.path}?{parts.query}".rstrip("?") if ours and parts.path else "/"
+
+
+def _keep(request: HttpRequest, htmx: bool) -> str:
+    """Where to go once it is confirmed: the page itself, or the one that sends the form again."""
+    if htmx or request.method != "POST":
+        return _page_of(request, htmx)
+    form = request.POST.urlencode()
+    secret = any(request.POST.get(name) for name in SECRETS)
+    if secret or request.FILES or len(form) > MAX_STASH:
+        messages.warning(request, "Your form could not be kept. Please fill it in again.")
+        return _page_of(request, htmx)
+    key = secrets.token_urlsafe(16)
+    request.session[STASH] = {
+        "key": key, "path": request.get_full_path(), "form": form, "at": time.time(),
+        "back": _page_of(request, htmx),
+    }  # fmt: skip
+    return reverse("stepup_resume", args=[key])

@@ -1,0 +1,160 @@
+"""Writes about accounts: from a claimed address to a proven one, names, passwords, sessions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+
+from annotation.accounts.security.log import Kind, log_event
+from annotation.accounts.signing import selectors
+from annotation.accounts.tokens import actions as tokens
+from annotation.models import AuditEntry, Membership, User
+from annotation.records.actions.audit import record
+from crowdqc.errors import Invalid
+
+PENDING_DAYS = 3  # an account whose address nobody proved
+
+
+def _unproven() -> Q:
+    return Q(~Exists(EmailAddress.objects.filter(user=OuterRef("pk"), verified=True)))
+
+
+@transaction.atomic
+def create_pending(*, user: User, address: str, display_name: str, password: str) -> User:
+    """An account of somebody who claims an address; until it is proven, nobody can enter it.
+
+    The address is not the account's own yet, so that claiming it takes it from nobody. Not in the
+    audit log: whoever writes this is a stranger.
+    """
+    user.username, user.display_name, user.email = free_name(address), display_name.strip(), ""
+    if password:
+        user.set_password(password)
+    else:
+        user.set_unusable_password()
+    user.save()
+    return user
+
+
+def claim_address(*, user: User, address: str) -> None:
+    """Note which address a new account claims."""
+    EmailAddress.objects.create(user=user, email=address.lower(), primary=True, verified=False)
+
+
+def disown_address(*, user: User) -> None:
+    """An address that only somebody else's word stands for is claimed, and not the account's."""
+    user.email = ""
+    User.objects.filter(pk=user.pk).update(email="")
+
+
+def free_name(address: str) -> str:
+    """The address as username, or a short one of it where that is taken."""
+    if len(address) <= 150 and not User.objects.filter(username__iexact=address).exists():
+        return address
+    return f"{address.partition('@')[0][:100]}-{get_random_string(10).lower()}"
+
+
+@transaction.atomic
+def release_address(*, by: User, address: str) -> None:
+    """Take an address that the person proved from accounts that only claimed it."""
+    others = User.objects.exclude(pk=by.pk).filter(_unproven())
+    claims = EmailAddress.objects.filter(email=address.lower(), verified=False, user__in=others)
+    claimed = list(claims.values_list("user", flat=True))
+    claims.delete()
+    same = [one.pk for one in selectors.alike("email", address)]
+    others.filter(pk__in=same).update(email="")
+    others.filter(_pending(), pk__in=claimed).delete()
+
+
+def _pending() -> Q:
+    """Made by signing up and never entered: it holds nothing that could be lost."""
+    member = Exists(Membership.objects.filter(user=OuterRef("pk")))
+    acted = Exists(AuditEntry.objects.filter(actor=OuterRef("pk")))
+    return Q(~member, ~acted, last_login=None, email="")
+
+
+@transaction.atomic
+def note_proof(*, by: User, address: str, before: str) -> None:
+    """Note that the person proved an address: the account's first, or one in its place."""
+    user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    follows = not before or user.username.lower() == before.lower()
+    taken = User.objects.exclude(pk=user.pk).filter(username__iexact=address).exists()
+    if follows and not taken and len(address) <= 150 and user.username != address:
+        user.username = by.username = address
+        user.save(update_fields=["username"])
+    if before or AuditEntry.objects.filter(action="account.create", actor=user).exists():
+        record(by=user, project=None, action="account.email", on=user)
+    else:
+        record(by=user, project=None, action="account.create", on=user)
+
+
+@transaction.atomic
+def note_first_sign_in(*, by: User) -> None:
+    """Note an account that was made on a provider's word, which proved its address as well."""
+    made = SocialAccount.objects.filter(user=by).exists()
+    if made and not AuditEntry.objects.filter(action="account.create", actor=by).exists():
+        record(by=by, project=None, action="account.create", on=by)
+
+
+@transaction.atomic
+def change_name(*, by: User, display_name: str) -> str:
+    """Another name for the person's teams; returns the one before."""
+    name = " ".join(display_name.split())
+    if not name or len(name) > 80:
+        raise Invalid("The name was not changed.", fields={"display_name": "1 to 80 characters."})
+    user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    before = user.display_name
+    if name != before:
+        user.display_name = by.display_name = name
+        user.save(update_fields=["display_name"])
+        record(by=by, project=None, action="account.name", on=user)
+        log_event(Kind.NAME, user=user)
+    return before
+
+
+@transaction.atomic
+def set_password(*, by: User, password: str, keep_session: str | None) -> None:
+    """A new password; sessions elsewhere and all programs are signed out."""
+    by.set_password(password)
+    by.save(update_fields=["password"])
+    tokens.take_back(by=by)
+    end_sessions(by=by, rows=UserSession.objects.filter(user=by).exclude(session_key=keep_session))
+    record(by=by, project=None, action="account.password", on=by)
+
+
+def end_sessions(*, by: User, rows: Iterable[UserSession]) -> int:
+    """Sign the person out where these sessions are; returns how many ended."""
+    mine = [one for one in rows if one.user_id == by.pk]
+    for one in mine:
+        one.end()
+    if mine:
+        log_event(Kind.SESSION_ENDED, user=by, sessions=len(mine))
+    return len(mine)
+
+
+def forget(*, by: User) -> None:
+    """Delete what an account holds beside its row, as a part of closing it."""
+    end_sessions(by=by, rows=UserSession.objects.filter(user=by))
+    for model in (EmailAddress, Authenticator, SocialAccount):
+        model._default_manager.filter(user=by).delete()
+
+
+def sweep(now: dt.datetime | None = None) -> int:
+    """Delete accounts whose address nobody proved, and sessions that are over; how many rows."""
+    now = now or timezone.now()
+    stale = User.objects.filter(
+        _unproven(), _pending(),
+        date_joined__lt=now - dt.timedelta(days=PENDING_DAYS),
+        pk__in=EmailAddress.objects.filter(verified=False).values("user"),
+    )  # fmt: skip
+    gone = stale.delete()[0]
+    return gone + Session.objects.filter(expire_date__lt=now).delete()[0]

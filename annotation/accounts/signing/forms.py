@@ -1,0 +1,286 @@
+"""What people fill in about their account: allauth's forms with our words and limits."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from allauth.account import forms as account
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.manage_email import email_already_exists
+from allauth.core import context
+from allauth.core.internal.cryptokit import normalize_user_code
+from allauth.mfa.base import forms as mfa
+from allauth.mfa.totp import forms as totp
+from allauth.mfa.webauthn import forms as webauthn
+from django import forms
+from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
+
+from annotation.accounts.signing import actions, selectors
+from annotation.models import User
+from crowdqc import limits
+
+MAILS = "Too many mails were sent to this address."
+CODE = {"inputmode": "numeric", "autocomplete": "one-time-code", "class": "code-input"}
+LONGEST = 1000  # characters of a password: hashing a longer one is work for whoever sends it
+
+
+def _plain(form: forms.BaseForm, **labels: str) -> None:
+    """Labels stand above their fields here, not in them, and codes and passwords have an end."""
+    for name, field in form.fields.items():
+        field.widget.attrs.pop("placeholder", None)
+        if name in labels:
+            field.label = labels[name]
+        if isinstance(field, forms.CharField) and field.max_length is None:
+            field.max_length = LONGEST
+            field.validators.append(_not_endless)
+
+
+def _not_endless(value: str) -> None:
+    if len(value) > LONGEST:
+        raise ValidationError(f"At most {LONGEST} characters.")
+
+
+class SignInForm(account.LoginForm):
+    """Username or address, and password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, login="E-mail or username", password="Password")  # noqa: S106
+        attrs = {"autocomplete": "username webauthn", "autocapitalize": "none"}
+        self.fields["login"].widget.attrs.update(attrs)
+        self.fields["password"].help_text = ""
+
+    def clean_login(self) -> str:
+        return unicodedata.normalize("NFKC", self.cleaned_data["login"]).strip()
+
+    def user_credentials(self) -> dict[str, str]:
+        """One name, whatever it is: an answer that depended on its kind would tell of accounts."""
+        data = self.cleaned_data
+        return {"username": data["login"], "password": data["password"]}
+
+
+class SignUpForm(account.SignupForm):
+    """A new account: an address to prove, a name for one's teams, a password."""
+
+    display_name = forms.CharField(
+        label="Your name", max_length=80,
+        help_text="Shown to your teams. Workers are shown under a pseudonym.",
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )  # fmt: skip
+    field_order = ("email", "display_name", "password1")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, email="E-mail", password1="Password")
+        self.fields["email"].help_text = "We send a code to it."
+        self.fields["password1"].help_text = "At least 8 characters."
+
+    def validate_unique_email(self, value: str) -> str:
+        self.account_already_exists = selectors.has_account(value)
+        return value
+
+    def save(self, request: HttpRequest) -> User:
+        """The account, and the address as a claim of it: others may claim it as well."""
+        adapter = get_adapter(request)
+        user: User = adapter.save_user(request, adapter.new_user(request), self)
+        actions.claim_address(user=user, address=self.cleaned_data["email"])
+        return user
+
+    def try_save(self, request: HttpRequest) -> Any:
+        """The same work, answer and number of mails, whether the address has an account or not."""
+        limits.hold(limits.MAILS, f"sign-up {self.cleaned_data['email']}", MAILS)
+        if self.account_already_exists:
+            make_password(self.cleaned_data["password1"])
+            return super().try_save(request)
+        try:
+            with transaction.atomic():
+                return super().try_save(request)
+        except IntegrityError:  # somebody was faster
+            self.account_already_exists = True
+            return super().try_save(request)
+
+
+class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
+    """The code that proves an address; whoever only claimed the address loses it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, code="Code")
+        self.fields["code"].help_text = "It is valid for 30 minutes."
+        self.fields["code"].widget.attrs.update({**CODE, "inputmode": "text"})
+
+    def clean_code(self) -> str:
+        code = account.BaseConfirmCodeForm.clean_code(self)
+        if self.user is None:  # sign-up with an address that has an account: no code opens it
+            raise ValidationError("That code is not right.", code="incorrect_code")
+        actions.release_address(by=self.user, address=self.email)
+        email_already_exists(user=self.user, email=self.email, always_raise=True)
+        return code
+
+
+class EmailForm(account.AddEmailForm):
+    """Another address, which counts once its code was typed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, email="New e-mail")
+
+    def save(self, request: HttpRequest) -> Any:
+        assert self.user is not None  # noqa: S101
+        limits.hold(limits.CHANGES, f"email {self.user.pk}", "Too many changes.")
+        limits.hold(limits.MAILS, f"change {self.cleaned_data['email']}", MAILS)
+        return super().save(request)
+
+
+class NameForm(forms.Form):
+    """The name that one's teams see."""
+
+    display_name = forms.CharField(
+        label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+
+
+class ChangePasswordForm(account.ChangePasswordForm):
+    """A new password for the one that is known."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, oldpassword="Current password", password1="New password")
+        del self.fields["password2"]
+        self.fields["oldpassword"].help_text = ""
+        self.fields["password1"].help_text = "At least 8 characters."
+
+    def clean_oldpassword(self) -> str:
+        user, request = self.user, context.request
+        assert isinstance(user, User)  # noqa: S101
+        limits.hold_name(request, user.username)
+        found: str = super().clean_oldpassword()
+        limits.forgive(request, name=user.username)
+        return found
+
+
+class SetPasswordForm(account.SetPasswordForm):
+    """A first password, of somebody who signs in by other means."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, password1="Password")
+        del self.fields["password2"]
+        self.fields["password1"].help_text = "At least 8 characters."
+
+
+class ResetPasswordForm(account.ResetPasswordForm):
+    """Have a link sent to the address of one's account."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, email="E-mail")
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        user = selectors.user_by_name(email)
+        # The link goes to the address as it was typed, so it must be the account's to the letter.
+        mine = user is not None and user.is_active and selectors.reads_mail_of(user, email)
+        self.users = [user] if mine else []
+        return email
+
+    def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Over the limit of the address nothing is sent, and the page says the same."""
+        email: str = self.cleaned_data["email"]
+        if limits.take(limits.MAILS, f"reset {limits.counted_as(request, email)}"):
+            super().save(request, **kwargs)
+        return email
+
+
+class NewPasswordForm(account.ResetPasswordKeyForm):
+    """A new password by a link that was sent."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, password1="New password")
+        del self.fields["password2"]
+        self.fields["password1"].help_text = "At least 8 characters."
+
+
+class _Counted:
+    """Codes of a second factor: few tries, counted for this device, and each code once."""
+
+    user: Any
+    cleaned_data: dict[str, Any]
+
+    def clean_code(self) -> str:
+        about = limits.hold_code(context.request, self.user)
+        code = normalize_user_code(self.cleaned_data["code"])
+        try:
+            found: str = super().clean_code()  # type: ignore[misc]
+        except ValidationError:
+            left = limits.tries_left(limits.CODES[0], about)
+            tries = "1 try" if left == 1 else f"{left} tries"
+            raise ValidationError(
+                f"That code is not right. {tries} left.", code="incorrect_code"
+            ) from None
+        if not limits.first_use(about, self.user, code):
+            raise ValidationError("This code was used. Enter the next one.", code="used_code")
+        return found
+
+
+class CodeForm(_Counted, mfa.AuthenticateForm):
+    """The second factor of a sign-in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self)
+        self.fields["code"].widget.attrs.update(CODE)
+
+
+class ReauthenticateForm(account.ReauthenticateForm):
+    """The password of somebody who is signed in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, password="Password")  # noqa: S106
+
+
+class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
+    """The second factor of somebody who is signed in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, code="Code")
+        self.fields["code"].widget.attrs.update(CODE)
+
+
+class AddAppForm(totp.ActivateTOTPForm):
+    """The first code of a new authenticator app."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _plain(self, code="Code")
+        self.fields["code"].widget.attrs.update(CODE)
+
+    def clean_code(self) -> str:
+        limits.hold(limits.CHANGES, f"app {self.user.pk}", "Too many tries.")
+        found: str = super().clean_code()
+        return found
+
+
+class AddPasskeyForm(webauthn.AddWebAuthnForm):
+    """A new passkey, which signs in by itself: always with the device's own PIN or finger."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["passwordless"]
+        self.fields["name"].label = "Name"
+        self.fields["name"].max_length = 60
+        self.fields["name"].widget.attrs["maxlength"] = 60
+        self.fields["name"].help_text = "To tell your passkeys apart."
+
+    def clean(self) -> dict[str, Any]:
+        """As if ``passwordless`` was ticked: the device must have checked who holds it."""
+        self.cleaned_data["passwordless"] = True
+        found: dict[str, Any] = super().clean()
+        return found

@@ -1,0 +1,129 @@
+"""Single sign-on: what is believed of the provider, and how long it may take."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import requests
+from allauth.account.internal.decorators import login_not_required
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.openid_connect import views as oidc
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+
+from annotation.accounts.signing import actions
+from crowdqc import limits, outbound
+from crowdqc.outbound.web_request import one_may_wait
+from crowdqc.web.middleware import POLICY
+
+MOST_BYTES = 2**20  # of a provider's answer
+# Headers of ``requests`` that the client below writes itself.
+OWN_HEADERS = {"accept-encoding", "connection", "content-length"}
+STARTS = "Too many sign-ins from this network."
+MAILS = "Too many mails were sent to this address."
+
+
+def let_out(response: HttpResponseBase) -> None:
+    """Let the forms of a page be sent on to the provider, whose address the policy refuses."""
+    if settings.OIDC_SERVER_URL:
+        parts = urlsplit(settings.OIDC_SERVER_URL)
+        own = "form-action 'self'"
+        allowed = POLICY.replace(own, f"{own} {parts.scheme}://{parts.netloc}")
+        response.headers["Content-Security-Policy"] = allowed
+
+
+@login_not_required
+def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """To the provider. One that does not answer, or answers nonsense, is said to be away."""
+    limits.hold(limits.SSO_STARTS, limits.network(request), STARTS)
+    try:
+        response: HttpResponseBase = oidc.login(request, provider_id)
+    except (requests.RequestException, ValueError, KeyError):
+        response = render(request, "socialaccount/authentication_error.html", status=503)
+    return response
+
+
+class _ToProvider(requests.adapters.BaseAdapter):
+    """What the library of ``requests`` sends goes by the one outbound client: one deadline for each
+    call, a size limit, and one thread of a web process at a time."""
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """The provider's answer; requests.ConnectionError where no whole one came in time."""
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        kept = {k: str(v) for k, v in request.headers.items() if k.lower() not in OWN_HEADERS}
+        seconds = settings.SOCIALACCOUNT_REQUESTS_TIMEOUT
+        try:
+            with (
+                one_may_wait(),
+                outbound.Client(seconds=seconds, most_bytes=MOST_BYTES, inside=True) as client,
+            ):
+                answer = client.send(
+                    str(request.method), str(request.url), content=cast(bytes | None, body),
+                    headers=kept,
+                )  # fmt: skip
+        except (outbound.OutboundError, TimeoutError) as error:
+            raise requests.ConnectionError(str(error)) from error
+        response = requests.Response()
+        response.status_code, response.url = answer.status, str(request.url)
+        response.headers.update(answer.headers)
+        response._content = answer.body
+        response.request = request
+        return response
+
+    def close(self) -> None:
+        """Each call closes its own connection."""
+
+
+class SsoAdapter(DefaultSocialAccountAdapter):
+    """A provider signs in whom it knows. It never opens an account that was there before it was
+    connected: somebody who has one signs in to it, then connects the provider on its page."""
+
+    error_messages = {
+        **DefaultSocialAccountAdapter.error_messages,
+        "no_password": "Set a password first, so that you can still sign in.",
+        "connected_other": "This sign-on is connected to another account.",
+    }
+
+    def get_requests_session(self) -> requests.Session:
+        """No redirect is followed: the provider answers at the addresses that it names."""
+        session = requests.Session()
+        session.max_redirects = 0
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _ToProvider())
+        return session
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        """Addresses of other domains were dropped before: whoever has none left is asked."""
+        return settings.CROWDQC_SIGNUP != "closed"
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
+        """The provider gives a name; the username is ours, the address the mailbox's."""
+        user = super().populate_user(request, sociallogin, data)
+        name = str(data.get("name") or f"{user.first_name} {user.last_name}").strip()
+        user.display_name = (name or user.email.partition("@")[0])[:80]
+        user.username = user.first_name = user.last_name = ""
+        return user
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """What the provider vouches for is proven: others who only claimed it lose it."""
+        if not sociallogin.is_existing:
+            for address in sociallogin.email_addresses:
+                if address.verified:
+                    actions.release_address(by=sociallogin.user, address=address.email)
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        """An address that the provider does not vouch for is a claim, as in a sign-up."""
+        user = super().save_user(request, sociallogin, form)
+        if not any(one.verified for one in sociallogin.email_addresses):
+            actions.disown_address(user=user)
+        if form is not None and not sociallogin.email_addresses:
+            limits.hold(limits.MAILS, f"sign-up {form.cleaned_data['email']}", MAILS)
+            actions.claim_address(user=user, address=form.cleaned_data["email"])
+        return user
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("account")

@@ -1,0 +1,25 @@
+"""What stands between a right password and being signed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.stages import EmailVerificationStage
+
+from annotation.accounts.signing import selectors
+from crowdqc import limits
+
+
+class VerifyAddress(EmailVerificationStage):
+    """A code from the mailbox, of whoever names an address and has proven none."""
+
+    def handle(self) -> tuple[Any, bool]:
+        user = self.login.user
+        if user is not None:
+            if not selectors.owes_proof(user):
+                return None, True
+            if not self.login.signup:  # a sign-up was counted by its form
+                about = limits.counted_as(self.request, user.username)
+                limits.hold(limits.MAILS, about, "Too many codes were sent to your address.")
+        found: tuple[Any, bool] = super().handle()
+        return found

@@ -1,1 +1,0 @@
-"""Every write of the collecting side: keyword-only, one transaction, audited, by somebody."""

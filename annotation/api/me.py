@@ -1,0 +1,153 @@
+"""Endpoints for a worker's own things: what was recorded, decided and paid, and their one reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import bound_to, get_access, get_own_assignment
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.endpoint import Endpoint
+from annotation.models import Consent, LedgerEntry, Qualification, Rejection, Role
+from annotation.payouts.actions import rejections
+from annotation.privacy.actions import retention
+from annotation.work.selectors import api as selectors
+from annotation.work.selectors import log, own
+from crowdqc.errors import Missing
+
+
+class OwnLogOut(serializers.Serializer[Any]):
+    assignment = serializers.IntegerField()
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Events by their method"
+    )
+    events = serializers.ListField(
+        child=serializers.DictField(), help_text="Every event that is kept, in order"
+    )
+
+
+class OwnEntryOut(serializers.ModelSerializer[LedgerEntry]):
+    """An amount booked for one's own work: owed (base, bonus), paid or corrected."""
+
+    class Meta:
+        model = LedgerEntry
+        fields = ("id", "project", "task", "assignment", "kind", "amount", "currency", "at")
+
+
+class OwnRejectionOut(serializers.ModelSerializer[Rejection]):
+    project = serializers.IntegerField(source="assignment.task.project_id")
+    task = serializers.IntegerField(source="assignment.task_id")
+
+    class Meta:
+        model = Rejection
+        fields = (
+            "id", "project", "task", "assignment", "reason_code", "reason", "rejected_at",
+            "reply_until", "reply", "replied_at", "answer_by", "outcome", "outcome_note",
+            "outcome_at",
+        )  # fmt: skip
+
+
+class OwnConsentOut(serializers.ModelSerializer[Consent]):
+    project = serializers.IntegerField(source="membership.project_id")
+    pseudonym = serializers.CharField(source="membership.pseudonym")
+    number = serializers.IntegerField(source="text.number")
+
+    class Meta:
+        model = Consent
+        fields = ("id", "project", "pseudonym", "number", "given_at", "withdrawn_at")
+
+
+class OwnRoundOut(serializers.ModelSerializer[Qualification]):
+    """What somebody said of a qualification round."""
+
+    task = serializers.IntegerField(source="assignment.task_id")
+
+    class Meta:
+        model = Qualification
+        fields = ("id", "task", "assignment", "round", "verdict", "feedback", "at")
+
+
+class ReplyIn(Body):
+    text = serializers.CharField(help_text="One reply, once; a manager owes an answer")
+
+
+class ErasedOut(serializers.Serializer[Any]):
+    assignments = serializers.IntegerField(help_text="Whose logs were erased")
+
+
+class OwnListing(Listing):
+    reads = writes = "work"
+
+
+class OwnLog(Endpoint):
+    reads = "work"
+
+    @extend_schema(responses=OwnLogOut, summary="What was recorded while I worked")
+    def get(self, request: Request, assignment_id: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        return Response(
+            {
+                "assignment": found.pk,
+                "counts": log.counts_by_method([found.pk])[found.pk],
+                "events": log.assignment_events(found.pk),
+            }
+        )
+
+
+class OwnLedger(OwnListing):
+    @extend_schema(responses=OwnEntryOut(many=True), summary="What I am owed and was paid")
+    def get(self, request: Request) -> Response:
+        return self.page(own.ledger(request.user, bound_to(request)), OwnEntryOut)
+
+
+class OwnRejections(OwnListing):
+    @extend_schema(responses=OwnRejectionOut(many=True), summary="Rejections of my work")
+    def get(self, request: Request) -> Response:
+        return self.page(own.rejections(request.user, bound_to(request)), OwnRejectionOut)
+
+
+class OwnReply(Endpoint):
+    reads = writes = "work"
+
+    @extend_schema(
+        request=ReplyIn, responses=OwnRejectionOut, summary="Reply to a rejection",
+        description="Once, and until `reply_until`. An answer is owed by `answer_by`.",
+    )  # fmt: skip
+    def post(self, request: Request, rejection_id: int) -> Response:
+        mine = own.rejections(request.user, bound_to(request))
+        rejection = mine.filter(pk=rejection_id).first()
+        if rejection is None:
+            raise Missing("There is no such rejection of your work.")
+        rejections.reply_to_rejection(
+            by=request.user, rejection=rejection, **read(ReplyIn, request)
+        )
+        return Response(OwnRejectionOut(mine.get(pk=rejection_id)).data)
+
+
+class OwnConsents(OwnListing):
+    @extend_schema(responses=OwnConsentOut(many=True), summary="What I agreed to, and when")
+    def get(self, request: Request) -> Response:
+        return self.page(own.consents(request.user, bound_to(request)), OwnConsentOut)
+
+
+class OwnRounds(OwnListing):
+    @extend_schema(responses=OwnRoundOut(many=True), summary="What was said of my rounds")
+    def get(self, request: Request) -> Response:
+        return self.page(own.rounds(request.user, bound_to(request)), OwnRoundOut)
+
+
+class OwnLogsErase(Endpoint):
+    reads = writes = "work"
+
+    @extend_schema(
+        request=None, responses=ErasedOut, summary="Erase the logs of my decided work",
+        description="Answers, decisions and money stay. It cannot be undone.",
+    )  # fmt: skip
+    def post(self, request: Request, project_id: int) -> Response:
+        access = get_access(request, project_id, Role.WORKER)
+        member = selectors.worker_of(access.project, request.user)
+        return Response({"assignments": retention.erase_own_logs(by=access.user, worker=member)})

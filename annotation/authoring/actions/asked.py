@@ -1,0 +1,145 @@
+"""What a draft asks of every pair or text: its dimensions or scales, edited row by row."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import edit_draft, lock_draft
+from annotation.models import Task, TaskVersion, User
+from annotation.task_types import get_type
+from annotation.task_types.pairwise import type as pairwise
+from annotation.task_types.rating import type as rating
+from annotation.task_types.scales import name_of, truth
+from crowdqc.errors import Conflict, Invalid
+
+Rows = list[dict[str, Any]]
+LISTS = {"pairs": "dimensions", "ratings": "scales"}
+TEXTS = ("label", "question", "description")
+POINT = "point-"  # and the point's value: the name of its label's field
+
+
+def list_of(task: Task) -> str:
+    """The setting that holds what is asked: "dimensions" or "scales"; Invalid where nothing is."""
+    try:
+        return LISTS[get_type(task.type).shape]
+    except KeyError:
+        raise Invalid("This type of task has no dimensions.") from None
+
+
+def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> TaskVersion:
+    return change_rows(by=by, task=task, name=list_of(task), change=change)
+
+
+@transaction.atomic
+def change_rows(*, by: User, task: Task, name: str, change: Callable[[Rows], Rows]) -> TaskVersion:
+    """Change the rows of a setting in the draft; rows that stay as they are begin no version."""
+    shown = task.versions.order_by("-number").first()
+    if shown is not None and change(copy.deepcopy(shown.settings[name])) == shown.settings[name]:
+        return shown
+    draft = lock_draft(task, by=by)  # two fields saved at once stand in line
+    rows = change(copy.deepcopy(draft.settings[name]))
+    return edit_draft(by=by, task=task, fields={"settings": {name: rows}})
+
+
+def row_at(rows: Rows, name: str) -> int:
+    """Where the row of this name stands; Conflict where it is there no more."""
+    for place, row in enumerate(rows):
+        if row["name"] == name:
+            return place
+    raise Conflict("This line was removed meanwhile. Reload the page.")
+
+
+def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
+    """Change the line called ``name``: its label, question, description, neutral, points.
+
+    Its short name stays: results and exports call the line by it. Invalid names the field.
+    """
+    if "label" in fields and not str(fields["label"]).strip():
+        raise Invalid("A line needs a name.", fields={"label": "Write a name."})
+
+    def change(rows: Rows) -> Rows:
+        row = rows[row_at(rows, name)]
+        row |= {field: str(fields[field]).strip() for field in TEXTS if field in fields}
+        if "neutral" in fields and "neutral" in row:
+            row["neutral"] = truth(fields["neutral"])
+        for point in row.get("points", []):
+            label = fields.get(f"{POINT}{point['value']}")
+            point["label"] = point["label"] if label is None else str(label).strip()
+        return rows
+
+    _change(by=by, task=task, change=change)
+
+
+def add_row(*, by: User, task: Task, label: str) -> str:
+    """One more line at the end; returns the short name that its label gives it."""
+    if not label.strip():
+        raise Invalid("A line needs a name.", fields={"new": "Write a name."})
+    name = ""
+
+    def change(rows: Rows) -> Rows:
+        nonlocal name
+        name = name_of(label, [row["name"] for row in rows])
+        row = {"name": name, "label": label.strip(), "question": "", "description": ""}
+        if list_of(task) == "scales":
+            points = [{"value": value, "label": ""} for value in range(1, 6)]
+            return [*rows, {**row, "points": points}]
+        return [*rows, {**row, "neutral": True}]
+
+    _change(by=by, task=task, change=change)
+    return name
+
+
+def remove_row(*, by: User, task: Task, name: str) -> None:
+    """Take a line out; the last one stays."""
+
+    def change(rows: Rows) -> Rows:
+        at = row_at(rows, name)
+        if len(rows) == 1:
+            raise Conflict("One line stays: there would be nothing to judge.")
+        return rows[:at] + rows[at + 1 :]
+
+    _change(by=by, task=task, change=change)
+
+
+def move_row(*, by: User, task: Task, name: str, step: int) -> None:
+    """Move a line up (-1) or down (1); at the end it stays where it is."""
+    _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
+
+
+def stepped(rows: Rows, name: str, step: int) -> Rows:
+    """The rows with the one called ``name`` so many places further down; at an end it stays."""
+    at = row_at(rows, name)
+    row = rows.pop(at)
+    rows.insert(max(0, min(len(rows), at + step)), row)
+    return rows
+
+
+def change_points(*, by: User, task: Task, name: str, step: int) -> None:
+    """One point more at the top of a scale (1), or one less (-1); two stay."""
+
+    def change(rows: Rows) -> Rows:
+        points = rows[row_at(rows, name)]["points"]
+        if step > 0:
+            points.append({"value": points[-1]["value"] + 1, "label": ""})
+        elif len(points) > 2:
+            points.pop()
+        return rows
+
+    _change(by=by, task=task, change=change)
+
+
+def use_template(*, by: User, task: Task) -> None:
+    """Replace all lines by the template: the seven dimensions of CrowdRAG, or the scales.
+
+    Of texts by themselves that is one plain scale, of answers beside their documents completeness
+    and correctness.
+    """
+    shown = task.versions.order_by("-number").first()
+    documents = shown is not None and shown.settings.get("layout") == rating.DOCUMENT
+    scales = rating.COMPLETENESS if documents else rating.TEMPLATE
+    template = pairwise.TEMPLATE if list_of(task) == "dimensions" else scales
+    _change(by=by, task=task, change=lambda _: copy.deepcopy(list(template)))

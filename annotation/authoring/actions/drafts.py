@@ -1,0 +1,163 @@
+"""The draft of a task: begun from what is published, changed field by field, or thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Task, TaskVersion, User
+from annotation.models.tasks import TaskState
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from annotation.task_types.base import whole_number
+from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import LARGEST, exact
+
+MAX_TITLE = 160
+RULES = {  # field: default, least, most
+    "redundancy": (5, 1, 500),
+    "items_per_assignment": (8, 1, 500),
+    "lease_minutes": (45, 1, 1440),
+    "min_seconds": (0, 0, 14_400),
+    "expected_minutes": (0, 0, 1440),
+}
+
+
+def draft_of(task: Task, *, by: User) -> TaskVersion:
+    """The version being edited; editing a published task begins a new one from its copy."""
+    draft = task.versions.filter(published_at__isnull=True).first()
+    if draft:
+        return draft
+    with transaction.atomic():
+        locked = (
+            Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
+        )
+        draft = locked.versions.filter(published_at__isnull=True).first()
+        if draft:
+            return draft
+        if locked.state == TaskState.CLOSED:
+            raise Conflict("The task is closed; what it asked stays as it was.")
+        source = locked.current
+        if source is None:  # cannot be: a task is born with a draft
+            raise Missing("The task has no version.")
+        draft = TaskVersion.objects.get(pk=source.pk)
+        draft.pk, draft._state.adding = None, True
+        draft.number, draft.published_at, draft.published_by = source.number + 1, None, None
+        draft.save(force_insert=True)
+        record(by=by, project=task.project, action="version.begin", on=draft, number=draft.number)
+        return draft
+
+
+def lock_draft(task: Task, *, by: User) -> TaskVersion:
+    """The draft, locked and marked as just saved; two tabs stand in line, publishing waits."""
+    draft = draft_of(task, by=by)
+    draft = TaskVersion.objects.select_for_update().get(pk=draft.pk)
+    if draft.published_at:
+        raise Conflict("The draft was published meanwhile. Reload the page.")
+    draft.updated_at = timezone.now()
+    TaskVersion.objects.filter(pk=draft.pk).update(updated_at=draft.updated_at)
+    return draft
+
+
+def as_stored(text: str) -> str:
+    """A text with the line ends of a file instead of a form's, and without NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+
+
+def clean_title(raw: Any, *, needed: str = "") -> str:
+    """A title as stored; Invalid, naming the limit, where it is too long: none is cut.
+
+    ``needed``: what lacks a title where an empty one is refused, as "A task".
+    """
+    title = as_stored(str(raw)).strip()
+    if needed and not title:
+        raise Invalid(f"{needed} needs a title.", fields={"title": "Write a title."})
+    if len(title) > MAX_TITLE:
+        raise Invalid(
+            f"The title has {len(title):,} characters; {MAX_TITLE} is the most.",
+            fields={"title": f"{MAX_TITLE} characters at most; this has {len(title):,}."},
+        )
+    return title
+
+
+def as_title(text: str, most: int = MAX_TITLE) -> str:
+    """A title made of another text, as a query or a title: what is left out shows as “…”."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def clean_money(raw: Any, name: str) -> Decimal:
+    """An amount of 0 to 10,000 in whole cents; a comma may stand for the point."""
+    amount = exact(raw, low=-LARGEST)
+    if amount is None:
+        raise Invalid(f"{name} is not an amount.", fields={name: "An amount, as 1.80."})
+    if not 0 <= amount <= 10_000:
+        raise Invalid(f"{name} is out of range.", fields={name: "0 to 10,000."})
+    if amount != amount.quantize(Decimal("0.01")):
+        raise Invalid(f"{name} is finer than a cent.", fields={name: "Two decimals at most."})
+    return amount.quantize(Decimal("0.01"))
+
+
+def clean_rules(
+    raw: Mapping[str, Any], task_type: Any, previous: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The cleaned fields of a draft; only fields present in ``raw`` are changed."""
+    clean: dict[str, Any] = {}
+    if "title" in raw:
+        clean["title"] = clean_title(raw["title"], needed="A task")
+    for name, limit in (("instructions", 20_000), ("bonus_note", 300)):
+        if name in raw:
+            if len(str(raw[name])) > limit:
+                raise Invalid(
+                    f"{name} is too long.", fields={name: f"{limit:,} characters at most."}
+                )
+            clean[name] = as_stored(str(raw[name]))
+    if "order" in raw:
+        if raw["order"] not in TaskVersion.Order.values:
+            raise Invalid("There is no such order.", fields={"order": "fixed or random."})
+        clean["order"] = raw["order"]
+    for name, (default, low, high) in RULES.items():
+        if name in raw:
+            clean[name] = whole_number(raw, name, default, low, high)
+    if "pay" in raw:
+        clean["pay"] = clean_money(raw["pay"], "pay")
+    if "settings" in raw:
+        clean["settings"] = task_type.clean_settings({**previous, **raw["settings"]})
+    return clean
+
+
+@transaction.atomic
+def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
+    """Change the draft's wording and rules (begun from the published version if there is none).
+
+    Fields that say what stands there already change nothing and begin no version.
+    """
+    shown = task.versions.order_by("-number").first()
+    if shown is None:  # cannot be: a task is born with a draft
+        raise Missing("The task has no version.")
+    clean = clean_rules(fields, get_type(task.type), shown.settings)
+    if all(getattr(shown, name) == value for name, value in clean.items()):
+        return shown
+    draft = lock_draft(task, by=by)
+    for name, value in clean.items():
+        setattr(draft, name, value)
+    draft.save()
+    return draft
+
+
+@transaction.atomic
+def discard_draft(*, by: User, task: Task) -> None:
+    """Throw the changes since the published version away."""
+    draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
+    if draft is None or task.current_id is None:
+        raise Conflict("There is no draft over a published version.")
+    task.items.filter(since=draft.number).delete()
+    task.items.filter(until=draft.number).update(until=None)
+    task.groups.filter(since=draft.number).delete()
+    task.groups.filter(until=draft.number).update(until=None)
+    record(by=by, project=task.project, action="version.discard", on=draft, number=draft.number)
+    draft.delete()

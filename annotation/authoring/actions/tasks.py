@@ -1,0 +1,231 @@
+"""A task's life: begun, published, paused, closed. Its drafts and questions are edited beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.authoring.actions import drafts
+from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
+from annotation.authoring.actions.items import (
+    clean_question,
+    default_group,
+    import_items,
+    remove_group,
+    remove_item,
+    reorder_items,
+    save_group,
+    save_item,
+)
+from annotation.authoring.actions.writing_topics import sync_items
+from annotation.authoring.selectors.missing import missing_in
+from annotation.models import Item, Project, Task, TaskVersion, User
+from annotation.models.tasks import TaskState
+from annotation.notifications.actions.notices import notify, people_of
+from annotation.pairs.actions.renewal import renew
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid
+
+__all__ = [
+    "clean_question",
+    "clean_rules",
+    "create_task",
+    "default_group",
+    "discard_draft",
+    "draft_of",
+    "edit_draft",
+    "import_items",
+    "move",
+    "problems",
+    "publish",
+    "remove_group",
+    "remove_item",
+    "reorder_items",
+    "save_group",
+    "save_item",
+    "set_domain",
+    "set_priority",
+    "set_wanted",
+]
+
+
+DOMAIN_LENGTH = 80
+# What a draft begins with, where the model's defaults would be odd: one long text at a time.
+BEGINS: dict[str, dict[str, Any]] = {
+    "responses": {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
+}
+
+# Items about a text that was erased with its writer; nobody is asked about it again.
+ERASED = Q(first__text="") | Q(second__text="")
+
+
+def made_with(*, by: User, project: Project, key: UUID | None) -> Task | None:
+    """The task that this person's form of ``key`` made; a second click waits for the first."""
+    if key is None:
+        return None
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    return Task.objects.filter(project=project, created_by=by, form_key=key).first()
+
+
+@transaction.atomic
+def create_task(
+    *, by: User, project: Project, type: str, title: str, key: UUID | None = None
+) -> Task:
+    """A new task with its first draft; the one that is there where ``key``'s form made it."""
+    there = made_with(by=by, project=project, key=key)
+    if there is not None:
+        return there
+    task_type = get_type(type)
+    title = clean_title(title, needed="A task")
+    task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
+    TaskVersion.objects.create(
+        task=task, number=1, title=title, settings=task_type.clean_settings({}),
+        **BEGINS.get(task_type.shape, {}),
+    )  # fmt: skip
+    record(by=by, project=project, action="task.create", on=task, type=type)
+    return task
+
+
+@transaction.atomic
+def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
+    """Change a draft's wording and rules; items that follow from its settings follow."""
+    version = drafts.edit_draft(by=by, task=task, fields=fields)
+    styled = "settings" in fields and get_type(task.type).shape == "responses"
+    if styled and version.published_at is None:
+        sync_items(task, version)
+    return version
+
+
+def problems(task: Task, draft: TaskVersion) -> list[str]:
+    """What stands in the way of publishing, as sentences; empty when nothing does."""
+    found, shape = [], get_type(task.type).shape
+    if shape == "texts":
+        items = list(task.items.in_version(draft.number).values_list("key", "question"))
+        if not items:
+            found.append("The task has no question.")
+        empty = [key for key, question in items if not question.strip()]
+        if empty:
+            shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
+            found.append(f"Question {shown} has no text.")
+    else:
+        found += [f"{lack.sentence}." for lack in missing_in(task, draft, shape)]
+    if not draft.title.strip():
+        found.append("The task has no title.")
+    return found
+
+
+@transaction.atomic
+def publish(*, by: User, task: Task) -> TaskVersion:
+    """Freeze the draft and open the task with it; leases in work keep their version."""
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
+    if draft is None:
+        raise Conflict("There is no draft to publish.")
+    found = problems(task, draft)
+    if found:
+        raise Invalid(found[0], fields={"task": " ".join(found)})
+    draft.published_at, draft.published_by = timezone.now(), by
+    draft.save()
+    if get_type(task.type).shape == "checks":
+        renew(task, draft)
+    # A lower redundancy never takes away what is already held.
+    asked = task.items.in_version(draft.number).filter(expected__isnull=True)
+    asked = asked.exclude(ERASED)
+    asked.update(redundancy=Greatest(F("held"), draft.redundancy))
+    # Questions that this version no longer shows are not handed out again.
+    task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
+    task.current, task.state = draft, TaskState.OPEN
+    task.save(update_fields=["current", "state"])
+    record(by=by, project=task.project, action="version.publish", on=draft, number=draft.number)
+    return draft
+
+
+MOVES = {
+    "pause": ({TaskState.OPEN}, TaskState.PAUSED),
+    "resume": ({TaskState.PAUSED}, TaskState.OPEN),
+    "close": ({TaskState.OPEN, TaskState.PAUSED}, TaskState.CLOSED),
+    "reopen": ({TaskState.CLOSED}, TaskState.OPEN),
+}
+
+
+@transaction.atomic
+def move(*, by: User, task: Task, to: str) -> Task:
+    """Pause, resume, close or reopen; leases in work may be finished in every state."""
+    if to not in MOVES:
+        raise Invalid("There is no such step.", fields={"to": ", ".join(MOVES)})
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    sources, target = MOVES[to]
+    if task.state == target:
+        return task
+    if task.state not in sources:
+        raise Conflict(f"A task that is {task.get_state_display().lower()} cannot {to}.")
+    task.state = target
+    task.save(update_fields=["state"])
+    record(by=by, project=task.project, action=f"task.{to}", on=task)
+    if to == "close" and task.current:
+        notify(
+            to=[one for one in people_of(task.project) if one.pk != by.pk], kind="task.closed",
+            project=task.project, key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
+            text=f"“{task.current.title}” was closed: nobody can start it now.",
+            url=reverse("task", args=[task.project_id, task.pk]),
+        )  # fmt: skip
+    return task
+
+
+@transaction.atomic
+def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: str = "") -> int:
+    """Ask for so many answers of each item (id -> number), never below what is held.
+
+    Attention items and items of other tasks are left alone. Returns how many changed.
+    """
+    rows = task.items.select_for_update(no_key=True, of=("self",)).filter(
+        pk__in=wanted, expected__isnull=True
+    ).exclude(ERASED).order_by("pk")  # fmt: skip
+    changed = []
+    for item in rows.only("pk", "held", "redundancy"):
+        number = max(item.held, wanted[item.pk])
+        if number != item.redundancy:
+            item.redundancy = number
+            changed.append(item)
+    Item.objects.bulk_update(changed, ["redundancy"], batch_size=1000)
+    if changed:
+        record(
+            by=by, project=task.project, action="items.wanted", on=task, items=len(changed), why=why
+        )
+    return len(changed)
+
+
+@transaction.atomic
+def set_priority(*, by: User | None, item: Item, priority: int) -> None:
+    """Hand a question out sooner (above 0) or in its turn (0)."""
+    Item.objects.filter(pk=item.pk).update(priority=priority)
+    record(by=by, project=item.task.project, action="item.priority", on=item, priority=priority)
+
+
+@transaction.atomic
+def set_domain(*, by: User, task: Task, domain: str) -> Task:
+    """Say what a task is about, or nothing; tasks of one domain share a leaderboard.
+
+    It belongs to no version: it changes what is compared, not what anybody is asked.
+    """
+    name = " ".join(domain.split())
+    if len(name) > DOMAIN_LENGTH:
+        raise Invalid(
+            "That is too long.", fields={"domain": f"At most {DOMAIN_LENGTH} characters."}
+        )
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    if name != task.domain:
+        before, task.domain = task.domain, name
+        task.save(update_fields=["domain"])
+        record(
+            by=by, project=task.project, action="task.domain", on=task, before=before, domain=name
+        )
+    return task

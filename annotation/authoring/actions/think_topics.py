@@ -1,0 +1,259 @@
+"""The dimensions of a think-aloud task: a rubric, its scored samples, and the one item of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.authoring.actions.drafts import as_stored, lock_draft
+from annotation.authoring.actions.items import (
+    STEP,
+    free_key,
+    place,
+    remove_group,
+    save_group,
+    supersede,
+)
+from annotation.models import Item, ItemGroup, Task, TaskVersion, User
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid
+
+SHAPE = "attributes"
+MAX_SAMPLES, MAX_KEY, MAX_TITLE, MAX_SCORE = 20, 80, 160, 20
+MAX_TEXT, MAX_SOURCE, MAX_RUBRIC, MAX_NAME = 20_000, 100_000, 20_000, 80
+LIMITS = (("key", MAX_KEY), ("title", MAX_TITLE), ("text", MAX_TEXT), ("source", MAX_SOURCE),
+          ("score", MAX_SCORE))  # fmt: skip
+Sample = dict[str, str]
+
+
+def require(task: Task) -> None:
+    """Invalid for a task of another type."""
+    if get_type(task.type).shape != SHAPE:
+        raise Invalid("This type of task has no rubrics and samples.")
+
+
+def clean_name(raw: str) -> str:
+    """A dimension's name on one line, or Invalid."""
+    name = " ".join(as_stored(raw).split())
+    if len(name) > MAX_NAME:
+        raise Invalid(
+            "The dimension's name is too long.", fields={"name": f"{MAX_NAME} characters at most."}
+        )
+    return name
+
+
+def clean_rubric(raw: str) -> str:
+    """A rubric as stored, or Invalid."""
+    rubric = as_stored(raw).strip()
+    if len(rubric) > MAX_RUBRIC:
+        raise Invalid(
+            "The rubric is too long.", fields={"rubric": f"{MAX_RUBRIC:,} characters at most."}
+        )
+    return rubric
+
+
+def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "The dimension") -> list[Sample]:
+    """Samples as stored, each with an id of its own; Invalid names the one that is wrong."""
+    if len(raw) > MAX_SAMPLES:
+        raise Invalid(
+            f"{where} has {len(raw)} samples; {MAX_SAMPLES} is the most.",
+            fields={"samples": f"{MAX_SAMPLES} at most."},
+        )
+    taken = {str(row.get("key") or "").strip() for row in raw}
+    found: list[Sample] = []
+    for number, row in enumerate(raw, 1):
+        one = {name: as_stored(str(row.get(name) or "")).strip() for name, _ in LIMITS}
+        one["key"] = one["key"] or _free(taken)
+        _check_sample(one, f"{where}, sample {number}")
+        if any(one["key"] == other["key"] for other in found):
+            raise Invalid(
+                f"{where}, sample {number}: {one['key']} is there twice.",
+                fields={"samples": "Each sample once."},
+            )
+        found.append(one)
+    return found
+
+
+def _free(taken: set[str]) -> str:
+    number = 1
+    while f"s{number}" in taken:
+        number += 1
+    taken.add(f"s{number}")
+    return f"s{number}"
+
+
+def _check_sample(one: Sample, where: str) -> None:
+    for name, most in LIMITS:
+        if len(one[name]) > most:
+            raise Invalid(
+                f"{where} has {len(one[name]):,} characters as its {name}; {most:,} is the most.",
+                fields={name: f"{most:,} characters at most."},
+            )
+    if one["score"] and not is_score(one["score"]):
+        raise Invalid(f"{where}: {one['score']!r} is no score.", fields={"score": "A number."})
+
+
+def is_score(raw: str) -> bool:
+    """Whether a text is a finite number, as 3 or 2.5."""
+    try:
+        return math.isfinite(float(raw))
+    except ValueError:
+        return False
+
+
+# Dimensions ------------------------------------------------------------------------------------
+
+
+def _settle(task: Task, draft: TaskVersion, group: ItemGroup, position: int) -> None:
+    """See that a dimension has its one item, which is called like it."""
+    item = group.items.in_version(draft.number).first()
+    if item is None:
+        Item.objects.create(
+            task=task, group=group, key=group.key, position=position, question=group.title,
+            since=draft.number,
+        )  # fmt: skip
+    elif item.question != group.title:
+        supersede(item, draft, question=group.title)
+
+
+@transaction.atomic
+def save_dimension(
+    *,
+    by: User,
+    task: Task,
+    group: ItemGroup | None = None,
+    name: str | None = None,
+    rubric: str | None = None,
+    samples: Sequence[Mapping[str, Any]] | None = None,
+) -> ItemGroup:
+    """Add a dimension, or change the name, the rubric or the samples of one, with its item.
+
+    A published dimension is replaced in the draft: its answers stay with the version that asked
+    for them. Invalid names the field.
+    """
+    require(task)
+    content: dict[str, Any] = {}
+    if name is not None:
+        content["title"] = clean_name(name)
+    if rubric is not None:
+        content["passage"] = clean_rubric(rubric)
+    if samples is not None:
+        content["passages"] = clean_samples(samples)
+    if group is None:
+        draft = lock_draft(task, by=by)
+        made = save_group(by=by, task=task, key=free_key(task.groups, "dimension-{}"), **content)
+        _settle(task, draft, made, _next(task))
+        return made
+    if all(getattr(group, field) == value for field, value in content.items()):
+        return group
+    draft = lock_draft(task, by=by)
+    live = _live(task, group.key)  # it may have been saved meanwhile
+    kept = {"title": live.title, "passage": live.passage, "passages": live.passages}
+    made = save_group(by=by, task=task, group=live, look_back=live.look_back, **(kept | content))
+    _settle(task, draft, made, _next(task))
+    return made
+
+
+def _next(task: Task) -> int:
+    return (task.items.aggregate(m=Max("position"))["m"] or 0) + STEP
+
+
+def _live(task: Task, key: str) -> ItemGroup:
+    group = task.groups.filter(key=key, until__isnull=True).first()
+    if group is None:
+        raise Conflict("This dimension was removed meanwhile. Reload the page.")
+    return group
+
+
+@transaction.atomic
+def add_samples(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name: str = "") -> int:
+    """Add checked rows of a file (dimension, rubric, key, title, source, text, score).
+
+    A sample whose dimension is new brings it along; returns how many samples are new. Samples
+    that are there under their id stay as they are.
+    """
+    require(task)
+    wanted: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        wanted.setdefault(row["dimension"], []).append(row)
+    shown = task.versions.latest("number")
+    there = {group.title: group for group in task.groups.in_version(shown.number)}
+    new = 0
+    for title, own in wanted.items():
+        group = there.get(title)
+        before = list(group.passages) if group else []
+        keys = {one["key"] for one in before}
+        fresh = [row for row in own if row["key"] not in keys]
+        rubric = next((row["rubric"] for row in own if row.get("rubric")), None)
+        if group is not None and group.passage:
+            rubric = None
+        if fresh or rubric:
+            save_dimension(
+                by=by, task=task, group=group, name=title, rubric=rubric, samples=[*before, *fresh]
+            )
+        new += len(fresh)
+    if new:
+        record(by=by, project=task.project, action="samples.add", on=task, file=name, new=new)
+    return new
+
+
+@transaction.atomic
+def move_dimension(*, by: User, task: Task, group: ItemGroup, step: int) -> None:
+    """Move a dimension up (-1) or down (1), and its item with it; at the end it stays."""
+    draft = lock_draft(task, by=by)
+    rows = task.groups.in_version(draft.number).order_by("position", "pk")
+    order = list(rows.values_list("pk", flat=True))
+    if group.pk not in order:
+        raise Conflict("This dimension was removed meanwhile. Reload the page.")
+    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
+    places = dict(rows.all().values_list("pk", "position"))
+    items = list(task.items.in_version(draft.number))
+    for item in items:
+        item.position = places[item.group_id]
+    Item.objects.bulk_update(items, ["position"])
+
+
+@transaction.atomic
+def remove_dimension(*, by: User, task: Task, group: ItemGroup) -> None:
+    """Take a dimension and its item out of the draft; what was said stays with older versions."""
+    require(task)
+    remove_group(by=by, task=task, group=group)
+
+
+# Samples of one dimension ----------------------------------------------------------------------
+
+
+@transaction.atomic
+def change_samples(
+    *, by: User, task: Task, key: str, change: Callable[[list[Sample]], list[Sample]]
+) -> ItemGroup:
+    """Change the samples of the dimension ``key``; two changes at once stand in line."""
+    require(task)
+    group = _live(task, key)
+    if clean_samples(change(_rows(group))) == group.passages:
+        return group
+    lock_draft(task, by=by)
+    group = _live(task, key)
+    return save_dimension(by=by, task=task, group=group, samples=change(_rows(group)))
+
+
+def _rows(group: ItemGroup) -> list[Sample]:
+    return [dict(row) for row in group.passages]
+
+
+def sample_at(samples: Sequence[Sample], key: str) -> int:
+    """The place of a sample, from 0; Conflict where it is there no more."""
+    for at, row in enumerate(samples):
+        if row["key"] == key:
+            return at
+    raise Conflict("This sample was removed meanwhile. Reload the page.")
+
+
+def free_sample(samples: Sequence[Sample]) -> str:
+    """A sample's id that none of these has."""
+    return _free({row["key"] for row in samples})

@@ -1,0 +1,307 @@
+"""The topics of a writing task: a query, its ranked passages, and one item for each style."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.authoring.actions.drafts import as_stored, as_title, lock_draft
+from annotation.authoring.actions.items import (
+    STEP,
+    clean_question,
+    free_key,
+    place,
+    remove_group,
+    save_group,
+    supersede,
+)
+from annotation.authoring.selectors.missing import with_passages
+from annotation.models import Item, ItemGroup, Task, TaskVersion, User
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from annotation.task_types.scales import MAX_ASKED
+from crowdqc.errors import Conflict, Invalid
+
+SHAPE = "responses"
+MAX_PASSAGES, MAX_CHARACTERS = 200, 20_000  # of a topic, of a passage
+MAX_KEY, MAX_DOCUMENT, MAX_TITLE = 39, 80, 300  # a style's name and a hyphen follow a topic's key
+Passage = dict[str, str]
+
+
+def require(task: Task) -> None:
+    """Invalid for a task of another type."""
+    if get_type(task.type).shape != SHAPE:
+        raise Invalid("This type of task has no passages to cite.")
+
+
+def clean_key(raw: str) -> str:
+    """A topic's id as given, or Invalid."""
+    key = as_stored(raw).strip()
+    if len(key) > MAX_KEY:
+        raise Invalid(
+            f"The topic's id has {len(key)} characters; {MAX_KEY} is the most.",
+            fields={"key": f"{MAX_KEY} characters at most."},
+        )
+    return key
+
+
+def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "The topic") -> list[Passage]:
+    """Passages as stored, each with an id of its own; Invalid names the one that is wrong."""
+    if len(raw) > MAX_PASSAGES:
+        raise Invalid(
+            f"{where} has {len(raw):,} passages; {MAX_PASSAGES} is the most.",
+            fields={"passages": f"{MAX_PASSAGES} at most."},
+        )
+    found: list[Passage] = []
+    taken = {str(row.get("key") or "").strip() for row in raw}
+    used: set[str] = set()
+    for rank, row in enumerate(raw, 1):
+        one = {
+            name: as_stored(str(row.get(name) or "")).strip() for name in ("key", "title", "text")
+        }
+        one["key"] = one["key"] or _free(taken)
+        _check_passage(one, f"{where}, passage {rank}")
+        if one["key"] in used:
+            raise Invalid(
+                f"{where}, passage {rank}: {one['key']} is there twice.",
+                fields={"passages": "Each passage once."},
+            )
+        used.add(one["key"])
+        found.append(one)
+    return found
+
+
+def _free(taken: set[str]) -> str:
+    number = 1
+    while f"p{number}" in taken:
+        number += 1
+    taken.add(f"p{number}")
+    return f"p{number}"
+
+
+def _check_passage(one: Passage, where: str) -> None:
+    if not one["text"]:
+        raise Invalid(f"{where} has no text.", fields={"text": "Write the passage."})
+    for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_CHARACTERS)):
+        if len(one[name]) > most:
+            raise Invalid(
+                f"{where} has {len(one[name]):,} characters as its {name}; {most:,} is the most.",
+                fields={name: f"{most:,} characters at most."},
+            )
+
+
+# Items -----------------------------------------------------------------------------------------
+
+
+def query_of(group: ItemGroup, version: TaskVersion) -> str:
+    """What a topic asks: its items say it in full, its title for want of them."""
+    said = group.items.in_version(version.number).order_by("pk").values_list("question", flat=True)
+    first = said.first()
+    return group.title if first is None else first
+
+
+def sync_items(task: Task, draft: TaskVersion, queries: Mapping[str, str] | None = None) -> None:
+    """Make the draft's items one for each topic and style, in their order.
+
+    ``queries``: topic -> its query, where it is new. Items that stay as they are keep their rows,
+    and with them their answers; one that the draft took out comes back where it is wanted again.
+    """
+    styles = [row["name"] for row in draft.settings["styles"]]
+    rows = task.groups.in_version(draft.number).order_by("position", "pk")
+    groups = list(with_passages(rows))
+    live: dict[tuple[int, str], Item] = {}
+    asked: dict[int, str] = {group.pk: group.title for group in groups}
+    for item in task.items.in_version(draft.number).order_by("-pk"):
+        live[item.group_id, item.settings.get("style", "")] = item
+        asked[item.group_id] = item.question
+    _take_out([item for (_, style), item in live.items() if style not in styles], draft)
+    told = queries or {}
+    asked |= {group.pk: told[group.key] for group in groups if group.key in told}
+    ended = {_content(item): item for item in task.items.filter(until=draft.number)}
+    new, moved = list[Item](), list[Item]()
+    # As far apart as if each topic had all styles there can be: one more moves no other item.
+    places = [(at * MAX_ASKED + n, g, s) for at, g in enumerate(groups)
+              for n, s in enumerate(styles, 1)]  # fmt: skip
+    for at, group, style in places:
+        wanted = Item(
+            task=task, group=group, key=f"{group.key}-{style}", position=at * STEP,
+            question=asked[group.pk], since=draft.number,
+            settings={"style": style, "passages": group.passages_there},
+        )  # fmt: skip
+        item = live.get((group.pk, style)) or ended.get(_content(wanted))
+        if item is None:
+            new.append(wanted)
+            continue
+        if _content(item) != _content(wanted):
+            item = supersede(item, draft, question=wanted.question, settings=wanted.settings)
+        if item.until is not None or item.position != wanted.position:
+            item.until, item.position = None, wanted.position
+            moved.append(item)
+    Item.objects.bulk_update(moved, ["position", "until"], batch_size=1000)
+    Item.objects.bulk_create(new, batch_size=1000)
+
+
+def _content(item: Item) -> tuple[Any, ...]:
+    own = item.settings
+    return item.key, item.group_id, item.question, own.get("style"), own.get("passages")
+
+
+def _take_out(items: Iterable[Item], draft: TaskVersion) -> None:
+    rows = list(items)
+    Item.objects.filter(pk__in=[i.pk for i in rows if i.since == draft.number]).delete()
+    Item.objects.filter(pk__in=[i.pk for i in rows if i.since != draft.number]).update(
+        until=draft.number
+    )
+
+
+# Topics ----------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def add_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name: str = "") -> int:
+    """Add topics to the draft in one go; returns how many are new.
+
+    ``rows`` hold ``topic`` (its id), ``query`` and ``passages``: rows of key, title and text, the
+    best first. Topics whose id is there stay as they are. Invalid names what cannot be stored.
+    """
+    require(task)
+    wanted = {
+        clean_key(row["topic"]): (
+            clean_question(row["query"]),
+            clean_passages(row["passages"], f"Topic {row['topic']}"),
+        )
+        for row in rows
+    }
+    shown = task.versions.latest("number")
+    there = set(task.groups.in_version(shown.number).values_list("key", flat=True))
+    fresh = {key: one for key, one in wanted.items() if key not in there}
+    if not fresh:
+        return 0
+    draft = lock_draft(task, by=by)
+    last = task.groups.aggregate(m=Max("position"))["m"] or 0
+    ended = {group.key: group for group in task.groups.filter(until=draft.number, key__in=fresh)}
+    back, new = [], []
+    for number, (key, (query, passages)) in enumerate(fresh.items(), 1):
+        group = ItemGroup(
+            task=task, key=key, position=last + STEP * number, since=draft.number,
+            title=as_title(query), passages=passages,
+        )  # fmt: skip
+        old = ended.get(key)
+        if old is not None and (old.title, old.passages) == (group.title, passages):
+            back.append(old.pk)
+        else:
+            new.append(group)
+    ItemGroup.objects.filter(pk__in=back).update(until=None)
+    ItemGroup.objects.bulk_create(new, batch_size=200)
+    sync_items(task, draft, {key: query for key, (query, _) in fresh.items()})
+    record(by=by, project=task.project, action="topics.add", on=task, file=name, new=len(fresh))
+    return len(fresh)
+
+
+@transaction.atomic
+def save_topic(
+    *,
+    by: User,
+    task: Task,
+    group: ItemGroup | None = None,
+    key: str = "",
+    query: str | None = None,
+    passages: Sequence[Mapping[str, Any]] | None = None,
+) -> ItemGroup:
+    """Add a topic, or change the query or the passages of one, with its items.
+
+    A published topic is replaced in the draft: its answers stay with the version that asked for
+    them. Invalid names the field.
+    """
+    require(task)
+    kept = None if passages is None else clean_passages(passages)
+    asked = None if query is None else clean_question(query)
+    shown = task.versions.latest("number")
+    if group is None:
+        draft = lock_draft(task, by=by)
+        group = save_group(
+            by=by, task=task, key=clean_key(key) or free_key(task.groups, "topic-{}"),
+            title=as_title(asked or ""), passages=kept or [],
+        )  # fmt: skip
+        sync_items(task, draft, {group.key: asked or ""})
+        return group
+    before = query_of(group, shown)
+    asked = before if asked is None else asked
+    if asked == before and kept in (None, group.passages):
+        return group
+    draft = lock_draft(task, by=by)
+    group = _live(task, group.key)  # its passages may have been saved meanwhile
+    group = save_group(
+        by=by, task=task, group=group, title=as_title(asked), passage=group.passage, passages=kept,
+        look_back=group.look_back,
+    )  # fmt: skip
+    sync_items(task, draft, {group.key: asked})
+    return group
+
+
+@transaction.atomic
+def move_topic(*, by: User, task: Task, group: ItemGroup, step: int) -> None:
+    """Move a topic up (-1) or down (1), and its items with it; at the end it stays."""
+    draft = lock_draft(task, by=by)
+    rows = task.groups.in_version(draft.number).order_by("position", "pk")
+    order = list(rows.values_list("pk", flat=True))
+    if group.pk not in order:
+        raise Conflict("This topic was removed meanwhile. Reload the page.")
+    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
+    sync_items(task, draft)
+
+
+@transaction.atomic
+def remove_topic(*, by: User, task: Task, group: ItemGroup) -> None:
+    """Take a topic and its items out of the draft; what was written stays with older versions."""
+    require(task)
+    remove_group(by=by, task=task, group=group)
+
+
+# Passages of one topic -------------------------------------------------------------------------
+
+
+def blocks(pasted: str) -> list[Passage]:
+    """Passages pasted together: each stretch between blank lines is one."""
+    parts: list[list[str]] = [[]]
+    for line in as_stored(pasted).split("\n"):
+        if line.strip():
+            parts[-1].append(line.rstrip())
+        elif parts[-1]:
+            parts.append([])
+    return [{"key": "", "title": "", "text": "\n".join(part)} for part in parts if part]
+
+
+@transaction.atomic
+def change_passages(
+    *, by: User, task: Task, key: str, change: Callable[[list[Passage]], list[Passage]]
+) -> ItemGroup:
+    """Change the passages of the topic ``key``; two changes at once stand in line."""
+    group = _live(task, key)
+    if clean_passages(change(_rows(group))) == group.passages:
+        return group
+    lock_draft(task, by=by)
+    group = _live(task, key)
+    return save_topic(by=by, task=task, group=group, passages=change(_rows(group)))
+
+
+def _live(task: Task, key: str) -> ItemGroup:
+    group = task.groups.filter(key=key, until__isnull=True).first()
+    if group is None:
+        raise Conflict("This topic was removed meanwhile. Reload the page.")
+    return group
+
+
+def _rows(group: ItemGroup) -> list[Passage]:
+    return [dict(row) for row in group.passages]
+
+
+def passage_at(passages: Sequence[Passage], document: str) -> int:
+    """The place of a passage, from 0; Conflict where it is there no more."""
+    for at, row in enumerate(passages):
+        if row["key"] == document:
+            return at
+    raise Conflict("This passage was removed meanwhile. Reload the page.")

@@ -1,0 +1,208 @@
+"""What the builder shows: the draft, a page of its questions, what it costs, what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q
+
+from annotation.authoring.selectors.builder.pair_texts import signature
+from annotation.authoring.selectors.cost import Cost, cost_of
+from annotation.authoring.selectors.missing import Missing, missing_in
+from annotation.authoring.selectors.tasks import QuestionChanges, question_changes
+from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
+from annotation.models.tasks import TaskState
+from annotation.task_types import TaskType, get_type
+from annotation.task_types.rating.type import noun_of
+
+PER_PAGE = 100
+TEXTS_PER_PAGE = 20
+_TWO_IN_ONE = re.compile(
+    r"\b(?:and|or)\s+(?:when|what|how|why|who|where|which|whether|is|are|does|do|did|can)\b", re.I
+)
+
+
+def asks_twice(question: str) -> bool:
+    """A gentle guess: two question marks, or "... and when ...?"."""
+    return question.count("?") > 1 or bool(_TWO_IN_ONE.search(question))
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question in the builder's table."""
+
+    item: Item
+    number: int
+    min_words: int | None
+    max_words: int | None
+    hint: bool
+    begins_text: bool
+
+
+class Build:
+    """A task in the builder: its draft, or the published version until something is changed."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        version = task.versions.order_by("-number").first()
+        assert version is not None  # noqa: S101 (a task is born with a draft)
+        self.version: TaskVersion = version
+
+    @property
+    def is_draft(self) -> bool:
+        return self.version.published_at is None
+
+    @property
+    def editable(self) -> bool:
+        return self.task.state != TaskState.CLOSED or self.is_draft
+
+    @property
+    def type(self) -> TaskType:
+        return get_type(self.task.type)
+
+    @property
+    def shape(self) -> str:
+        """What the task's snapshot is made of: "texts", "pairs" or "ratings"."""
+        return self.type.shape
+
+    @property
+    def noun(self) -> str:
+        return noun_of(self.type, self.version.settings)
+
+    @property
+    def nouns(self) -> str:
+        """One and many of them, as the filter ``plural`` wants it."""
+        return f"{self.noun},{self.noun}s"
+
+    @cached_property
+    def groups(self) -> Any:
+        return self.task.groups.in_version(self.version.number).order_by("position", "pk")
+
+    @cached_property
+    def items(self) -> Any:
+        return (
+            self.task.items.in_version(self.version.number)
+            .select_related("group")
+            .order_by("group__position", "group_id", "position", "pk")
+        )
+
+    @cached_property
+    def asked(self) -> Any:
+        """The items without attention items: what is counted and paid for."""
+        return self.items.filter(expected__isnull=True)
+
+    @cached_property
+    def questions(self) -> int:
+        return self.asked.count()
+
+    @cached_property
+    def texts(self) -> int:
+        return self.groups.count()
+
+    def item(self, key: str) -> Item | None:
+        return self.items.filter(key=key).first() if key else None
+
+    def nth(self, number: int) -> Item | None:
+        """An item by its place (from 1): questions by text, pairs as they are handed out."""
+        rows = self.items
+        if self.shape != "texts":
+            rows = self.asked.select_related("group", "first", "second").order_by("position", "pk")
+        return rows[number - 1 : number].first() if self.questions else None
+
+    def group(self, key: str) -> ItemGroup | None:
+        return self.groups.filter(key=key).first() if key else None
+
+    def text_page(self, number: Any) -> Page:
+        return Paginator(
+            self.groups.annotate(questions=_items_in(self.version.number)), TEXTS_PER_PAGE
+        ).get_page(number)
+
+    def page_of(self, item: Item) -> int:
+        """The page of the table where a question stands."""
+        keys = list(self.items.values_list("pk", flat=True))
+        return keys.index(item.pk) // PER_PAGE + 1 if item.pk in keys else 1
+
+    def question_page(self, number: Any) -> tuple[Page, list[QuestionRow]]:
+        """A page of questions in the order in which they stand."""
+        page = Paginator(self.items, PER_PAGE).get_page(number)
+        rows: list[QuestionRow] = []
+        last = None
+        for place, item in enumerate(page.object_list, page.start_index() or 1):
+            own = {**self.version.settings, **item.settings}
+            rows.append(
+                QuestionRow(
+                    item=item,
+                    number=place,
+                    min_words=own.get("min_words"),
+                    max_words=own.get("max_words"),
+                    hint=asks_twice(item.question),
+                    begins_text=item.group_id != last,
+                )
+            )
+            last = item.group_id
+        return page, rows
+
+    def missing(self) -> list[Missing]:
+        """The same conditions as actions.tasks.problems, each with the place to mend it."""
+        found = []
+        if not self.version.title.strip():
+            found.append(Missing("The task has no title", "text"))
+        if self.shape == "texts":
+            return found + self._missing_questions()
+        return found + missing_in(self.task, self.version, self.shape, self.signature)
+
+    @cached_property
+    def signature(self) -> str:
+        """What pairs made now would depend on; empty where none are made."""
+        return signature(self.task, self.version) if self.shape == "pairs" else ""
+
+    def _missing_questions(self) -> list[Missing]:
+        found = []
+        if not self.questions:
+            found.append(Missing("The task has no question", "questions"))
+        empty = list(self.items.filter(question="").values_list("key", flat=True)[:4])
+        if empty:
+            order = list(self.items.values_list("key", flat=True))
+            found += [
+                Missing(f"Question {order.index(key) + 1:,} has no text", "questions", key)
+                for key in empty[:3]
+            ]
+        if len(empty) > 3:
+            found.append(Missing("More questions have no text", "questions", empty[3]))
+        return found
+
+    def answers(self) -> int:
+        """Answers of workers to any version."""
+        return Answer.objects.filter(item__task=self.task, worker__isnull=False).count()
+
+    @property
+    def design_hash(self) -> str:
+        """What the simulated precision depends on; an id of the page, so letters and digits."""
+        version = self.version
+        what = (
+            self.task.pk, self.questions, version.redundancy, version.items_per_assignment,
+            version.settings.get("made"),
+        )  # fmt: skip
+        return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
+
+    def changes(self) -> QuestionChanges:
+        return question_changes(self.task, self.version.number)
+
+    def touched_answers(self, changes: QuestionChanges) -> int:
+        """Answers that stay with the older version since their question is worded anew."""
+        ended = self.task.items.filter(until=self.version.number, key__in=changes.changed)
+        return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
+
+    def cost(self) -> Cost:
+        """What filling every slot takes."""
+        return cost_of(self.task, self.version, self.asked, self.groups, self.shape)
+
+
+def _items_in(number: int) -> Count:
+    seen = Q(items__until__isnull=True) | Q(items__until__gt=number)
+    return Count("items", filter=seen & Q(items__since__lte=number))

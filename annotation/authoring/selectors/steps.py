@@ -1,0 +1,144 @@
+"""The items of one assignment in their order, as the worker's pages and the API walk them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
+from annotation.task_types import TaskType, Values, get_type
+from annotation.task_types.base import ON_PAGE
+from annotation.task_types.checklist import page as checking
+from annotation.task_types.pairwise import page as judging
+from annotation.task_types.rating.type import noun_of
+from annotation.task_types.think_aloud import page as think_aloud
+from annotation.task_types.writing import page as writing
+from crowdqc.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One item of an assignment as the page's segments and the review list show it."""
+
+    entry: AssignmentItem
+    noun: str  # question, pair, text
+    state: str  # done, skipped, current, open
+    declined: bool
+    problem: str  # what a submit would say about it as it is saved; empty when nothing
+    said: str  # the draft in one line
+
+    @property
+    def number(self) -> int:
+        return self.entry.position + 1
+
+    @property
+    def label(self) -> str:
+        return f"{self.noun.capitalize()} {self.number}, {STEP_WORDS[self.state]}"
+
+
+def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
+    """What holds for an entry: the version's settings under those of its item."""
+    return {**assignment.version.settings, **entry.item.settings}
+
+
+def check_entry(
+    assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False
+) -> Values | None:
+    """The values of an entry as it is drafted, None for a permitted skip.
+
+    The one rule of what is complete: editor, "Next", review and submit all ask here. ``on_page``:
+    it was answered on the worker's page, so that what must be in view has to have been.
+    Raises Invalid, which says what is missing.
+    """
+    settings = {**settings_of(assignment, entry), ON_PAGE: on_page}
+    return get_type(assignment.task.type).check(entry.draft, settings, flipped=entry.flipped)
+
+
+def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:
+    """What a submit would say about the entry as it is drafted; empty when nothing."""
+    try:
+        check_entry(assignment, entry, on_page=on_page)
+    except DomainError as error:
+        return error.message
+    return ""
+
+
+STEP_WORDS = {
+    "done": "answered",
+    "skipped": "skipped",
+    "current": "this one",
+    "open": "not answered yet",
+}
+
+
+def steps(
+    assignment: Assignment,
+    current: int | None = None,
+    *,
+    whole: bool = True,
+    on_page: bool = False,
+) -> list[Step]:
+    """All items of the assignment in their order (one query); ``on_page``: see ``check_entry``.
+
+    Not ``whole``: without passages and texts under judgment, which would come once for each item
+    that shares them; a page that shows one of them asks ``with_texts``.
+    """
+    task_type = get_type(assignment.task.type)
+    rows = assignment.entries.order_by("position")
+    if whole:
+        rows = rows.select_related("item__group", "item__first", "item__second")
+    else:
+        unread = ("item__group__passage", "item__group__passages")
+        rows = rows.select_related("item__group").defer(*unread)
+    return [_step(task_type, assignment, entry, current, on_page) for entry in rows]
+
+
+def with_texts(entry: AssignmentItem) -> Item:
+    """The entry's item with its group and the texts it puts to judgment (one query)."""
+    return Item.objects.select_related("group", "first", "second").get(pk=entry.item_id)
+
+
+def _step(
+    task_type: TaskType,
+    assignment: Assignment,
+    entry: AssignmentItem,
+    current: int | None,
+    on_page: bool,
+) -> Step:
+    state = "open"
+    if task_type.is_answered(entry.draft):
+        state = "done"
+    elif entry.draft.get("skipped"):
+        state = "skipped"
+    if entry.position == current:
+        state = "current"
+    settings = settings_of(assignment, entry)
+    problem = problem_of(assignment, entry, on_page=on_page)
+    # What a submit would refuse is begun, not done: some lines open, or too many words.
+    if state == "done" and problem:
+        state = "open"
+    return Step(
+        entry,
+        noun_of(task_type, assignment.version.settings),
+        state,
+        bool(entry.draft.get("declined")),
+        problem,
+        _in_words(task_type, entry, settings),
+    )
+
+
+def _in_words(task_type: TaskType, entry: AssignmentItem, settings: Mapping[str, Any]) -> str:
+    if task_type.shape == "responses":
+        return writing.in_words(entry.draft)
+    if task_type.shape == "attributes":
+        return think_aloud.in_words(entry.draft)
+    if task_type.shape == "checks":
+        return checking.in_words(entry.draft, settings)
+    return judging.in_words(entry.draft, settings)
+
+
+def texts_of(rows: Sequence[Step]) -> list[ItemGroup]:
+    """The texts of an assignment in the order in which they are met."""
+    groups = {row.entry.item.group_id: row.entry.item.group for row in rows}
+    return [group for group in groups.values() if group.passage.strip()]

@@ -1,0 +1,328 @@
+"""Tasks for lists and for their own page: what was asked, collected, spent, and what is next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.models import (
+    Answer,
+    Assignment,
+    Item,
+    LedgerEntry,
+    PayoutLine,
+    Project,
+    Task,
+    TaskVersion,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.task_types import TYPES
+from annotation.task_types.rating.type import by_document, noun_of
+
+ZERO = Decimal("0.00")
+ANSWER_NOUNS = {
+    "texts": "answer", "responses": "response", "pairs": "judgment", "ratings": "rating",
+    "attributes": "session", "checks": "checklist",
+}  # fmt: skip
+ADD = {"texts": "Add questions", "responses": "Add topics", "attributes": "Add dimensions"}
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task with its figures."""
+
+    task: Task
+    version: TaskVersion  # the published one, or the draft of a task never published
+    draft: TaskVersion | None
+    questions: int
+    groups: int  # texts, topics or documents they belong to
+    slots: int
+    answers: int
+    submitted: int
+    paid: int  # submitted and not from a file: those that are paid for
+    waiting: int  # submitted, and neither settled nor in a proposal
+    leased: int
+    spent: Decimal
+    last_answer: Any
+
+    @property
+    def to_come(self) -> int:
+        """Assignments that fill the slots still open."""
+        open_slots = max(0, self.slots - self.answers)
+        # No assignment holds a question twice, and one of documents ends where its document does.
+        there: float = self.questions or 1
+        if by_document(self.version.settings) and self.groups:
+            there = there / self.groups
+        return math.ceil(open_slots / min(self.version.items_per_assignment, there))
+
+    @property
+    def needed(self) -> int:
+        """Assignments in all, once every slot is filled."""
+        return self.submitted + self.to_come
+
+    @property
+    def at_most(self) -> Decimal:
+        """Base pay of what is submitted and of what is still to come."""
+        return (self.paid + self.to_come) * self.version.pay
+
+    @property
+    def type_label(self) -> str:
+        return TYPES[self.task.type].label
+
+    @property
+    def noun(self) -> str:
+        """What one item is called: a question, a pair, a text, an answer under judgment."""
+        return noun_of(TYPES[self.task.type], self.version.settings)
+
+    @property
+    def nouns(self) -> str:
+        """One and many of them, as the filter ``plural`` wants it."""
+        return f"{self.noun},{self.noun}s"
+
+    @property
+    def answer_noun(self) -> str:
+        """What one answer to an item is called."""
+        return ANSWER_NOUNS[TYPES[self.task.type].shape]
+
+    @property
+    def complete(self) -> bool:
+        return self.slots > 0 and self.answers >= self.slots
+
+    @property
+    def next(self) -> tuple[str, str]:
+        """The one next thing to do: its words and the name of its address."""
+        if self.task.state == TaskState.DRAFT:
+            return ("Preview and publish", "task_build") if self.questions else (
+                ADD.get(TYPES[self.task.type].shape, "Add texts"), "task_build",
+            )  # fmt: skip
+        if self.waiting:
+            noun = "assignment" if self.waiting == 1 else "assignments"
+            return f"Review {self.waiting:,} {noun}", "review"
+        if self.draft:
+            return f"Publish version {self.draft.number}", "task_build"
+        return "", ""
+
+
+def _by_task(rows: QuerySet[Any], by: str, **totals: Any) -> dict[int, dict[str, Any]]:
+    """Totals of ``rows`` for each task, in one query."""
+    return {row[by]: row for row in rows.order_by().values(by).annotate(**totals)}
+
+
+def _shown(rows: QuerySet[Any], item: str = "") -> QuerySet[Any]:
+    """Rows whose question the published version shows (before the first: the draft).
+
+    ``item`` is the way from a row to its question, as "item__".
+    """
+    seen = Q(**{f"{item}until__isnull": True}) | Q(**{f"{item}until__gt": F("shown")})
+    # As an annotation the join stays an outer one; a task never published has no version.
+    numbered = rows.annotate(shown=Coalesce(F(f"{item}task__current__number"), 1))
+    return numbered.filter(seen, **{f"{item}since__lte": F("shown")})
+
+
+def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
+    """Tasks with their figures; six queries however many tasks, questions and answers."""
+    found = list(tasks.select_related("current"))
+    drafts = {
+        draft.task_id: draft
+        for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
+    }
+    items = _by_task(
+        _shown(Item.objects.filter(task__in=found, expected__isnull=True)),
+        "task_id",
+        questions=Count("pk"),
+        groups=Count("group", distinct=True),
+        slots=Sum("redundancy"),
+    )
+    answers = _by_task(
+        _shown(
+            Answer.objects.filter(item__task__in=found, counts=True, worker__isnull=False),
+            "item__",
+        ),
+        "item__task_id",
+        n=Count("pk"),
+    )
+    done = Q(state=AssignmentState.SUBMITTED)
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
+    work = _by_task(
+        Assignment.objects.filter(task__in=found),
+        "task_id",
+        submitted=Count("pk", filter=done),
+        paid=Count("pk", filter=done & ~Q(source="import")),
+        waiting=Count("pk", filter=done & Q(settled_at__isnull=True) & ~Exists(busy)),
+        leased=Count("pk", filter=Q(state=AssignmentState.LEASED)),
+        last=Max("submitted_at"),
+    )
+    spent = _by_task(
+        LedgerEntry.objects.owed().filter(task__in=found), "task_id", sum=Sum("amount")
+    )
+    return [
+        _row(
+            task,
+            draft=drafts.get(task.pk),
+            items=items.get(task.pk, {}),
+            work=work.get(task.pk, {}),
+            answers=answers.get(task.pk, {}).get("n", 0),
+            spent=spent.get(task.pk, {}).get("sum", ZERO),
+        )
+        for task in found
+    ]
+
+
+def _row(
+    task: Task,
+    *,
+    draft: TaskVersion | None,
+    items: dict[str, Any],
+    work: dict[str, Any],
+    answers: int,
+    spent: Decimal,
+) -> TaskRow:
+    version = task.current or draft
+    assert version is not None  # noqa: S101 (a task is born with a draft)
+    questions = items.get("questions", 0)
+    # Before the first publication no question has slots yet: count those it will get.
+    slots = items.get("slots", 0) if task.current_id else questions * version.redundancy
+    return TaskRow(
+        task=task,
+        version=version,
+        draft=draft,
+        questions=questions,
+        groups=items.get("groups", 0),
+        slots=slots,
+        answers=answers,
+        submitted=work.get("submitted", 0),
+        paid=work.get("paid", 0),
+        waiting=work.get("waiting", 0),
+        leased=work.get("leased", 0),
+        spent=spent,
+        last_answer=work.get("last"),
+    )
+
+
+def task_rows(project: Project) -> list[TaskRow]:
+    """Every task of a project, newest first; six queries however many there are."""
+    return _rows(project.tasks.order_by("-pk"))
+
+
+def task_row(task: Task) -> TaskRow:
+    """One task with its figures."""
+    return _rows(Task.objects.filter(pk=task.pk))[0]
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """A version, what it changed in words, and how many answers name it."""
+
+    version: TaskVersion
+    changes: list[str]
+    answers: int
+    current: bool
+
+
+FIELDS = {
+    "title": "title",
+    "instructions": "instructions",
+    "order": "order",
+    "redundancy": "{answer}s a {noun}",
+    "items_per_assignment": "{noun}s an assignment",
+    "lease_minutes": "time for an assignment",
+    "min_seconds": "least time",
+    "expected_minutes": "expected time",
+    "pay": "pay",
+    "bonus_note": "bonus note",
+    "settings": "what an answer must be",
+}
+SHORT = (
+    "redundancy", "items_per_assignment", "lease_minutes", "min_seconds", "expected_minutes", "pay",
+)  # fmt: skip
+
+
+# Settings that say how pairs are drawn: what they changed is counted in pairs.
+DRAWN = {"design", "left_out", "made"}
+
+
+def _value(version: TaskVersion, name: str) -> Any:
+    value = getattr(version, name)
+    if name == "settings":
+        return {key: one for key, one in value.items() if key not in DRAWN}
+    return value
+
+
+def _said(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
+    said = []
+    for name, form in FIELDS.items():
+        before, after = _value(old, name), _value(new, name)
+        if before != after:
+            words = form.format(noun=noun, answer=answer)
+            said.append(f"{words} {before} to {after}" if name in SHORT else f"another {words}")
+    return said
+
+
+@dataclass(frozen=True)
+class QuestionChanges:
+    """Keys of questions that one version adds, takes out, or words anew."""
+
+    added: set[str]
+    removed: set[str]
+    changed: set[str]
+
+    def words(self, noun: str = "question") -> list[str]:
+        """What is new, changed and taken out, by the name of one item."""
+        pairs = (("new", self.added), ("changed", self.changed), ("taken out", self.removed))
+        return [
+            f"{len(keys):,} {noun if len(keys) == 1 else noun + 's'} {verb}"
+            for verb, keys in pairs
+            if keys
+        ]
+
+
+def question_changes(task: Task, number: int) -> QuestionChanges:
+    """What version ``number`` does to the questions of the one before."""
+    began = set(task.items.filter(since=number).values_list("key", flat=True))
+    ended = set(task.items.filter(until=number).values_list("key", flat=True))
+    return QuestionChanges(began - ended, ended - began, began & ended)
+
+
+def versions_of(task: Task) -> list[VersionRow]:
+    """All versions, newest first; the number of queries does not grow with them."""
+    versions = list(task.versions.select_related("published_by").order_by("number"))
+    answers = dict(
+        Answer.objects.filter(version__task=task, worker__isnull=False)
+        .values_list("version_id")
+        .annotate(n=Count("pk"))
+    )
+    began: dict[int, set[str]] = {}
+    ended: dict[int, set[str]] = {}
+    later = task.items.filter(Q(since__gt=1) | Q(until__isnull=False))
+    for key, since, until in later.values_list("key", "since", "until"):
+        began.setdefault(since, set()).add(key)
+        if until:
+            ended.setdefault(until, set()).add(key)
+    rows, noun = [], noun_of(TYPES[task.type], versions[-1].settings)
+    answer = ANSWER_NOUNS[TYPES[task.type].shape]
+    for old, version in zip([None, *versions], versions, strict=False):
+        changes = ["the first version"] if old is None else _said(old, version, noun, answer)
+        if old is not None:
+            new, gone = began.get(version.number, set()), ended.get(version.number, set())
+            changes += QuestionChanges(new - gone, gone - new, new & gone).words(noun)
+        rows.append(
+            VersionRow(
+                version,
+                changes or ["nothing yet"],
+                answers.get(version.pk, 0),
+                version.pk == task.current_id,
+            )
+        )
+    return rows[::-1]
+
+
+def domains_of(project: Project) -> list[str]:
+    """What tasks of the project are about, each once."""
+    rows = project.tasks.exclude(domain="").order_by("domain")
+    return list(rows.values_list("domain", flat=True).distinct())

@@ -1,0 +1,267 @@
+"""The builder: every field saves itself; the answer carries the state, preview and cost back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_task
+from annotation.authoring.actions import drafts, items, tasks
+from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
+from annotation.authoring.views.builder.context import (
+    context_of,
+    entry_of,
+    find,
+    moved,
+    place_of,
+    previewed,
+    previewed_rating,
+    refused,
+    saved,
+)
+from annotation.models import Item, ItemGroup
+from annotation.task_types.checklist import page as checking
+from annotation.task_types.pairwise import page as judging
+from annotation.task_types.rating import page as rating
+from annotation.task_types.think_aloud import page as think_aloud
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import whole
+from crowdqc.web.htmx import page_or_fragment
+
+RULES = (
+    "title", "instructions", "order", "redundancy", "items_per_assignment", "lease_minutes",
+    "min_seconds", "expected_minutes", "pay", "bonus_note",
+)  # fmt: skip
+# Settings that have views of their own (build_pairs, build_writing).
+OTHERWISE = {
+    "dimensions", "scales", "design", "left_out", "made", "styles", "entry", "exit", "questions",
+    "version",
+}  # fmt: skip
+
+
+def _settings_of(post: QueryDict, names: Any) -> dict[str, Any]:
+    """Settings of the type present in a form; ``has_NAME`` stands for an unticked box."""
+    return {
+        name: post.get(name, "") if name in post else False
+        for name in names
+        if name not in OTHERWISE and (name in post or f"has_{name}" in post)
+    }
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Show a part of the builder, or save the fields of the version that are sent."""
+    access, task = find(request, project_id, task_id)
+    if request.method != "POST":
+        return page_or_fragment(
+            request,
+            "annotation/requester/build.html",
+            "annotation/requester/_builder.html",
+            context_of(access, task, place_of(request, task)),
+        )
+    version = Build(task).version
+    fields: dict[str, Any] = {name: request.POST[name] for name in RULES if name in request.POST}
+    settings = _settings_of(request.POST, version.settings)
+    if settings:
+        fields["settings"] = settings
+    try:
+        drafts.edit_draft(by=access.user, task=task, fields=fields)
+    except Invalid as error:
+        return refused(request, access, task, error)
+    name = next(iter(request.POST.keys() & set(RULES)), "settings")
+    return saved(request, access, task, {"note": name})
+
+
+def _item(build: Build, key: str) -> Item:
+    item = build.item(key)
+    if item is None:
+        raise Conflict("This question was removed meanwhile. Reload the page.")
+    return item
+
+
+def _group(build: Build, key: str) -> ItemGroup:
+    group = build.group(key)
+    if group is None:
+        raise Conflict("This text was removed meanwhile. Reload the page.")
+    return group
+
+
+@login_required
+@require_POST
+def task_build_question(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Save the wording and settings of one question, named by its key."""
+    access, task = find(request, project_id, task_id)
+    build = Build(task)
+    item = _item(build, request.GET.get("question", ""))
+    sent = _settings_of(request.POST, build.version.settings)
+    try:
+        items.save_item(
+            by=access.user,
+            task=task,
+            item=item,
+            question=request.POST.get("question", item.question),
+            settings={**build.version.settings, **item.settings, **sent} if sent else None,
+        )
+    except Invalid as error:
+        return refused(request, access, task, error)
+    return saved(request, access, task, {"note": "question"})
+
+
+@login_required
+@require_POST
+def task_build_add(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """A new empty question at the end of the text that is shown, opened for writing."""
+    access, task = find(request, project_id, task_id)
+    build, place = Build(task), place_of(request, task)
+    group = build.group(request.POST.get("text", "") or place.text)
+    shown = build.item(place.question)
+    item = items.save_item(
+        by=access.user, task=task, group=group or (shown.group if shown else None), question=""
+    )
+    return moved(request, access, task, place.but(question=item.key, page="1", text=""), focus=True)
+
+
+@login_required
+@require_POST
+def task_build_remove(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Take the open question out of the draft."""
+    access, task = find(request, project_id, task_id)
+    place = place_of(request, task)
+    items.remove_item(by=access.user, task=task, item=_item(Build(task), place.question))
+    return moved(request, access, task, place.but(question=""))
+
+
+@login_required
+@require_POST
+def task_build_move(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Move a question within its text: one ``up`` or ``down``, or before or after ``beside``."""
+    access, task = find(request, project_id, task_id)
+    build, place = Build(task), place_of(request, task)
+    item = _item(build, request.POST.get("key", "") or place.question)
+    keys = list(build.items.filter(group=item.group_id).values_list("key", flat=True))
+    index = _target(keys, item.key, request.POST)
+    items.place(by=access.user, task=task, row=item, index=index)
+    return moved(request, access, task, place)
+
+
+def _target(keys: list[str], key: str, post: QueryDict) -> int:
+    """The wanted index among ``keys``; Invalid where it cannot be."""
+    now, beside = keys.index(key), post.get("beside", "")
+    if beside:
+        if beside not in keys:
+            raise Invalid(
+                "A question moves within its text.", fields={"beside": "Not in the same text."}
+            )
+        return keys.index(beside)
+    step = {"up": -1, "down": 1}.get(post.get("to", ""))
+    if step is None:
+        raise Invalid("There is no such move.", fields={"to": "up or down."})
+    return now + step
+
+
+@login_required
+@require_POST
+def task_build_text(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Save a text: its title, passage, and whether the worker may look back."""
+    access, task = find(request, project_id, task_id)
+    build, place, post = Build(task), place_of(request, task), request.POST
+    group = build.groups.first()
+    now: dict[str, Any] = {"title": "", "passage": "", "look_back": True}
+    if place.text:
+        group = _group(build, place.text)
+    if group is not None:
+        now = {"title": group.title, "passage": group.passage, "look_back": group.look_back}
+    if "group_title" in post:
+        now["title"] = post["group_title"]
+    if "passage" in post:
+        now["passage"] = post["passage"]
+    if "look_back" in post or "has_look_back" in post:
+        now["look_back"] = post.get("look_back") in ("1", "on", "true")
+    try:
+        group = items.save_group(by=access.user, task=task, group=group, **now)
+    except Invalid as error:
+        return refused(request, access, task, error)
+    fields = ("passage", "group_title", "look_back")
+    name = next((one for one in fields if one in post), "look_back")
+    return saved(request, access, task, {"note": name, "noted_group": group})
+
+
+@login_required
+@require_POST
+def task_build_text_step(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Add a text, take one out with its questions, or move it ``up`` or ``down``."""
+    access, task = find(request, project_id, task_id)
+    build, place, to = Build(task), place_of(request, task), request.POST.get("to", "")
+    if to == "add":
+        group = items.save_group(by=access.user, task=task)
+        last = build.texts // TEXTS_PER_PAGE + 1
+        return moved(request, access, task, place.but(text=group.key, page=str(last)))
+    group = _group(build, place.text)
+    if to == "remove":
+        items.remove_group(by=access.user, task=task, group=group)
+        return moved(request, access, task, place.but(text=""))
+    keys = list(build.groups.values_list("key", flat=True))
+    index = _target(keys, group.key, request.POST)
+    items.place(by=access.user, task=task, row=group, index=index)
+    return moved(request, access, task, place)
+
+
+@login_required
+@require_POST
+def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Freeze the draft and open the task; ``discard`` throws the draft away instead."""
+    access, task = find(request, project_id, task_id)
+    if request.POST.get("discard"):
+        tasks.discard_draft(by=access.user, task=task)
+        messages.success(request, "The draft is discarded. The published version stands.")
+        return redirect("task", project_id, task_id)
+    version = tasks.publish(by=access.user, task=task)
+    messages.success(request, f"Version {version.number} is published and the task is open.")
+    return redirect("task", project_id, task_id)
+
+
+@login_required
+@require_safe
+def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Every question as a worker sees it, one a page; nothing is recorded."""
+    access, task = get_task(request, project_id, task_id)
+    build = Build(task)
+    number = whole(request.GET.get("n", "1"), low=1) or 1
+    number = min(number, max(1, build.questions))
+    item = build.nth(number)
+    size = max(1, min(build.version.items_per_assignment, build.questions))
+    first = (number - 1) // size * size
+    segments = [
+        {
+            "state": "current" if n + 1 == number else "done" if n + 1 < number else "open",
+            "label": f"{build.noun.capitalize()} {n + 1}",
+            "url": f"?n={n + 1}",
+        }
+        for n in range(first, min(first + size, build.questions, first + 60))
+    ]
+    settings = {**build.version.settings, **(item.settings if item else {})}
+    context = {
+        "access": access, "project": task.project, "task": task, "version": build.version,
+        "build": build, "item": item, "number": number, "total": build.questions,
+        "segments": segments, "in_bundle": number - first,
+        "bundle": min(size, build.questions - first), "settings": settings,
+        "entry": entry_of(item, number - first - 1), "group": item.group if item else None,
+        "preview": True, "answer_template": build.type.answer_template, "cost": build.cost(),
+    }  # fmt: skip
+    if build.shape == "responses":
+        context |= previewed(build, item)
+    elif item is not None and build.shape == "attributes":
+        context |= think_aloud.page(item.group, settings, {})
+    elif item is not None and build.shape == "checks":
+        context |= checking.page(item, settings, {}, sources=settings["show_sources"])
+    elif item is not None and rating.asks_beside(settings):
+        context |= previewed_rating(item, build.version.settings, size)
+    elif item is not None and build.shape != "texts":
+        context |= judging.page(item, settings, {}, sources=settings["show_sources"])
+    return render(request, "annotation/requester/preview.html", context)

@@ -1,0 +1,212 @@
+"""A project's tasks: the list, a new one, and the page of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_access, get_task
+from annotation.accounts.projects.forms import TaskForm, add_errors
+from annotation.authoring.actions import tasks as actions
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.tasks import (
+    TaskRow,
+    domains_of,
+    task_row,
+    task_rows,
+    versions_of,
+)
+from annotation.formats.exports.pairwise import exports_of
+from annotation.models import Role
+from annotation.models.tasks import TaskState
+from annotation.pairs.actions import derived_tasks as chain
+from annotation.pairs.selectors.written import chain_of
+from annotation.panels.selectors.exclusions import left_out
+from annotation.task_types import TYPES, get_type
+from crowdqc import numbers
+from crowdqc.errors import Invalid
+
+VIEWS = {"all": "All", "open": "Open", "waiting": "To review", "closed": "Closed"}
+
+
+def _in_view(row: TaskRow, view: str) -> bool:
+    if view == "waiting":
+        return row.waiting > 0
+    return view in ("all", row.task.state)
+
+
+@login_required
+@require_safe
+def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    access = get_access(request, project_id)
+    rows = task_rows(access.project)
+    view = request.GET.get("view", "all")
+    view = view if view in VIEWS else "all"
+    shown = [row for row in rows if _in_view(row, view)]
+    context = {
+        "access": access,
+        "project": access.project,
+        "rows": rows,
+        "shown": shown,
+        "views": [
+            {"slug": slug, "label": label, "current": slug == view} for slug, label in VIEWS.items()
+        ],
+        "open": sum(row.task.state == TaskState.OPEN for row in rows),
+        "waiting": sum(row.waiting for row in rows),
+        "answers": sum(row.answers for row in shown),
+        "slots": sum(row.slots for row in shown),
+        "spent": sum((row.spent for row in shown), start=0),
+        "at_most": sum((row.at_most for row in shown), start=0),
+    }
+    return render(request, "annotation/requester/task_list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    access = get_access(request, project_id, Role.REQUESTER)
+    types = {slug: (one.label, one.sentence) for slug, one in TYPES.items()}
+    form = TaskForm(request.POST or None, types=types, initial={"type": next(iter(types))})
+    if request.method == "POST" and form.is_valid():
+        try:
+            task = actions.create_task(by=access.user, project=access.project, **form.cleaned_data)
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            return redirect("task_build", project_id, task.pk)
+    context = {"access": access, "project": access.project, "form": form}
+    status = 422 if form.errors else 200
+    return render(request, "annotation/requester/task_new.html", context, status=status)
+
+
+def _sentence(row: TaskRow) -> str:
+    """The state of a task in one line, with its numbers."""
+    task = row.task
+    if task.state == TaskState.DRAFT:
+        asked = numbers.plural(row.questions, row.noun)
+        if row.noun == "response":
+            asked = f"{numbers.plural(row.slots, row.noun)} asked for"
+        return f"{asked}, nothing published yet."
+    done = (
+        f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} collected."
+    )
+    work = f" {numbers.plural(row.leased, 'assignment')} in progress." if row.leased else ""
+    more = {
+        TaskState.OPEN: " Every slot is filled." if row.complete else work,
+        TaskState.PAUSED: " Nothing is handed out; what is in progress may be finished." + work,
+        TaskState.CLOSED: " Nothing is handed out any more." + work,
+    }
+    return done + more[TaskState(task.state)]
+
+
+@login_required
+@require_safe
+def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """State, progress, versions, and the one next thing to do."""
+    access, task = get_task(request, project_id, task_id)
+    row, currency = task_row(task), access.project.currency
+    figures: list[dict[str, Any]] = [
+        {
+            "label": f"{row.answer_noun.capitalize()}s", "value": numbers.count(row.answers),
+            "of": f"of {numbers.count(row.slots)}", "done": row.answers, "total": row.slots,
+        },
+        {
+            "label": "Assignments submitted", "value": numbers.count(row.submitted),
+            "of": f"of about {numbers.count(row.needed)}",
+        },
+        {
+            "label": "Awaiting review", "value": numbers.count(row.waiting),
+            "note": "submitted, in no proposal yet",
+        },
+        {
+            "label": "Paid so far", "value": numbers.money(row.spent, currency),
+            "of": f"of {numbers.money(row.at_most, currency)} at most",
+        },
+    ]  # fmt: skip
+    context = {
+        "access": access,
+        "project": access.project,
+        "task": task,
+        "row": row,
+        "version": row.version,
+        "figures": figures,
+        "sentence": _sentence(row),
+        "versions": versions_of(task),
+        "topics": task.groups.in_version(row.version.number).count(),
+        "chain": chain_of(task) if row.noun == "response" and task.current else None,
+        "cost": Build(task).cost(),
+        "moves": _moves(task.state) if access.is_requester else [],
+        "shape": get_type(task.type).shape,
+        "exports": list(exports_of(task).items()) if task.current else [],
+        "panels": access.project.panels.all(),
+        **left_out(task),
+        "domains": domains_of(access.project),
+    }
+    return render(request, "annotation/requester/task.html", context)
+
+
+MOVES = {  # the open state first: what may be done, what it is called, what happens
+    "pause": ("Pause", "Pause the task",
+              "Nothing more is handed out until you resume. Work in hand may be finished."),
+    "close": ("Close", "Close the task",
+              "Nothing more is handed out. Work in hand may be finished and is paid."),
+    "resume": ("Resume", "Resume the task", "Assignments are handed out again."),
+    "reopen": ("Reopen", "Reopen the task", "Assignments are handed out again."),
+}  # fmt: skip
+
+
+def _moves(state: str) -> list[dict[str, Any]]:
+    return [
+        {"slug": slug, "open": MOVES[slug][0], "do": MOVES[slug][1], "sentence": MOVES[slug][2]}
+        for slug, (sources, _) in actions.MOVES.items()
+        if state in sources
+    ]
+
+
+@login_required
+@require_POST
+def task_judge(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Put the task's responses to judgment in a task of their own, and go to its texts."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    type = request.POST.get("type", "pairwise")
+    judged = chain.judge_responses(by=access.user, task=task, type=type)
+    if judged.begun:
+        texts = numbers.plural(judged.new, "new text")
+        messages.success(request, f"A task that judges these responses is begun: {texts}.")
+    elif judged.new:
+        texts = numbers.plural(judged.new, "new text")
+        messages.success(request, f"{texts} came to the task that judges these responses.")
+    else:
+        messages.info(request, "Nothing new: every response that counts is here already.")
+    return redirect(reverse("task_build", args=[project_id, judged.task.pk]) + "?part=texts")
+
+
+@login_required
+@require_POST
+def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Pause, resume, close or reopen."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    task = actions.move(by=access.user, task=task, to=request.POST.get("to", ""))
+    messages.success(request, f"The task is {task.get_state_display().lower()}.")
+    return redirect("task", project_id, task_id)
+
+
+@login_required
+@require_POST
+def task_domain(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Say what the task is about."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    try:
+        task = actions.set_domain(by=access.user, task=task, domain=request.POST.get("domain", ""))
+    except Invalid as error:
+        messages.error(request, error.message)
+    else:
+        said = f"The task is about “{task.domain}”." if task.domain else "It is in no domain now."
+        messages.success(request, said)
+    return redirect("task", project_id, task_id)

@@ -1,0 +1,236 @@
+"""A file as a table in a stream: CSV, JSON Lines and Parquet, within limits.
+
+Nothing is held but the row at hand, so that memory does not grow with the file. A limit that is
+passed raises Invalid which names it; a row that cannot be read is a Problem beside the rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.files.reading import parquet
+from annotation.files.reading.limits import (
+    Limits,
+    check_columns,
+    check_head,
+    check_names,
+    check_size,
+    current,
+    too_many_rows,
+)
+from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
+from annotation.files.reading.sources import Encoding, Source, encoding_of, lines, refuse_foreign
+from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, shown
+from crowdqc.errors import Invalid
+from crowdqc.files.cells import unprotected
+from crowdqc.files.json_input import Unreadable, read_json
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+SAMPLE = 20_000  # characters from which the delimiter is told
+csv.field_size_limit(Limits().cell)
+Event = Row | Problem
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file that is being read; of JSON Lines ``columns`` grow while ``events`` are read."""
+
+    kind: str  # "CSV", "JSONL" or "parquet"
+    encoding: str
+    encoding_note: str
+    delimiter: str  # in words; empty but for CSV
+    columns: list[str]
+    events: Iterator[Event]
+
+
+def open_table(source: Source, name: str, limits: Limits | None = None) -> Table:
+    """The table of a file; Invalid where there is nothing to read, or where it passes a limit."""
+    limits = limits or current()
+    check_size(source.size, limits.size)
+    head = source.head()
+    refuse_foreign(head)
+    if head.startswith(b"PAR1"):
+        columns, rows = parquet.read(source, limits)
+        check_head(columns, limits)
+        return Table("parquet", "", "", "", columns, _counted(_objects(rows, columns), limits))
+    encoding = encoding_of(source)
+    first = _first(source, encoding)
+    if not first:
+        raise Invalid("The file holds no rows.", fields={"file": "Choose a file with rows."})
+    if first == "[" and name.lower().endswith((".json", ".jsonl")):
+        raise Invalid(
+            "The file is one JSON list; JSONL has one object on each line.",
+            fields={"file": "Write each object of the list on a line of its own."},
+        )
+    if first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
+        names: list[str] = []
+        events = _json_lines(source, encoding, names, limits)
+        return Table("JSONL", encoding.name, encoding.note, "", names, _counted(events, limits))
+    return _delimited(source, encoding, limits)
+
+
+def _first(source: Source, encoding: Encoding) -> str:
+    """The first character that is no space."""
+    for line in lines(source, encoding, source.size + 1):
+        if line.strip():
+            return line.lstrip()[0]
+    return ""
+
+
+def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
+    """The same, but never more than may be imported."""
+    for count, event in enumerate(events):
+        if count >= limits.rows:
+            raise too_many_rows(f"more than {limits.rows:,}", limits)
+        yield event
+
+
+# CSV ---------------------------------------------------------------------------------------------
+
+
+def _delimited(source: Source, encoding: Encoding, limits: Limits) -> Table:
+    delimiter = _delimiter(source, encoding)
+    found = _parsed(lines(source, encoding, limits.line), delimiter)
+    _, head = next(found, (1, []))
+    if isinstance(head, csv.Error):
+        raise Invalid(
+            f"The first line cannot be read: {head}.",
+            fields={"file": "The first line names the columns."},
+        )
+    columns = [name.strip() for name in head]
+    check_head(columns, limits)
+    return Table(
+        "CSV", encoding.name, encoding.note, DELIMITERS[delimiter], columns,
+        _counted(_cells(found, columns, delimiter), limits),
+    )  # fmt: skip
+
+
+def _delimiter(source: Source, encoding: Encoding) -> str:
+    """The delimiter that gives the head most columns, and rows as many as the head."""
+    sample = source.head(4 * SAMPLE).decode(encoding.codec, errors="ignore")[:SAMPLE]
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        counts = []
+        try:
+            for row in reader:
+                if row:
+                    counts.append(len(row))
+                if len(counts) == 30:
+                    break
+        except csv.Error:
+            pass
+        if not counts or counts[0] < 2:
+            return 0.0, 0
+        return sum(n == counts[0] for n in counts) / len(counts), counts[0]
+
+    return max(DELIMITERS, key=fit)
+
+
+def _parsed(text: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Rows with the line where each begins; a row that cannot be read is its error."""
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    while True:
+        begins = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield begins, error
+            continue
+        if any(value.strip() for value in row):
+            yield begins, row
+
+
+def _cells(
+    found: Iterator[tuple[int, list[str] | csv.Error]], columns: list[str], delimiter: str
+) -> Iterator[Event]:
+    for line, values in found:
+        if isinstance(values, csv.Error):
+            yield _broken(line, values)
+        elif len(values) > len(columns):
+            shown = delimiter.join(values[:20])[:MAX_SHOWN]
+            wrong = f"{len(values):,} values, but the first line names {len(columns)} columns."
+            mend = f"Put quotation marks around a value that holds a {DELIMITERS[delimiter]}."
+            yield Problem(line, "", shown, wrong, mend)
+        elif any("\x00" in value for value in values):
+            yield _unstorable(line, dict(zip(columns, values, strict=False)))
+        else:
+            yield Row(line, dict(zip(columns, map(unprotected, values), strict=False)))
+
+
+def _broken(line: int, error: csv.Error) -> Problem:
+    mend = 'Close it, and write a mark within a value twice: "".'
+    if "end of data" in str(error):
+        wrong = "A quotation mark opens here and never closes; all below it is swallowed."
+    elif "field limit" in str(error):
+        wrong = (
+            f"A value has more than {Limits().cell:,} characters; "
+            "perhaps a quotation mark opens here and never closes."
+        )
+    else:
+        wrong = "The quotation marks of this row do not match."
+    return Problem(line, "", "", wrong, mend)
+
+
+def _unstorable(line: int, values: dict[str, str]) -> Problem:
+    column = next(name for name, value in values.items() if UNSTORABLE.search(value))
+    return Problem(line, shown(column), shown(values[column]), WRONG, MEND)
+
+
+# JSON Lines, Parquet -----------------------------------------------------------------------------
+
+
+def _json_lines(
+    source: Source, encoding: Encoding, columns: list[str], limits: Limits
+) -> Iterator[Event]:
+    known: set[str] = set()
+    for number, line in enumerate(lines(source, encoding, limits.line), 1):
+        if not line.strip():
+            continue
+        try:
+            values = _object(line, limits)
+        except ValueError as error:
+            mend = "Write one JSON object with texts on this line."
+            yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
+            continue
+        new = [name for name in values if name not in known]
+        if new:
+            check_columns(len(columns) + len(new), limits)
+            check_names(new, len(columns) + 1)
+            known.update(new)
+            columns.extend(new)
+        if "\\u" in line and any(map(UNSTORABLE.search, values.values())):
+            yield _unstorable(number, values)
+        else:
+            yield Row(number, values)
+
+
+def _object(line: str, limits: Limits) -> dict[str, str]:
+    try:
+        raw: Any = read_json(line, any_text=True)
+    except Unreadable as error:
+        raise ValueError(error.says) from error
+    if not isinstance(raw, dict):
+        raise ValueError("A JSON object is wanted here, not a list or a single value.")
+    found = {str(key): as_text(value) for key, value in raw.items()}
+    if len(line) > limits.cell:
+        for name, value in found.items():
+            if len(value) > limits.cell:
+                raise ValueError(f"{name} has {len(value):,} characters; {limits.cell:,} at most.")
+    return found
+
+
+def _objects(rows: Iterator[list[str]], columns: list[str]) -> Iterator[Event]:
+    """Rows of Parquet; their number stands for the line."""
+    for number, values in enumerate(rows, 1):
+        found = dict(zip(columns, values, strict=True))
+        if any(map(UNSTORABLE.search, values)):
+            yield _unstorable(number, found)
+        else:
+            yield Row(number, found)

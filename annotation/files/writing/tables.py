@@ -1,0 +1,126 @@
+"""Tables as CSV, JSONL or parquet, piece by piece, and files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotation.files.writing import parquet
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.files.cells import csv_lines
+
+FORMATS = {
+    "csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "parquet": parquet.MEDIA,
+}  # fmt: skip
+EVERY = tuple(FORMATS)
+Part = str | bytes
+
+
+def check_format(form: str) -> None:
+    """Raise Invalid where there is no such format."""
+    if form not in FORMATS:
+        raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
+
+
+@dataclass
+class Table:
+    """Rows by column name, to be gone through once; ``count`` grows as they are.
+
+    Without ``columns`` a row has those that it has, which only JSONL can hold.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Any]]
+    count: int = 0
+
+    def counted(self) -> Iterator[Mapping[str, Any]]:
+        for row in self.rows:
+            self.count += 1
+            yield row
+
+    def parts(self, form: str) -> Iterator[Any]:
+        """The file, piece by piece: text, or bytes of parquet. ``json`` is one list.
+
+        JSONL is exact, in CSV what looks like a formula is quoted. Raises Invalid where there is
+        no such format, before the first piece.
+        """
+        if form == "json":
+            return self._json()
+        check_format(form)
+        if form == "parquet":
+            return parquet.parts(self.columns, self.counted())
+        return self._jsonl() if form == "jsonl" else self._csv()
+
+    def _jsonl(self) -> Iterator[str]:
+        for row in self.counted():
+            held = {name: row[name] for name in self.columns} if self.columns else row
+            yield json.dumps(held, ensure_ascii=False) + "\n"
+
+    def _json(self) -> Iterator[str]:
+        before = "["
+        for row in self.counted():
+            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
+
+    def _csv(self) -> Iterator[str]:
+        yield from csv_lines([self.columns])
+        yield from csv_lines([row[name] for name in self.columns] for row in self.counted())
+
+
+def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Any]:
+    """Such a table as a file."""
+    return Table(columns, rows).parts(form)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written: how many rows it holds and its SHA-256."""
+
+    rows: int
+    sha256: str
+
+
+def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written:
+    """Write ``parts`` to a temporary file beside ``path`` and rename it there at the end.
+
+    Whatever goes wrong before, ``path`` stays as it was. ``head`` parts are no rows. Raises
+    Conflict where the folder cannot be written to.
+    """
+    digest, count = hashlib.sha256(), -head
+    try:
+        handle = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed below, renamed in between
+            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
+        )
+    except OSError as error:
+        raise Conflict(f"{path.parent} cannot be written to: {error.strerror}.") from error
+    try:
+        with handle:
+            for part in parts:
+                data = part.encode() if isinstance(part, str) else part
+                digest.update(data)
+                handle.write(data)
+                count += 1
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(handle.name, 0o644 & ~_umask())
+        Path(handle.name).replace(path)
+    except BaseException as error:
+        Path(handle.name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise Conflict(f"{path} cannot be written: {error.strerror}.") from error
+        raise
+    return Written(max(count, 0), digest.hexdigest())
+
+
+def _umask() -> int:
+    """The process's mask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,235 @@
+"""Files that somebody asked for: written by a job in pieces and kept for a few days."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.formats.exports.makers import Made, maker_of
+from annotation.models import ExportFile, ExportPart, Project, Task, User
+from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.webhooks import emit
+from annotation.records.actions.audit import record
+from crowdqc import queue
+from crowdqc.errors import Conflict, DomainError, Missing
+from crowdqc.numbers import plural
+
+logger = logging.getLogger(__name__)
+PART = 1024 * 1024  # bytes
+ABANDONED = dt.timedelta(minutes=3)
+KEPT = dt.timedelta(days=7)
+MAX_ATTEMPTS = 3
+MOST_AT_ONCE = 5  # of one project
+State = ExportFile.State
+ACTIVE = (State.QUEUED, State.RUNNING)
+
+
+class Superseded(Exception):
+    """The file was taken over or removed while this process wrote it."""
+
+
+@transaction.atomic
+def request_export(
+    *,
+    by: User,
+    project: Project,
+    what: str,
+    form: str,
+    task: Task | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> ExportFile:
+    """Ask for a file, of a task or of the whole project; the same one in work is given back.
+
+    Raises Invalid (``what``, ``form``, ``params``), Missing and Conflict as its maker does, and
+    Conflict where the project has too many in work.
+    """
+    chosen = dict(params or {})
+    maker_of(what).check(project, task, what, form, chosen)
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # requests stand in line
+    active = ExportFile.objects.filter(project=project, state__in=ACTIVE)
+    same = active.filter(task=task, what=what, form=form, params=chosen, by=by).first()
+    if same is not None:
+        return same
+    if active.count() >= MOST_AT_ONCE:
+        raise Conflict(f"{plural(MOST_AT_ONCE, 'file')} are being written; wait for one of them.")
+    file = ExportFile.objects.create(
+        project=project, task=task, what=what, form=form, params=chosen, by=by
+    )
+    record(
+        by=by, project=project, action="export.request", on=file, what=what, form=form,
+        task=task.pk if task else None, params=chosen,
+    )  # fmt: skip
+    enqueue(file.pk)
+    return file
+
+
+@transaction.atomic
+def remove_file(*, by: User, file: ExportFile) -> None:
+    """Delete a file before its days are over; one that is being written stops."""
+    record(by=by, project=file.project, action="export.remove", on=file, what=file.what)
+    ExportFile.objects.filter(pk=file.pk).delete()
+
+
+def enqueue(file_id: int) -> None:
+    """Hand the file to a worker once it is committed; a queue that is down only delays it."""
+    queue.enqueue("annotation.jobs.write_export", file_id)
+
+
+@transaction.atomic
+def _claim(file_id: int) -> ExportFile | None:
+    """Take the file for this process, from its beginning; None where it has moved on."""
+    now = timezone.now()
+    file = (
+        ExportFile.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("project", "task__project", "task__current", "by")
+        .filter(pk=file_id, state__in=ACTIVE)
+        .first()
+    )
+    if file is None:
+        return None
+    fresh = file.heartbeat_at is not None and now - file.heartbeat_at < ABANDONED
+    if file.state == State.RUNNING and fresh:
+        return None
+    if file.attempts >= MAX_ATTEMPTS:
+        _fail(file, f"The worker died {file.attempts} times at this file.")
+        return None
+    file.parts.all().delete()
+    file.state, file.heartbeat_at, file.rows, file.size = State.RUNNING, now, 0, 0
+    file.attempts += 1
+    file.save(update_fields=["state", "heartbeat_at", "rows", "size", "attempts"])
+    return file
+
+
+def write(file_id: int) -> str:
+    """Write a file to its end; returns its state. Safe to call twice or at the same time."""
+    file = _claim(file_id)
+    if file is None:
+        return "not mine"
+    digest = hashlib.sha256()
+    try:
+        made = maker_of(file.what).make(file)
+        for number, piece in enumerate(_pieces(made.parts)):
+            digest.update(piece)
+            _keep(file, number, piece, made)
+        _finish(file, made, digest.hexdigest())
+    except Superseded:
+        logger.info("file %s was taken over or removed", file_id)
+        return "not mine"
+    except DomainError as problem:
+        _ended(file, problem.message)
+    except SoftTimeLimitExceeded:
+        _ended(file, "Writing the file took longer than an hour, and was stopped.")
+    except Exception as problem:
+        # Said on the page in one line; the traceback is the log's.
+        _ended(file, f"{type(problem).__name__}: {problem}"[:2000])
+        raise
+    else:
+        return State.DONE
+    return State.FAILED
+
+
+def _pieces(parts: Iterator[Any]) -> Iterator[bytes]:
+    """The same content in pieces of one size."""
+    held = bytearray()
+    for part in parts:
+        held += part.encode() if isinstance(part, str) else part
+        while len(held) >= PART:
+            yield bytes(held[:PART])
+            del held[:PART]
+    if held:
+        yield bytes(held)
+
+
+def _mine(file: ExportFile) -> Any:
+    return ExportFile.objects.filter(pk=file.pk, state=State.RUNNING, attempts=file.attempts)
+
+
+@transaction.atomic
+def _keep(file: ExportFile, number: int, piece: bytes, made: Made) -> None:
+    """Store a piece; the same write is the sign of life, and says whether the file is ours."""
+    file.size += len(piece)
+    now = timezone.now()
+    if not _mine(file).update(heartbeat_at=now, size=file.size, rows=made.rows()):
+        raise Superseded
+    ExportPart.objects.create(file=file, number=number, data=piece)
+
+
+@transaction.atomic
+def _finish(file: ExportFile, made: Made, sha256: str) -> None:
+    now = timezone.now()
+    done = {
+        "state": State.DONE, "name": made.name, "rows": made.rows(), "size": file.size,
+        "sha256": sha256, "manifest": dict(made.manifest(sha256)), "done_at": now,
+        "heartbeat_at": now, "expires_at": now + KEPT, "error": "",
+    }  # fmt: skip
+    if not _mine(file).update(**done):
+        raise Superseded
+    _tell(file, f"The file {made.name} is ready; it is kept for {KEPT.days} days.")
+    emit(
+        project=file.project, event="export.ready",
+        data={"file": file.pk, "task": file.task_id, "what": file.what, "form": file.form,
+              "name": made.name, "rows": made.rows(), "sha256": sha256},
+    )  # fmt: skip
+
+
+@transaction.atomic
+def _ended(file: ExportFile, error: str) -> None:
+    if _mine(file).exists():
+        _fail(file, error)
+
+
+def _fail(file: ExportFile, error: str) -> None:
+    """Close a file that cannot be written; nothing of it is kept."""
+    file.parts.all().delete()
+    ExportFile.objects.filter(pk=file.pk).update(
+        state=State.FAILED, error=error, done_at=timezone.now(), size=0,
+        expires_at=timezone.now() + KEPT,
+    )  # fmt: skip
+    _tell(file, f"A file could not be written. {error}")
+
+
+def _tell(file: ExportFile, text: str) -> None:
+    url = reverse("files_list", args=[file.project_id])
+    key = f"export.{file.pk}"
+    notify(to=[file.by], kind="export.ready", text=text, key=key, url=url, project=file.project)
+
+
+def resume_abandoned() -> int:
+    """Queue files again whose worker gave no sign of life or whose job never came."""
+    limit = timezone.now() - ABANDONED
+    dead = Q(state=State.RUNNING, heartbeat_at__lt=limit)
+    waiting = Q(state=State.QUEUED, created_at__lt=limit)
+    found = list(ExportFile.objects.filter(dead | waiting).values_list("pk", flat=True))
+    for pk in found:
+        enqueue(pk)
+    return len(found)
+
+
+def expire() -> int:
+    """Delete the files whose days are over; how many that were."""
+    found = ExportFile.objects.filter(expires_at__lt=timezone.now())
+    count = found.count()
+    found.delete()
+    return count
+
+
+def content(file: ExportFile) -> Iterator[bytes]:
+    """A finished file, a piece at a time. Raises Missing where it is not there."""
+    if file.state != State.DONE:
+        raise Missing("This file is not written yet." if file.state in ACTIVE else
+                      "This file could not be written.")  # fmt: skip
+    return _stored(file)
+
+
+def _stored(file: ExportFile) -> Iterator[bytes]:
+    for number in range(file.parts.count()):
+        yield bytes(file.parts.values_list("data", flat=True).get(number=number))

@@ -1,0 +1,350 @@
+"""Judgments from elsewhere: a task for them, its pairs, and votes of people and models in bulk.
+
+Votes are canonical here; what a file says of left and right has been turned by ``sides`` before.
+What is there already is left alone, so that a file taken in twice adds nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
+from annotation.authoring.actions.items import STEP
+from annotation.authoring.actions.tasks import create_task, move, publish
+from annotation.formats.actions.answers import BATCH, lock_version, take_slots
+from annotation.models import (
+    Answer,
+    Assignment,
+    AssignmentItem,
+    ChoiceValue,
+    Item,
+    ItemGroup,
+    Project,
+    Task,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.records.actions.table_statistics import fresh_plans
+from annotation.records.bulk import copy_into, new_ids
+from annotation.task_types import Values
+from annotation.task_types.pairwise.sides import ORDINALS, stored
+from annotation.work.actions.answers import write_values_of
+from crowdqc.errors import Conflict
+
+Advance = Callable[[int], None]
+Choices = tuple[tuple[str, str, int | None], ...]  # field, code, ordinal
+TICK = dt.timedelta(microseconds=1)
+
+
+class PairItem(NamedTuple):
+    """An item to be: two candidates in canonical order (or one, or none) under a topic."""
+
+    key: str
+    topic: str
+    question: str
+    first: int | None = None
+    second: int | None = None
+    side: int = 0
+    repeat: bool = False
+
+
+class Vote(NamedTuple):
+    """One author's judgment of one item as it is stored.
+
+    ``author`` is a worker's membership or a system; ``bundle`` tells an author's assignments
+    apart, ``position`` counts from 0 within one. ``met`` is the place from 0 at which a worker met
+    the item, where that is another one.
+    """
+
+    author: int
+    item: int
+    choices: Choices
+    flipped: bool = False
+    bundle: str = ""
+    position: int = 0
+    uncounted: str = ""  # why it does not count
+    texts: tuple[tuple[str, int, str], ...] = ()
+    spans: tuple[tuple[str, int, str, int, int], ...] = ()
+    replicate: int = 0
+    at: dt.datetime | None = None
+    met: int | None = None
+
+
+class Session(NamedTuple):
+    """When an author opened and submitted a bundle, as far as that is known."""
+
+    opened: dt.datetime | None
+    submitted: dt.datetime
+
+
+class Added(NamedTuple):
+    """How many rows are new, and how many were there already."""
+
+    new: int
+    there: int
+
+
+def choices_of(shown: Mapping[str, str], *, flipped: bool) -> Choices:
+    """Stored choices of a vote as displayed: dimension -> left, neutral or right."""
+    codes = ((name, stored(side, flipped=flipped)) for name, side in shown.items())
+    return tuple((name, code, ORDINALS[code]) for name, code in codes)
+
+
+def task_called(project: Project, type: str, title: str) -> Task | None:
+    """The project's task of this type and title, if there is one."""
+    return (
+        project.tasks.filter(type=type, versions__title=title)
+        .select_related("project", "current")
+        .order_by("pk")
+        .first()
+    )
+
+
+def import_task(
+    *, by: User, project: Project, type: str, title: str, fields: Mapping[str, Any]
+) -> Task:
+    """The task of this title, made as a draft with these rules where there is none."""
+    task = task_called(project, type, title)
+    if task is None:
+        task = create_task(by=by, project=project, type=type, title=title)
+        edit_draft(by=by, task=task, fields=fields)
+    return task
+
+
+@transaction.atomic
+def add_items(
+    *, by: User, task: Task, pairs: Sequence[PairItem], titles: Mapping[str, str]
+) -> dict[str, int]:
+    """Publish these items with the task, where they are new; returns the ids of all by key.
+
+    ``titles`` name the topics. An item is asked in every later version; what is there stays. A
+    task that nobody was asked yet is closed at once: who wants more answers opens it. Raises
+    Conflict where the task has a draft of other changes.
+    """
+    shown = task.versions.latest("number")
+    live = dict(task.items.in_version(shown.number).values_list("key", "pk"))
+    new = [pair for pair in pairs if pair.key not in live]
+    if new:
+        closed = _ready(by, task)
+        draft = lock_draft(task, by=by)
+        groups = _groups(task, draft.number, [pair.topic for pair in new], titles)
+        last = task.items.order_by("-position").values_list("position", flat=True).first() or 0
+        made = Item.objects.bulk_create(
+            [
+                Item(
+                    task=task, group_id=groups[pair.topic], key=pair.key, question=pair.question,
+                    position=last + STEP * number, since=draft.number, side=pair.side,
+                    first_id=pair.first, second_id=pair.second, repeat=pair.repeat,
+                )
+                for number, pair in enumerate(new, 1)
+            ],
+            batch_size=BATCH,
+        )  # fmt: skip
+        live |= {item.key: item.pk for item in made}
+        publish(by=by, task=task)
+        if closed:
+            move(by=by, task=task, to="close")
+        task.refresh_from_db()
+    return live
+
+
+def _ready(by: User, task: Task) -> bool:
+    """See that a draft may be begun or is empty; whether the task is to be closed afterwards."""
+    if task.current_id is None:
+        if task.items.exists():
+            raise Conflict("The task has pairs that are not published; publish them first.")
+        return True
+    if task.versions.filter(published_at__isnull=True).exists():
+        raise Conflict("The task has a draft of changes; publish it or throw it away first.")
+    if task.state == TaskState.CLOSED:
+        move(by=by, task=task, to="reopen")
+        return True
+    return False
+
+
+def _groups(
+    task: Task, number: int, topics: Iterable[str], titles: Mapping[str, str]
+) -> dict[str, int]:
+    found = dict(task.groups.in_version(number).values_list("key", "pk"))
+    last = task.groups.order_by("-position").values_list("position", flat=True).first() or 0
+    new = [topic for topic in dict.fromkeys(topics) if topic not in found]
+    made = ItemGroup.objects.bulk_create(
+        [
+            ItemGroup(task=task, key=topic, title=as_title(titles.get(topic, "")), since=number,
+                      position=last + STEP * place)
+            for place, topic in enumerate(new, 1)
+        ],
+        batch_size=BATCH,
+    )  # fmt: skip
+    return found | {group.key: group.pk for group in made}
+
+
+@transaction.atomic
+def add_votes(
+    *,
+    task: Task,
+    votes: Sequence[Vote],
+    sessions: Mapping[tuple[int, str], Session] | None = None,
+    advance: Advance = lambda done: None,
+) -> Added:
+    """Store votes of people, a bundle an assignment: submitted, without pay, settled.
+
+    Votes that count hold slots, and the redundancy grows where they are more than it asks for.
+    ``sessions`` gives the times of (author, bundle); the others are taken to be submitted now,
+    one after another. ``advance`` is told how many votes are stored.
+    """
+    version, now = lock_version(task), timezone.now()
+    new = _new(votes, _there(task, {field for vote in votes for field, _, _ in vote.choices}))
+    take_slots(Counter(vote.item for vote in new if not vote.uncounted))
+    bundles: dict[tuple[int, str], Assignment] = {}
+    for vote in new:
+        where = (vote.author, vote.bundle)
+        if where not in bundles:
+            told = (sessions or {}).get(where) or Session(None, now + len(bundles) * TICK)
+            bundles[where] = Assignment(
+                task=task, version=version, worker_id=vote.author, source="import", pay=0,
+                state=AssignmentState.SUBMITTED, leased_at=told.opened or told.submitted,
+                opened_at=told.opened, submitted_at=told.submitted, settled_at=now,
+                expires_at=told.submitted,
+            )  # fmt: skip
+    Assignment.objects.bulk_create(bundles.values(), batch_size=BATCH)
+    for first in range(0, len(new), BATCH):
+        part = new[first : first + BATCH]
+        copy_into(
+            AssignmentItem, ("assignment_id", "item_id", "position", "flipped", "holds"),
+            (
+                (bundles[vote.author, vote.bundle].pk, vote.item, vote.position, vote.flipped,
+                 not vote.uncounted)
+                for vote in part
+            ),
+        )  # fmt: skip
+        ids = new_ids(Answer, len(part))
+        copy_into(
+            Answer, ("id", *ANSWER),
+            (
+                (pk, *_answer(vote, bundles[vote.author, vote.bundle]))
+                for pk, vote in zip(ids, part, strict=True)
+            ),
+            version_id=version.pk,
+        )  # fmt: skip
+        write_values_of(zip(ids, map(_values, part), strict=True))
+        advance(first + len(part))
+    fresh_plans(len(new))
+    return Added(len(new), len(votes) - len(new))
+
+
+@transaction.atomic
+def add_model_votes(
+    *, task: Task, votes: Sequence[Vote], advance: Advance = lambda done: None
+) -> Added:
+    """Store votes of systems; a system judges an item once a replicate."""
+    version, now = lock_version(task), timezone.now()
+    there = set(
+        Answer.objects.filter(item__task=task, system__isnull=False).values_list(
+            "system_id", "item_id", "replicate"
+        )
+    )
+    new = [vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there]
+    for first in range(0, len(new), BATCH):
+        part = new[first : first + BATCH]
+        ids = new_ids(Answer, len(part))
+        copy_into(
+            Answer,
+            ("id", "item_id", "system_id", "replicate", "flipped", "counts", "uncounted_reason",
+             "answered_at"),
+            (
+                (pk, vote.item, vote.author, vote.replicate, vote.flipped, not vote.uncounted,
+                 vote.uncounted, vote.at or now)
+                for pk, vote in zip(ids, part, strict=True)
+            ),
+            version_id=version.pk,
+        )  # fmt: skip
+        write_values_of(zip(ids, map(_values, part), strict=True))
+        advance(first + len(part))
+    fresh_plans(len(new))
+    return Added(len(new), len(votes) - len(new))
+
+
+ANSWER = (
+    "item_id", "assignment_id", "worker_id", "order_shown", "flipped", "counts",
+    "uncounted_reason", "answered_at",
+)  # fmt: skip
+
+
+def _answer(vote: Vote, bundle: Assignment) -> tuple[Any, ...]:
+    """The values of the fields ``ANSWER``."""
+    at = vote.at or bundle.submitted_at or bundle.leased_at
+    shown = vote.position if vote.met is None else vote.met
+    return (
+        vote.item, bundle.pk, vote.author, shown, vote.flipped, not vote.uncounted,
+        vote.uncounted, at,
+    )  # fmt: skip
+
+
+def _values(vote: Vote) -> Values:
+    return Values(texts=list(vote.texts), choices=list(vote.choices), spans=list(vote.spans))
+
+
+def _same(author: int, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:
+    return author, item, flipped, frozenset(choices)
+
+
+def _there(task: Task, fields: Collection[str]) -> Counter[Any]:
+    """What a task holds of people: who, which item, shown how, said what; and how often."""
+    rows = Answer.objects.filter(item__task=task, worker__isnull=False)
+    heads = {
+        pk: (worker or 0, item, flipped)
+        for pk, worker, item, flipped in rows.values_list("pk", "worker_id", "item_id", "flipped")
+    }
+    said: dict[int, list[tuple[str, str]]] = {pk: [] for pk in heads}
+    # Models' values are read along: a join by task is planned well, one by answers is not.
+    values = ChoiceValue.objects.filter(answer__item__task=task, field__in=fields)
+    for pk, field, code in values.values_list("answer_id", "field", "code"):
+        if pk in said:
+            said[pk].append((field, code))
+    return Counter(_same(*head, said[pk]) for pk, head in heads.items())
+
+
+def placed(votes: Iterable[Vote]) -> list[Vote]:
+    """Votes with bundle and place: who judges an item again does so in a further bundle."""
+    times: Counter[tuple[int, int]] = Counter()
+    places: Counter[tuple[int, int]] = Counter()
+    found = []
+    for vote in votes:
+        again = times[vote.author, vote.item]
+        place = places[vote.author, again]
+        times[vote.author, vote.item] += 1
+        places[vote.author, again] += 1
+        found.append(vote._replace(bundle=str(again), position=place))
+    return found
+
+
+def ended(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
+    """A bundle was submitted when its last vote was given, where that is known."""
+    last: dict[tuple[int, str], dt.datetime] = {}
+    for vote in votes:
+        if vote.at is not None:
+            where = (vote.author, vote.bundle)
+            last[where] = max(vote.at, last.get(where, vote.at))
+    return {where: Session(None, at) for where, at in last.items()}
+
+
+def _new(votes: Iterable[Vote], there: Counter[Any]) -> list[Vote]:
+    """The votes that are not there; one given twice by the same person stays two."""
+    left, new = Counter(there), []
+    for vote in votes:
+        same = _same(
+            vote.author, vote.item, vote.flipped, ((name, code) for name, code, _ in vote.choices)
+        )
+        if left[same]:
+            left[same] -= 1
+        else:
+            new.append(vote)
+    return new

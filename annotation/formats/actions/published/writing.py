@@ -1,0 +1,108 @@
+"""CrowdRAG-25's writing study into a project: topics, responses with their logs, a model's beside.
+
+All or nothing, and each part once: taken in again, the same files add nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from annotation.formats.actions.judgments import import_task
+from annotation.formats.actions.published.crowdrag import quiet
+from annotation.formats.actions.published.rows import MODEL, Progress
+from annotation.formats.actions.responses import (
+    IMPORTED,
+    Imported,
+    Written,
+    add_responses,
+    add_system_responses,
+    publish_topics,
+)
+from annotation.formats.imports.published.crowdrag_writing import WritingStudy
+from annotation.models import Project, Task, User
+from annotation.records.actions.audit import record
+from annotation.task_types.writing.type import ENTRY, ENTRY_TEMPLATE, EXIT, EXIT_TEMPLATE
+from crowdqc.errors import Conflict
+
+TITLE = "CrowdRAG-25, responses written from sources"
+INSTRUCTIONS = (
+    "Write a response to the query of about **250 words** in the style that is asked for, and cite "
+    "the passages that you use by their numbers, which begin with 0."
+)
+# As stored, every published response is within these: the shortest has 16 words.
+LIMITS = {"target_words": 250, "min_words": 0, "max_words": 500, "min_citations": 0}
+
+
+def form_points() -> dict[str, dict[int, str]]:
+    """The points that each question of the default forms takes: field -> value -> label."""
+    return {
+        f"{stage}.{row['name']}": {point["value"]: point["label"] for point in row["points"]}
+        for stage, rows in ((ENTRY, ENTRY_TEMPLATE), (EXIT, EXIT_TEMPLATE))
+        for row in rows
+    }
+
+
+def settings() -> dict[str, Any]:
+    """The published study's rules: citations count from 0, and not everybody filled in the forms.
+
+    Some people wrote on a topic in two styles.
+    """
+    return {
+        **LIMITS, "first_number": 0, "once_a_topic": False,
+        ENTRY: [{**row, "required": False} for row in ENTRY_TEMPLATE],
+        EXIT: [{**row, "required": False} for row in EXIT_TEMPLATE],
+    }  # fmt: skip
+
+
+@transaction.atomic
+def import_writing(
+    *,
+    by: User,
+    project: Project,
+    study: WritingStudy,
+    task: Task | None = None,
+    progress: Progress = quiet,
+) -> Imported:
+    """Write a study that was read into ``task``, or into the project's task of its title.
+
+    Raises Conflict where the task counts passages from another number or has a draft of other
+    changes, and NotAllowed where one of the writers was removed from the project.
+    """
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if task is None:
+        rules = {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 120}
+        fields: Mapping[str, Any] = {
+            "instructions": INSTRUCTIONS, "settings": settings(), **rules,
+        }  # fmt: skip
+        task = import_task(by=by, project=project, type="writing", title=TITLE, fields=fields)
+    if task.versions.latest("number").settings["first_number"] != 0:
+        raise Conflict("The published responses cite passages from 0 on, and this task does not.")
+    found = Imported(task)
+    progress("topics", 0, len(study.topics))
+    topics = [
+        {"topic": one.key, "query": one.query, "passages": one.passages} for one in study.topics
+    ]
+    found.added["topics"] = publish_topics(by=by, task=task, topics=topics, name="retrieval")
+    progress("topics", len(study.topics), len(study.topics))
+    people = [
+        Written(f"{one.log.topic}-{one.log.style}", one.log.text, one.worker, answers=one.answers,
+                log=one.log)
+        for one in study.responses
+    ]  # fmt: skip
+    total = len(people)
+    progress("responses with logs", 0, total)
+    found.added["responses"], odd = add_responses(
+        task=task, rows=people, advance=lambda done: progress("responses with logs", done, total)
+    )
+    if found.added["responses"].new < total:
+        progress("responses with logs", total, total)
+    models = [Written(f"{o.topic}-{o.style}", o.text, system=(MODEL, "")) for o in study.models]
+    found.added["responses of the model"], more = add_system_responses(task=task, rows=models)
+    found.unknown_numbers = odd + more
+    if any(part.new for part in found.added.values()):
+        new = {name: part.new for name, part in found.added.items()}
+        record(by=by, project=project, action=IMPORTED, on=task, new=new)
+    return found

@@ -1,0 +1,311 @@
+"""Judgments in the formats of other tools: battles, frames of comparisons, labels of items.
+
+A file's own order is kept: it is the order in which a person judged, and rows are exported in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from annotation.formats.actions.answers import Rows, workers_named
+from annotation.formats.actions.judgments import (
+    BATCH,
+    Added,
+    PairItem,
+    Vote,
+    add_items,
+    add_votes,
+    choices_of,
+    ended,
+    import_task,
+    placed,
+)
+from annotation.formats.imports.candidates import key_of
+from annotation.formats.imports.published.study_json import LABELS
+from annotation.formats.imports.tools.arena import OVERALL, TOPIC, Battle
+from annotation.formats.imports.tools.crowdkit import Comparison, Label
+from annotation.models import Answer, Candidate, ChoiceValue, Item, Project, Task, User
+from annotation.pairs.actions.candidates import add_candidates
+from annotation.records.actions.audit import record
+from annotation.task_types.pairwise.sides import ORDINALS, STORED
+from annotation.work.snapshots.judgments import Asked, asked
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import LARGEST, whole
+
+IMPORTED = "judgments.import"
+
+
+class Seen(NamedTuple):
+    """Two texts as they were seen, which side won, and who said so."""
+
+    left: Candidate
+    right: Candidate
+    winner: str
+    judge: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where votes go: a task that is there, or one of this title in the project; which dimension.
+
+    ``dimension`` may be left empty where the task has one, or asks for overall quality.
+    """
+
+    project: Project
+    task: Task | None = None
+    title: str = ""
+    dimension: str = ""
+
+
+@transaction.atomic
+def import_battles(
+    *, by: User, target: Target, battles: Sequence[Battle], name: str = ""
+) -> tuple[Task, Added]:
+    """Battles as votes on pairs of texts, model by model; a text that is there is not added.
+
+    Raises Invalid where the task has no such dimension.
+    """
+    task, dimension = _task(by, target, neutral=True)
+    texts = _battle_texts(by, target.project, battles, name)
+    seen = [
+        Seen(texts[one.topic, *one.left], texts[one.topic, *one.right], one.winner, one.judge)
+        for one in battles
+    ]
+    votes = _votes(by, task, dimension, seen)
+    timed = [vote._replace(at=one.at) for vote, one in zip(votes, battles, strict=True)]
+    return task, _stored(by, task, timed, name)
+
+
+def import_battle_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked battles of an upload to a pairwise task; returns how many are new."""
+    battles = [Battle(**row) for row in rows]
+    target = Target(task.project, task)
+    return import_battles(by=by, target=target, battles=battles, name=name)[1].new
+
+
+@transaction.atomic
+def import_comparisons(
+    *, by: User, target: Target, rows: Sequence[Comparison], name: str = ""
+) -> tuple[Task, Added]:
+    """A pairwise frame as votes on pairs; a name is a text of the project with that id.
+
+    What no text has as its id becomes a source of its own, whose text is not in the file. Raises
+    Invalid where two names are texts of different topics.
+    """
+    task, dimension = _task(by, target, neutral=False)
+    project = target.project
+    names = list(dict.fromkeys(name for row in rows for name in (row.left, row.right)))
+    known = set(
+        Candidate.objects.filter(project=project, key__in=names).values_list("key", flat=True)
+    )
+    new = [{"key": one, "topic": TOPIC, "text": "", "system": one}
+           for one in names if one not in known]  # fmt: skip
+    add_candidates(by=by, project=project, rows=new, name=name)
+    texts = {one.key: one for one in Candidate.objects.filter(project=project, key__in=names)}
+    for row in rows:
+        if texts[row.left].topic != texts[row.right].topic:
+            raise Invalid(
+                f"Line {row.line:,}: {row.left} and {row.right} are texts of different topics.",
+                fields={"right": "Only texts of one topic are compared."},
+            )
+    seen = [Seen(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
+    votes = _votes(by, task, dimension, seen)
+    return task, _stored(by, task, votes, name)
+
+
+@transaction.atomic
+def import_labels(
+    *, by: User, task: Task, dimension: str, labels: Sequence[Label], name: str = ""
+) -> Added:
+    """Labels of a task's items by their ids, on one dimension or scale.
+
+    A pair's labels are first, neutral and second, or -1, 0 and 1; a rating's are points of the
+    scale. An imported answer that lacks the dimension gets it. Raises Invalid whose ``rows`` name
+    line, column, value, wrong and mend.
+    """
+    if task.current is None:
+        raise Conflict("Publish the task first: answers name the version they answer.")
+    one = _asked(task, dimension)
+    items = {item.key: item for item in task.items.in_version(task.current.number)}
+    codes = [_code(label.label, one) for label in labels]
+    workers = workers_named(task.project, {label.worker for label in labels})
+    there = _labelled(task, one.name)
+    bad, values, votes = [], [], []
+    for label, code in zip(labels, codes, strict=True):
+        item = items.get(label.task)
+        who = workers[label.worker].pk
+        found = there.get((who, item.pk)) if item else None
+        if item is None or code is None:
+            bad.append(_bad(label, "No item of the task has this id." if item is None else ""))
+        elif found is None:
+            votes.append(Vote(who, item.pk, ((one.name, *code),), flipped=item.side < 0))
+        elif found.code is None and found.imported:
+            values.append(ChoiceValue(
+                answer_id=found.answer, field=one.name, code=code[0], ordinal=code[1]
+            ))  # fmt: skip
+        elif found.code != code[0]:
+            bad.append(_bad(label, "The task has another label of this worker."))
+    if bad:
+        raise Invalid(
+            f"{len(bad):,} of {len(labels):,} labels cannot be taken. Nothing was imported.",
+            rows=bad[:200],
+        )
+    ChoiceValue.objects.bulk_create(values, batch_size=BATCH)
+    added = _stored(by, task, placed(votes), name, more=len(values))
+    return Added(added.new + len(values), len(labels) - added.new - len(values))
+
+
+def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
+    task = target.task
+    if task is None:
+        name = target.dimension or OVERALL
+        label = LABELS.get(name, name.replace("_", " ").capitalize())
+        dimension = {"name": name, "label": label, "neutral": neutral}
+        task = import_task(
+            by=by, project=target.project, type="pairwise", title=target.title,
+            fields={"settings": {"dimensions": [dimension], "show_sources": False}},
+        )  # fmt: skip
+    elif task.type != "pairwise":
+        raise Invalid("This task compares no texts.", fields={"task": "A pairwise task."})
+    return task, _asked(task, target.dimension).name
+
+
+def _asked(task: Task, dimension: str) -> Asked:
+    known = {one.name: one for one in asked(task.versions.latest("number"))}
+    if not dimension:
+        dimension = next(iter(known)) if len(known) == 1 else OVERALL
+    if dimension not in known:
+        raise Invalid(
+            f"The task does not ask for {dimension}.", fields={"dimension": ", ".join(known)}
+        )
+    return known[dimension]
+
+
+def _battle_texts(
+    by: User, project: Project, battles: Sequence[Battle], name: str
+) -> dict[tuple[str, str, str], Candidate]:
+    """The texts by topic, model and content, made where they are new."""
+    wanted = {
+        (one.topic, *side): one.query for one in reversed(battles) for side in (one.left, one.right)
+    }
+
+    def there() -> dict[tuple[str, str, str], Candidate]:
+        found = Candidate.objects.filter(project=project, topic__in={key[0] for key in wanted})
+        texts = found.select_related("system").order_by("-pk")
+        return {(text.topic, str(text.system), text.text): text for text in texts}
+
+    known = there()
+    new = [
+        {"key": key_of(topic, model, text), "topic": topic, "query": query, "text": text,
+         "system": model}
+        for (topic, model, text), query in wanted.items() if (topic, model, text) not in known
+    ]  # fmt: skip
+    add_candidates(by=by, project=project, rows=new, name=name)
+    return there() if new else known
+
+
+def _votes(by: User, task: Task, dimension: str, seen: Sequence[Seen]) -> list[Vote]:
+    """Votes on pairs as they were seen, left and right, items made where they are new."""
+    workers = workers_named(task.project, {one.judge for one in seen})
+    items = _items(by, task, seen)
+    votes = []
+    for left, right, winner, judge in seen:
+        flipped = left.pk > right.pk
+        item = items[min(left.pk, right.pk), max(left.pk, right.pk), flipped]
+        choices = choices_of({dimension: winner}, flipped=flipped)
+        votes.append(Vote(workers[judge].pk, item, choices, flipped))
+    return placed(votes)
+
+
+def _items(by: User, task: Task, seen: Iterable[Seen]) -> dict[tuple[int, int, bool], int]:
+    """The item of each pair as it was seen: one that is shown only so, else one of any side."""
+    pairs = {
+        (min(a.pk, b.pk), max(a.pk, b.pk)): a for a, b, _, _ in seen
+    }  # a topic's texts have one question
+    there = _sided(task)
+    new = [
+        PairItem(f"{text.topic[:40]}-{first}-{second}", text.topic, text.query, first, second)
+        for (first, second), text in pairs.items()
+        if not {(first, second, side) for side in (-1, 0, 1)} & there.keys()
+    ]
+    if new:
+        add_items(by=by, task=task, pairs=new, titles={one.topic: one.question for one in new})
+        there = _sided(task)
+    return {
+        (*pair, flipped): next(
+            there[*pair, side]
+            for side in (-1 if flipped else 1, 0, 1, -1) if (*pair, side) in there
+        )
+        for pair in pairs for flipped in (False, True)
+    }  # fmt: skip
+
+
+def _sided(task: Task) -> dict[tuple[int, int, int], int]:
+    rows = Item.objects.filter(task=task, until=None, expected__isnull=True, second__isnull=False)
+    return {
+        (first, second, side): pk
+        for pk, first, second, side in rows.order_by("-repeat", "-pk").values_list(
+            "pk", "first_id", "second_id", "side"
+        )
+    }
+
+
+def _stored(by: User, task: Task, votes: Sequence[Vote], name: str, *, more: int = 0) -> Added:
+    """Add the votes, and say so in the log where any is new."""
+    added = add_votes(task=task, votes=votes, sessions=ended(votes))
+    if added.new or more:
+        record(
+            by=by, project=task.project, action=IMPORTED, on=task, file=name,
+            new=added.new + more,
+        )  # fmt: skip
+    return added
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An answer that is there, and its label on the dimension if it has one."""
+
+    answer: int
+    code: str | None
+    imported: bool
+
+
+def _labelled(task: Task, dimension: str) -> dict[tuple[int, int], _Found]:
+    """Each worker's first answer to each item."""
+    answers = Answer.objects.filter(item__task=task, worker__isnull=False)
+    codes = dict(
+        ChoiceValue.objects.filter(answer__item__task=task, field=dimension).values_list(
+            "answer_id", "code"
+        )
+    )
+    return {
+        (worker, item): _Found(pk, codes.get(pk), source == "import")
+        for pk, worker, item, source in answers.order_by("-pk").values_list(
+            "pk", "worker_id", "item_id", "assignment__source"
+        )
+    }
+
+
+def _code(label: str, one: Asked) -> tuple[str, int] | None:
+    """Code and ordinal of a label as a file has it; None where the task has no such label."""
+    number = whole(label, low=-LARGEST)
+    if one.points:
+        return (str(number), number) if number is not None and number in one.points else None
+    code = label if label in STORED else dict(zip((-1, 0, 1), STORED, strict=True)).get(
+        2 if number is None else number
+    )  # fmt: skip
+    if code is None or (ORDINALS[code] == 0 and not one.neutral):
+        return None
+    return code, ORDINALS[code]
+
+
+def _bad(label: Label, wrong: str) -> Mapping[str, Any]:
+    column, value = ("task", label.task) if "id" in wrong else ("label", label.label)
+    return {
+        "line": label.line, "column": column, "value": value,
+        "wrong": wrong or "The task has no such label.", "mend": "Leave it out, or mend it.",
+    }  # fmt: skip

@@ -1,0 +1,170 @@
+"""What can be written as a file in the background: a maker each, found by name.
+
+Files about runs are made on the judging side, which this side does not know; so makers are named by
+their path and loaded when they are wanted.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.utils.module_loading import import_string
+
+from annotation.files.writing.zips import zipped
+from annotation.formats.exports import manifest
+from annotation.formats.exports.pairwise import (
+    PAIR_EXPORTS,
+    PairExport,
+    exports_of,
+    get_export,
+    left_out,
+)
+from annotation.models import ExportFile, Project, Task
+from crowdqc.errors import Invalid
+
+ALL = "all"  # every table of a task, or of all of them
+MAKERS = {
+    "run": "evaluation.bundles.makers.RUN",
+    "bundle": "evaluation.bundles.makers.BUNDLE",
+}
+RECIPES = "evaluation.bundles.makers.recipes"  # of a task's finished runs
+TABLES = ("csv", "jsonl", "parquet")
+
+
+@dataclass
+class Made:
+    """A file on its way: its name, its parts, and what is known when they have been gone through.
+
+    ``manifest(sha256)`` is asked for at the end; so is ``rows``.
+    """
+
+    name: str
+    parts: Iterator[Any]
+    rows: Callable[[], int]
+    manifest: Callable[[str], Mapping[str, Any]]
+
+
+class Maker(Protocol):
+    """One kind of files."""
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        """Raise Invalid, Missing or Conflict where there is no such file to be made."""
+        ...
+
+    def make(self, file: ExportFile) -> Made:
+        """Begin to make it."""
+        ...
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        """What pages call it."""
+        ...
+
+
+def maker_of(what: str) -> Maker:
+    """The maker of this name; of a name that is not known, that of a task's tables."""
+    found: Maker = import_string(MAKERS[what]) if what in MAKERS else TableMaker()
+    return found
+
+
+def recipes(task: Task) -> list[dict[str, Any]]:
+    """What it takes to compute the scores of the task's finished runs again."""
+    found: list[dict[str, Any]] = import_string(RECIPES)(task)
+    return found
+
+
+def refuse_options(params: Mapping[str, Any], *known: str) -> None:
+    """Raise Invalid on an option that nobody reads."""
+    other = sorted(set(params) - set(known))
+    if other:
+        raise Invalid(f"There is no option {other[0]!r} here.", fields={f"params.{other[0]}": ""})
+
+
+class TableMaker:
+    """One of a task's tables, or all of a task or a project in one archive."""
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        refuse_options(params, "dimension")
+        if what == ALL:
+            if form not in TABLES:
+                raise Invalid(f"There is no format {form!r}.", fields={"form": ", ".join(TABLES)})
+            return
+        if task is None:
+            raise Invalid(
+                "Say of which task.", fields={"task": "Only all tables can be had of all."}
+            )
+        # The table is begun and thrown away: it says what is wrong with a dimension.
+        get_export(task, what, form).table(task, form, params.get("dimension", ""))
+
+    def make(self, file: ExportFile) -> Made:
+        if file.what == ALL:
+            return _archive(file)
+        if file.task is None:  # cannot be: ``check`` asks for one
+            raise Invalid("Say of which task.")
+        task, dimension = file.task, file.params.get("dimension", "")
+        table = get_export(task, file.what, file.form).table(task, file.form, dimension)
+        name = f"task-{task.pk}-{file.what}.{file.form}"
+        if dimension:
+            name = f"task-{task.pk}-{file.what}-{dimension}.{file.form}"
+
+        def told(sha256: str) -> dict[str, Any]:
+            about = {**_about(task, file.what, file.form, dimension), "rows": table.count}
+            return {"kind": manifest.KIND, "files": {name: {"sha256": sha256, **about}}}
+
+        return Made(name, table.parts(file.form), lambda: table.count, told)
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        if what == ALL:
+            return "All tables"
+        known = PAIR_EXPORTS.get(what)
+        dimension = params.get("dimension", "")
+        return f"{known.title if known else what}{f', {dimension}' if dimension else ''}"
+
+
+def _about(task: Task, what: str, form: str, dimension: str = "") -> dict[str, Any]:
+    told = {"format": form, **manifest.describe(task, what)}
+    if dimension:
+        told["dimension"] = dimension
+    return {**told, "left_out": left_out(task, what, dimension), "runs": recipes(task)}
+
+
+def _archive(file: ExportFile) -> Made:
+    """All tables that fit the format, a folder a task, with one manifest."""
+    tasks = [file.task] if file.task else list(file.project.tasks.order_by("pk"))
+    about: dict[str, dict[str, Any]] = {}
+    counts = {"rows": 0}
+
+    def files() -> Iterator[tuple[str, Iterator[Any]]]:
+        for task in tasks:
+            for what, export in exports_of(task).items():
+                if file.form not in export.formats or task.current_id is None:
+                    continue
+                name = f"task-{task.pk}/{what}.{file.form}"
+                yield name, _filed(task, what, export, name)
+
+    def _filed(task: Task, what: str, export: PairExport, name: str) -> Iterator[Any]:
+        table = export.table(task, file.form, "")
+        yield from table.parts(file.form)
+        counts["rows"] += table.count
+        about[name] = {**_about(task, what, file.form), "rows": table.count}
+
+    def inside(hashes: Mapping[str, str]) -> dict[str, Any]:
+        told = {name: {"sha256": digest, **about[name]} for name, digest in hashes.items()}
+        return {"kind": manifest.KIND, "files": told}
+
+    last: dict[str, Any] = {}
+
+    def remembered(hashes: dict[str, str]) -> dict[str, Any]:
+        last.update(inside(hashes))
+        return last
+
+    day = dt.datetime.now(dt.UTC).date().isoformat()
+    where = f"task-{file.task_id}" if file.task_id else f"project-{file.project_id}"
+    name = f"{where}-{file.form}-{day}.zip"
+    return Made(name, zipped(files(), remembered), lambda: counts["rows"], lambda sha256: last)

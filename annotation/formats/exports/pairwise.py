@@ -1,0 +1,244 @@
+"""What a task can be exported as: one line a way out in PAIR_EXPORTS.
+
+Every export is streamed, names people by pseudonym, and has a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.files.writing import tables as files
+from annotation.files.writing.tables import Table
+from annotation.formats.exports import attributes, checks, events, free_text, ratings, writing
+from annotation.formats.exports.tools import (
+    arena,
+    crowdkit,
+    crowdrag,
+    label_studio,
+    mturk,
+    reliability,
+)
+from annotation.formats.exports.tools.frames import in_chunks
+from annotation.formats.imports.judgments import HEAD, TAIL, column_of
+from annotation.models import Answer, Candidate, Task
+from annotation.task_types import get_type
+from annotation.task_types.pairwise.sides import left_right, replicate_of
+from annotation.task_types.rating.type import DOCUMENT, asks_beside
+from annotation.work.snapshots import judgments
+from crowdqc.errors import Invalid
+
+CHUNK = 2000
+CANDIDATES = (
+    "key", "topic", "query", "text", "style", "origin", "system", "prompt_strategy", "author",
+)  # fmt: skip
+NOTHING = dict[str, int]()
+TEXTS, WRITTEN, THOUGHT = ("texts",), ("responses",), ("attributes",)
+ALL = ("texts", "pairs", "ratings", "responses", "attributes", "checks")
+EVERY = files.EVERY
+MEDIA = {**files.FORMATS, "json": "application/json"}
+
+
+@dataclass(frozen=True)
+class PairExport:
+    """One way out: its title, its formats, its table, and what it leaves out beside.
+
+    ``table(task, form, dimension)`` are the rows; ``dimension`` is read where ``per_dimension``
+    (empty: the only one, or overall quality). ``shapes`` are the tasks it fits.
+    """
+
+    title: str
+    formats: tuple[str, ...]
+    table: Callable[[Task, str, str], Table]
+    per_dimension: bool = False
+    left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
+    shapes: tuple[str, ...] = ("pairs",)
+    note: str = ""  # what it holds, where the title does not say it
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The formats that pages offer."""
+        return self.formats
+
+    def lines(self, task: Task, form: str, dimension: str = "") -> Iterator[Any]:
+        """The parts of the file."""
+        return self.table(task, form, dimension).parts(form)
+
+
+def _free_text(what: str) -> Callable[[Task, str, str], Table]:
+    def table(task: Task, form: str, dimension: str = "") -> Table:
+        return Table(free_text.COLUMNS[what], free_text.rows(task, what))
+
+    return table
+
+
+def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
+    """Every judgment of people and models, counting or not, with a column a dimension.
+
+    A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown, and
+    a model's replicates are numbered within each order. The importer of judgments reads it.
+    """
+    names = [one.name for one in judgments.asked(task.current)] if task.current else []
+    return Table((*HEAD, *map(column_of, names), *TAIL), _judgments(task, names))
+
+
+def candidate_table(task: Task, form: str, dimension: str = "") -> Table:
+    """The texts that the task puts to judgment, under the columns that the importer reads."""
+    ids = [row.candidate_id for row in judgments.texts(task)]
+    texts = Candidate.objects.filter(pk__in=ids).order_by("topic", "key").values_list(
+        "key", "topic", "query", "text", "style", "origin", "system__name",
+        "system__prompt_strategy", "author__pseudonym",
+    )  # fmt: skip
+    rows = (dict(zip(CANDIDATES, values, strict=True)) for values in texts.iterator(CHUNK))
+    return Table(CANDIDATES, ({**row, "author": row["author"] or ""} for row in rows))
+
+
+PAIR_EXPORTS: dict[str, PairExport] = {
+    "items": PairExport(
+        "Questions", EVERY, _free_text("items"), shapes=TEXTS, note="with their texts",
+    ),
+    "answers": PairExport(
+        "Answers", EVERY, _free_text("answers"), shapes=TEXTS, note="of people, that count",
+    ),
+    "system_answers": PairExport(
+        "Answers of systems", EVERY, _free_text("system_answers"), shapes=TEXTS,
+    ),
+    "crowdkit-texts": PairExport(
+        "crowd-kit, texts", EVERY, crowdkit.texts, shapes=TEXTS, note="task, worker, text",
+    ),
+    "judgments": PairExport(
+        "All judgments", EVERY, judgment_table, shapes=("pairs", "ratings")
+    ),
+    "candidates": PairExport(
+        "The texts", EVERY, candidate_table, shapes=("pairs", "ratings", "checks")
+    ),
+    "ratings": PairExport(
+        "Ratings with explanations", EVERY, ratings.rating_table, shapes=("ratings",),
+        note="with sentence numbers and words to the requester",
+    ),
+    "documents": PairExport(
+        "Documents with answers", EVERY, ratings.document_table, shapes=("ratings",),
+        note="questions, the sentences they arose from, and the answers under judgment",
+    ),
+    "arena": PairExport(
+        "Arena battles", ("jsonl",), arena.table, per_dimension=True, left_out=arena.left_out
+    ),
+    "crowdkit-pairwise": PairExport(
+        "crowd-kit, comparisons", EVERY, crowdkit.comparisons, per_dimension=True,
+        left_out=crowdkit.ties,
+    ),
+    "crowdkit-labels": PairExport(
+        "crowd-kit, labels", EVERY, crowdkit.labels, per_dimension=True,
+        shapes=("pairs", "ratings"),
+    ),
+    "reliability": PairExport(
+        "Krippendorff’s reliability matrix", EVERY, reliability.table, per_dimension=True,
+        left_out=reliability.repeated, shapes=("pairs", "ratings"),
+    ),
+    "crowdrag-raw": PairExport(
+        "CrowdRAG-25, raw judgments", ("jsonl", "csv", "parquet"), crowdrag.raw
+    ),
+    "crowdrag-llm": PairExport("CrowdRAG-25, judgments of models", EVERY, crowdrag.models),
+    "responses": PairExport(
+        "Responses", EVERY, writing.response_table, shapes=WRITTEN,
+        note="texts of people and systems, and the passages that they cite",
+    ),
+    "surveys": PairExport(
+        "Questionnaires", EVERY, writing.survey_table, shapes=WRITTEN,
+        note="what people said before and after writing",
+    ),
+    "topics": PairExport(
+        "Topics", EVERY, writing.topic_table, shapes=WRITTEN,
+        note="queries with their ranked passages",
+    ),
+    "writing-logs": PairExport(
+        "Writing logs", ("jsonl",), writing.log_table, shapes=WRITTEN,
+        note="how each text came about, as changes that give it exactly",
+    ),
+    "attributes": PairExport(
+        "Attributes", EVERY, attributes.attribute_table, shapes=THOUGHT,
+        note="of people and models, with the stretches of transcripts they were marked in",
+    ),
+    "samples": PairExport(
+        "Samples", EVERY, attributes.sample_table, shapes=THOUGHT,
+        note="rubrics and scored samples",
+    ),
+    "checks": PairExport(
+        "Checklists", EVERY, checks.check_table, shapes=("checks",),
+        note="yes or no, a row a question, of people and models",
+    ),
+    "label-studio": PairExport(
+        "Label Studio", ("json", "csv"), label_studio.table, shapes=("texts", "pairs", "ratings"),
+        note="tasks with annotations of people and predictions of systems",
+    ),
+    "assignments": PairExport(
+        "Assignments, as of MTurk", EVERY, mturk.table, shapes=ALL,
+        note="AssignmentId, WorkerId, HITId, AssignmentStatus",
+    ),
+    "events": PairExport(
+        "Events", ("jsonl", "csv", "parquet"), events.table, shapes=ALL,
+        note="all that was recorded of how people worked",
+    ),
+}  # fmt: skip
+
+
+def exports_of(task: Task) -> dict[str, PairExport]:
+    """The exports that fit a task's type."""
+    shape = get_type(task.type).shape
+    found = {slug: one for slug, one in PAIR_EXPORTS.items() if shape in one.shapes}
+    if shape == "ratings":  # texts by themselves have no document, and perhaps no explanation
+        settings = (task.current or task.versions.latest("number")).settings
+        if settings.get("layout") != DOCUMENT:
+            found.pop("documents", None)
+        if not asks_beside(settings):
+            found.pop("ratings", None)
+    return found
+
+
+def get_export(task: Task, slug: str, form: str) -> PairExport:
+    """The export of this name in this format; Invalid names the field."""
+    known = exports_of(task)
+    if slug not in known:
+        raise Invalid(f"There is no export {slug!r}.", fields={"what": ", ".join(known)})
+    if form not in known[slug].formats:
+        formats = ", ".join(known[slug].formats)
+        raise Invalid(f"{slug} is not written as {form}.", fields={"format": formats})
+    return known[slug]
+
+
+def left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
+    """How many judgments an export does not hold, by reason."""
+    one = PAIR_EXPORTS[slug]
+    found = judgments.left_out(task) if one.per_dimension else {}
+    return {**found, **one.left_out(task, dimension)}
+
+
+def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
+    answers = Answer.objects.filter(
+        item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
+    ).order_by("pk")
+    stored = answers.values(
+        "pk", "item__key", "item__group__key", "item__first__key", "item__second__key", "flipped",
+        "worker_id", "worker__pseudonym", "system__name", "system__prompt_strategy", "replicate",
+        "order_shown", "answered_at", "counts", "uncounted_reason", "version__number",
+    ).iterator(CHUNK)  # fmt: skip
+    for part in in_chunks(stored):
+        said = judgments.codes_of([row["pk"] for row in part])
+        for row in part:
+            first, second = row["item__first__key"], row["item__second__key"]
+            left, right = left_right(first, second, flipped=row["flipped"])
+            place = row["order_shown"]
+            yield {
+                "item_id": row["item__key"], "topic": row["item__group__key"], "first": first,
+                "second": second, "left": left, "right": right, "flipped": row["flipped"],
+                "worker": row["worker__pseudonym"], "system": row["system__name"],
+                "prompt_strategy": row["system__prompt_strategy"],
+                "replicate": replicate_of(row["replicate"]),
+                "position": None if place is None else place + 1,
+                **{column_of(name): said[row["pk"]].get(name) for name in names},
+                "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
+                "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
+                "version": row["version__number"],
+            }  # fmt: skip

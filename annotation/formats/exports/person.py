@@ -1,0 +1,296 @@
+"""All that is kept of one person, as files for that person: JSON lines, nothing of others.
+
+``whole``: the person asks for themself, so the account and every project come along. Staff who
+hand the file to a worker get one project, without the account behind the pseudonym.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.files.writing.tables import lines
+from annotation.models import (
+    Answer,
+    ApiToken,
+    Assignment,
+    AssignmentItem,
+    AuditEntry,
+    Candidate,
+    Consent,
+    EventBatch,
+    Exclusion,
+    Item,
+    LedgerEntry,
+    Membership,
+    Notice,
+    PanelMember,
+    Qualification,
+    Rejection,
+    Role,
+    SecurityEvent,
+    User,
+    Visit,
+)
+from annotation.records.selectors.audit_words import about, sentence
+
+CHUNK = 500
+Row = dict[str, Any]
+Members = Sequence[Membership]
+File = tuple[str, Iterable[str | bytes]]
+Rows = Callable[[Members], Iterable[Row]]
+
+
+def members_of(user: User) -> list[Membership]:
+    """Where the person works or worked."""
+    rows = Membership.objects.filter(user=user, role=Role.WORKER).select_related("project")
+    return list(rows.order_by("pk"))
+
+
+def files(
+    members: Members, *, user: User | None = None, extra: Iterable[tuple[str, str, Rows]] = ()
+) -> Iterator[File]:
+    """The files of a ZIP; with ``user`` the account's own besides. ``extra``: name, words, rows."""
+    told: list[tuple[str, str, Rows]] = [
+        *TABLES, *extra, *((name, words, of(user)) for name, words, of in OWN if user is not None),
+    ]  # fmt: skip
+    yield "README.txt", [readme(members, told, whole=user is not None)]
+    for name, _, rows in told:
+        yield f"{name}.jsonl", lines((), map(_plain, rows(members)), "jsonl")
+
+
+def _plain(row: Row) -> Row:
+    """The row with its times as text."""
+    return {
+        name: value.isoformat() if isinstance(value, dt.datetime) else value
+        for name, value in row.items()
+    }
+
+
+def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bool) -> str:
+    """What each file holds, in a sentence."""
+    whose = "you" if whole else ", ".join(one.pseudonym for one in members)
+    said = [f"What is kept of {whose}. Every file holds one JSON object a line.", ""]
+    said += [f"{name}.jsonl: {words}" for name, words, _ in told]
+    hidden = [one.project.name for one in members if not one.project.show_scores]
+    if hidden:
+        said += ["", f"Scores are not shown to workers in: {', '.join(hidden)}. Ask its people."]
+    said += ["", "What others wrote, and what is known of others, is not in these files.", ""]
+    return "\n".join(said)
+
+
+def _memberships(members: Members) -> Iterator[Row]:
+    for one in members:
+        yield {
+            "project": one.project.name, "pseudonym": one.pseudonym, "joined": one.created_at,
+            "left": one.removed_at, "name_in_files": one.external_id,
+        }  # fmt: skip
+
+
+def _consents(members: Members) -> Iterator[Row]:
+    rows = Consent.objects.filter(membership__in=members).select_related("text__project")
+    for one in rows.order_by("pk"):
+        yield {
+            "project": one.text.project.name, "version": one.text.number, "text": one.text.text,
+            "log_kept_days": one.text.retention_days, "given": one.given_at,
+            "taken_back": one.withdrawn_at,
+        }  # fmt: skip
+
+
+def _key(item: Item) -> str:
+    """What an item is called. The key of a pair may tell whether it tests attention, or is asked
+    again, and whose texts they are: before it is judged nobody is to know."""
+    return item.key if item.first_id is None else f"item {item.pk}"
+
+
+def _assignments(members: Members) -> Iterator[Row]:
+    rows = Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
+    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
+        yield {
+            "assignment": one.pk, "project": one.task.project.name, "task": one.version.title,
+            "version": one.version.number, "state": one.state, "source": one.source,
+            "pay": str(one.pay), "currency": one.task.project.currency, "claimed": one.leased_at,
+            "opened": one.opened_at, "submitted": one.submitted_at, "settled": one.settled_at,
+            "log_erased": one.log_erased_at,
+        }  # fmt: skip
+
+
+def _answers(members: Members) -> Iterator[Row]:
+    rows = Answer.objects.filter(worker__in=members).select_related("item")
+    rows = rows.prefetch_related("texts", "choices", "spans").order_by("pk")
+    for one in rows.iterator(chunk_size=CHUNK):
+        yield {
+            "assignment": one.assignment_id, "item": _key(one.item), "question": one.item.question,
+            "stage": one.stage, "answered": one.answered_at, "counts": one.counts,
+            "why_not": "" if one.item.expected else one.uncounted_reason,
+            "shown_turned": one.flipped,
+            "texts": [
+                {"field": x.field, "index": x.index, "text": x.text} for x in one.texts.all()
+            ],
+            "choices": [{"field": x.field, "code": x.code} for x in one.choices.all()],
+            "spans": [
+                {"field": x.field, "index": x.index, "target": x.target, "start": x.start,
+                 "end": x.end}
+                for x in one.spans.all()
+            ],
+        }  # fmt: skip
+
+
+def _drafts(members: Members) -> Iterator[Row]:
+    rows = AssignmentItem.objects.filter(assignment__worker__in=members).exclude(draft={})
+    for one in rows.select_related("item").order_by("pk").iterator(chunk_size=CHUNK):
+        yield {
+            "assignment": one.assignment_id, "item": _key(one.item), "draft": one.draft,
+            "saved": one.draft_saved_at, "shown": one.shown_at,
+        }  # fmt: skip
+
+
+def _events(members: Members) -> Iterator[Row]:
+    rows = EventBatch.objects.filter(stream__assignment__worker__in=members)
+    for one in rows.select_related("stream").order_by("pk").iterator(chunk_size=50):
+        yield {
+            "assignment": one.stream.assignment_id, "page": one.stream_id,
+            "first": one.first_seq, "received": one.received_at, "events": one.events,
+        }  # fmt: skip
+
+
+def _payouts(members: Members) -> Iterator[Row]:
+    rows = LedgerEntry.objects.filter(worker__in=members).order_by("pk")
+    for one in rows.iterator(chunk_size=CHUNK):
+        yield {
+            "at": one.at, "what": one.kind, "amount": str(one.amount), "currency": one.currency,
+            "assignment": one.assignment_id, "note": one.memo,
+        }  # fmt: skip
+
+
+def _rejections(members: Members) -> Iterator[Row]:
+    for one in Rejection.objects.filter(assignment__worker__in=members).order_by("pk"):
+        yield {
+            "assignment": one.assignment_id, "at": one.rejected_at, "reason": one.reason,
+            "your_reply": one.reply, "replied": one.replied_at, "outcome": one.outcome,
+            "answer": one.outcome_note,
+        }  # fmt: skip
+
+
+def _rounds(members: Members) -> Iterator[Row]:
+    for one in Qualification.objects.filter(assignment__worker__in=members).order_by("pk"):
+        yield {
+            "assignment": one.assignment_id, "round": one.round, "verdict": one.verdict,
+            "feedback": one.feedback, "at": one.at,
+        }  # fmt: skip
+
+
+def _standing(members: Members) -> Iterator[Row]:
+    rows = Exclusion.objects.filter(worker__in=members).select_related("task__current")
+    for one in rows.order_by("pk"):
+        title = one.task.current.title if one.task.current else ""
+        yield {
+            "what": "left out of results", "of": title, "why": one.reason, "since": one.created_at,
+            "until": one.undone_at,
+        }  # fmt: skip
+    for seat in PanelMember.objects.filter(worker__in=members).select_related("panel"):
+        yield {
+            "what": "on a panel", "of": seat.panel.name, "why": seat.why, "since": seat.since,
+            "until": seat.until,
+        }  # fmt: skip
+
+
+def _judged(members: Members) -> Iterator[Row]:
+    for one in Candidate.objects.filter(author__in=members).order_by("pk"):
+        yield {"key": one.key, "topic": one.topic, "text": one.text, "since": one.created_at}
+
+
+def _visits(members: Members) -> Iterator[Row]:
+    rows = Visit.objects.filter(worker__in=members).select_related("recruitment")
+    for one in rows.order_by("pk"):
+        yield {
+            "from": one.recruitment.name, "their_name_for_you": one.participant,
+            "study": one.study, "session": one.session, "entered": one.entered_at,
+            "outcome": one.outcome, "state": one.status,
+        }  # fmt: skip
+
+
+def _done(members: Members) -> Iterator[Row]:
+    """What the log of the projects says that this person did there."""
+    rows = Q(pk__in=())
+    for one in members:
+        if one.user_id is not None:
+            rows |= Q(project=one.project_id, actor=one.user_id)
+    yield from _entries(rows)
+
+
+def _entries(rows: Q) -> Iterator[Row]:
+    for one in AuditEntry.objects.filter(rows).order_by("pk").iterator(chunk_size=CHUNK):
+        yield {
+            "at": one.at, "what": sentence(one.action, one.detail),
+            "about": about(one.object_type, one.object_id),
+        }  # fmt: skip
+
+
+TABLES: tuple[tuple[str, str, Rows], ...] = (
+    ("memberships", "The projects, and the name under which each sees you.", _memberships),
+    ("consents", "What you agreed to, in full, and when you took it back.", _consents),
+    ("assignments", "Work you claimed, with its times and its pay.", _assignments),
+    ("answers", "What you submitted: texts, choices and the stretches you marked.", _answers),
+    ("drafts", "What was saved while you wrote and is still kept.", _drafts),
+    ("events", "The log of your typing, choosing and leaving, as it was recorded.", _events),
+    ("payouts", "Every amount booked for you.", _payouts),
+    ("rejections", "Work that was rejected, why, your reply and the answer to it.", _rejections),
+    ("qualifications", "What was said of your qualification rounds.", _rounds),
+    ("standing", "Panels you are on, and results that you are left out of, with the reason.",
+     _standing),
+    ("texts_judged", "Texts of yours that others judge.", _judged),
+    ("entries", "How you came in from elsewhere, and what that platform calls you.", _visits),
+    ("log", "What the projects’ audit logs say that you did.", _done),
+)  # fmt: skip
+
+
+def _profile(user: User) -> Rows:
+    return lambda _: [{
+        "username": user.username, "name": user.display_name, "email": user.email,
+        "joined": user.date_joined, "last_sign_in": user.last_login, "mail": user.wants_mail,
+        "notices_off": user.muted,
+    }]  # fmt: skip
+
+
+def _notices(user: User) -> Rows:
+    rows = Notice.objects.filter(user=user).order_by("pk")
+    return lambda _: (
+        {"at": one.created_at, "text": one.text, "read": one.read_at, "mailed": one.mailed_at}
+        for one in rows
+    )
+
+
+def _tokens(user: User) -> Rows:
+    rows = ApiToken.objects.filter(user=user).order_by("pk")
+    return lambda _: (
+        {"name": one.name, "may": one.scopes, "made": one.created_at, "expires": one.expires_at,
+         "last_used": one.last_used_at, "ended": one.revoked_at}
+        for one in rows
+    )  # fmt: skip
+
+
+def _security(user: User) -> Rows:
+    rows = SecurityEvent.objects.filter(user=user).select_related("project").order_by("pk")
+    return lambda _: (
+        {"at": one.at, "event": one.get_kind_display(), "times": one.count,
+         "project": one.project.name if one.project else "", "address": one.address,
+         "browser": one.agent, **one.detail}
+        for one in rows.iterator(chunk_size=CHUNK)
+    )  # fmt: skip
+
+
+def _own_log(user: User) -> Rows:
+    return lambda _: _entries(Q(actor=user, project=None))
+
+
+OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
+    ("account", "Your account.", _profile),
+    ("notices", "What you were told.", _notices),
+    ("tokens", "Keys of your programs; only a digest of each is kept.", _tokens),
+    ("security", "Sign-ins, second factors, tokens and roles of your account.", _security),
+    ("account_log", "What your account did outside any project.", _own_log),
+)

@@ -1,0 +1,224 @@
+"""Label Studio's JSON and CSV out: people's answers as annotations, systems' as predictions.
+
+Free text is a text area, a rating a ``rating`` where its points count from 1 and else a
+``choices``, a judgment of a pair a ``pairwise`` whose left is the first text as stored. What Label
+Studio has no place for (how a pair was shown, replicates) stands in ``meta``, where the importer
+reads it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from annotation.files.writing.tables import Table
+from annotation.formats.exports.tools.frames import in_chunks
+from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
+from annotation.task_types import get_type
+from annotation.task_types.pairwise.sides import STORED
+from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import Asked
+
+Row = dict[str, Any]
+Told = tuple[Row, list[Row]]
+AT_ONCE = 200  # items
+PAIRWISE = dict(zip(STORED, ("left", "none", "right"), strict=True))
+SPACE = uuid.UUID("6f0a2a37-6f8c-4c5e-9a1f-5d1d8d2f7f10")
+HEAD, TAIL = ("annotation_id", "annotator"), ("created_at", "id", "lead_time", "updated_at")
+GROUND_TRUTH = "ground truth in Label Studio"
+CANCELLED = "cancelled in Label Studio"
+DATA: dict[str, tuple[str, ...]] = {
+    "texts": ("item_id", "question", "context", "topic"),
+    "pairs": ("item_id", "query", "text1", "text2", "topic", "key1", "key2", "source1", "source2"),
+    "ratings": ("item_id", "query", "text", "topic", "key", "source", "document"),
+}
+OBJECTS = {"texts": "question", "pairs": "text1,text2", "ratings": "text"}
+
+
+def table(task: Task, form: str, dimension: str = "") -> Table:
+    """As JSON a task an item; as CSV a row an annotation, and a column a control."""
+    if form == "json":
+        return Table((), _tasks(task))
+    shape = get_type(task.type).shape
+    controls = _controls(task)
+    columns = (*HEAD, *DATA[shape], *controls, *TAIL)
+    return Table(columns, (row for one in _tasks(task) for row in _flat(one, controls)))
+
+
+def is_stars(one: Asked) -> bool:
+    """Whether the points of a scale are those of a rating: 1, 2, 3 and so on."""
+    return one.points == tuple(range(1, len(one.points) + 1))
+
+
+def _controls(task: Task) -> list[str]:
+    """What answers of the task hold: its dimensions or scales, and texts."""
+    asked = [one.name for one in judgments.asked(task.current)] if task.current else []
+    own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
+    more = {
+        name for model in (TextValue, ChoiceValue, SpanValue)
+        for name in model._default_manager.filter(**own).values_list("field", flat=True).distinct()
+    }  # fmt: skip
+    return [*asked, *sorted(more - set(asked))]
+
+
+def _tasks(task: Task) -> Iterator[dict[str, Any]]:
+    version = task.current or task.versions.latest("number")
+    shape = get_type(task.type).shape
+    asked = {one.name: one for one in judgments.asked(version)}
+    about = {"type": task.type, "title": version.title, "settings": version.settings}
+    items = (
+        Item.objects.filter(task=task, expected__isnull=True)
+        .in_version(version.number)
+        .select_related("group", "first__system", "second__system")
+        .order_by("group__position", "group_id", "position", "pk")
+    )
+    for part in in_chunks(items.iterator(AT_ONCE), AT_ONCE):
+        given = _given([item.pk for item in part])
+        for item in part:
+            people: list[Told] = []
+            systems: list[Told] = []
+            for row in given[item.pk]:
+                result = _result(row, shape, asked)
+                (systems if row["system_id"] else people).append((row, result))
+            times = [row["answered_at"].isoformat() for row in given[item.pk]]
+            first = (version.published_at or version.updated_at).isoformat()
+            yield {
+                "id": item.pk, "data": _data(item, shape),
+                "meta": {"crowdqc": {**about, **_placing(item)}},
+                "annotations": [_annotation(*one) for one in people],
+                "predictions": [_prediction(*one) for one in systems],
+                "created_at": first, "updated_at": max(times, default=first),
+            }  # fmt: skip
+            about = {}  # told once
+
+
+def _placing(item: Item) -> dict[str, Any]:
+    """How a pair is shown, and that it repeats another, where that is so."""
+    placing = {"side": item.side, "repeat": item.repeat}
+    return {name: value for name, value in placing.items() if value}
+
+
+def _data(item: Item, shape: str) -> dict[str, Any]:
+    topic = item.group.title or item.group.key
+    if shape == "texts":
+        return {"item_id": item.key, "question": item.question, "context": item.group.passage,
+                "topic": topic}  # fmt: skip
+    held: dict[str, Any] = {"item_id": item.key, "query": item.question}
+    texts = [text for text in (item.first, item.second) if text is not None]
+    numbers = ("1", "2") if shape == "pairs" else ("",)
+    for number, text in zip(numbers, texts, strict=False):
+        held |= {f"text{number}": text.text, f"key{number}": text.key, "topic": text.topic,
+                 f"source{number}": str(text.system)}  # fmt: skip
+    if shape == "ratings":
+        held["document"] = item.group.passage
+    return held
+
+
+def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """Answers by item, each with its values by field."""
+    found: Any = (
+        Answer.objects.filter(item__in=items, stage=Answer.Stage.MAIN)
+        .order_by("pk")
+        .values(
+            "pk", "item_id", "worker__pseudonym", "system_id", "system__name",
+            "system__prompt_strategy", "replicate", "flipped", "counts", "uncounted_reason",
+            "answered_at", "assignment__opened_at", "assignment__submitted_at", "assignment_id",
+        )
+    )  # fmt: skip
+    rows: list[Row] = list(found)
+    by_pk = {row["pk"]: row for row in rows}
+    for row in rows:
+        row.update(texts=defaultdict(list), choices={}, spans=defaultdict(list))
+    own = {"answer__in": list(by_pk)}
+    for pk, field, text in TextValue.objects.filter(**own).order_by("index").values_list(
+        "answer_id", "field", "text"
+    ):  # fmt: skip
+        by_pk[pk]["texts"][field].append(text)
+    for pk, field, code, ordinal in ChoiceValue.objects.filter(**own).order_by("pk").values_list(
+        "answer_id", "field", "code", "ordinal"
+    ):  # fmt: skip
+        by_pk[pk]["choices"][field] = (code, ordinal)
+    for pk, field, start in SpanValue.objects.filter(**own).order_by("index").values_list(
+        "answer_id", "field", "start"
+    ):  # fmt: skip
+        by_pk[pk]["spans"][field].append(start)
+    by_item: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_item[row["item_id"]].append(row)
+    return by_item
+
+
+def _result(row: Mapping[str, Any], shape: str, asked: Mapping[str, Asked]) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = []
+
+    def add(name: str, kind: str, **value: Any) -> None:
+        result.append({
+            "id": f"{row['pk']}-{name}", "from_name": name, "to_name": OBJECTS[shape],
+            "type": kind, "value": value,
+        })  # fmt: skip
+
+    for name, (code, ordinal) in row["choices"].items():
+        one = asked.get(name)
+        if shape == "pairs" and one is not None:
+            add(name, "pairwise", pairwise=PAIRWISE[code], selected=PAIRWISE[code])
+        elif one is not None and is_stars(one):
+            add(name, "rating", rating=ordinal)
+        else:
+            add(name, "choices", choices=[code])
+    for name, texts in row["texts"].items():
+        add(name, "textarea", text=texts)
+    for name, numbers in row["spans"].items():
+        add(name, "choices", choices=[str(number) for number in numbers])
+    meta = {
+        name: value for name, value in (
+            ("flipped", row["flipped"]), ("replicate", row["replicate"]),
+            ("prompt_strategy", row["system__prompt_strategy"]),
+            ("reason", row["uncounted_reason"]),
+        ) if value
+    }  # fmt: skip
+    if meta and result:
+        result[0]["meta"] = {"crowdqc": meta}
+    return result
+
+
+def _annotation(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[str, Any]:
+    at = row["answered_at"].isoformat()
+    return {
+        "id": row["pk"], "completed_by": row["worker__pseudonym"], "result": result,
+        "lead_time": _seconds(row), "was_cancelled": not row["counts"],
+        "ground_truth": row["uncounted_reason"] == GROUND_TRUTH,
+        "unique_id": str(uuid.uuid5(SPACE, str(row["pk"]))), "created_at": at, "updated_at": at,
+    }  # fmt: skip
+
+
+def _seconds(row: Mapping[str, Any]) -> float | None:
+    """From the opening of its assignment to the answer, where both are known."""
+    opened, ended = row["assignment__opened_at"], row["answered_at"]
+    return round((ended - opened).total_seconds(), 3) if opened and ended >= opened else None
+
+
+def _prediction(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[str, Any]:
+    at = row["answered_at"].isoformat()
+    return {
+        "id": row["pk"], "model_version": row["system__name"], "result": result, "score": None,
+        "created_at": at, "updated_at": at,
+    }  # fmt: skip
+
+
+def _flat(one: Mapping[str, Any], controls: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for annotation in one["annotations"]:
+        said = {row["from_name"]: _plain(row["value"]) for row in annotation["result"]}
+        yield {
+            "annotation_id": annotation["id"], "annotator": annotation["completed_by"],
+            **one["data"], **{name: said.get(name) for name in controls},
+            "created_at": annotation["created_at"], "id": one["id"],
+            "lead_time": annotation["lead_time"], "updated_at": annotation["updated_at"],
+        }  # fmt: skip
+
+
+def _plain(value: Mapping[str, Any]) -> Any:
+    """A value as a cell; several as a list."""
+    held = next(iter(value.values()))
+    return held[0] if isinstance(held, list) and len(held) == 1 else held

@@ -1,0 +1,200 @@
+"""Which pair a row of judgments means, how it was shown, and what its words mean there.
+
+A row names its pair by ``item_id``, by the ids of its texts as ``first`` and ``second``, or by
+their ids as they stood, ``left`` and ``right``. Where it names the pair in several ways they have
+to agree. ``flipped`` (true: the second text stood on the left) is about the row's own first and
+second, else about the pair as the task stores it; where neither it nor ``left`` says how the pair
+was shown, it was shown as it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import NamedTuple, NoReturn
+
+from annotation.files.reading.importer import Reader, Row, closest, span
+from annotation.task_types.pairwise.sides import (
+    FIRST,
+    LEFT,
+    NEUTRAL,
+    RIGHT,
+    SECOND,
+    left_right,
+    shown,
+    stored,
+)
+
+CANONICAL = {FIRST: FIRST, NEUTRAL: NEUTRAL, SECOND: SECOND}
+DISPLAYED = {LEFT: LEFT, NEUTRAL: NEUTRAL, RIGHT: RIGHT, "a": LEFT, "n": NEUTRAL, "b": RIGHT}
+STORED_AS, SHOWN_AS = (FIRST, SECOND), (LEFT, RIGHT)  # the columns that name the two texts
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+class KnownPair(NamedTuple):
+    """An item that puts texts to judgment: two as they are stored, or one (``second`` is empty).
+
+    One that names no text, only what to judge in its own words, has both empty.
+    ``side`` is how it is always shown (1 as stored, -1 turned, 0 as drawn); ``asked`` is whether
+    the version in force asks for it.
+    """
+
+    item: int
+    key: str
+    first: str
+    second: str = ""
+    side: int = 0
+    repeat: bool = False
+    asked: bool = True
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.first, self.second
+
+
+@dataclass(frozen=True)
+class Named:
+    """The pair of a row. ``turned``: the row's first text is the second of the stored pair.
+
+    ``flipped`` is how the stored pair was shown. ``says_first`` and ``says_left``: whether the row
+    itself says which text is first, and which stood on the left.
+    """
+
+    pair: KnownPair
+    turned: bool = False
+    flipped: bool = False
+    says_first: bool = True
+    says_left: bool = False
+
+    def code(self, word: str) -> str:
+        """The stored code of a word of CANONICAL or DISPLAYED."""
+        if word in CANONICAL:
+            return stored(shown(word, flipped=False), flipped=self.turned)
+        return stored(DISPLAYED[word], flipped=self.flipped)
+
+
+class Refused(Exception):
+    """A row cannot be taken; why is noted already."""
+
+
+class Strict(Reader):
+    """A reader that leaves a row at the first thing that is wrong with it."""
+
+    def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
+        """Note what is wrong, and raise Refused."""
+        self.bad(row, names, wrong, mend)
+        raise Refused
+
+    def truth(self, row: Row, name: str) -> bool | None:
+        """What a column of true and false says; None where it is empty. Raises Refused."""
+        raw = self.value(row, name).casefold()
+        if raw and raw not in TRUTH:
+            self.refuse(row, name, "This is neither true nor false.", "Write true or false.")
+        return TRUTH.get(raw)
+
+
+class Pairs:
+    """The pairs of a task, or its single texts, found by their ids or by those of their texts."""
+
+    def __init__(self, pairs: Iterable[KnownPair], attention: Set[str] = frozenset()) -> None:
+        self.attention = attention
+        self.by_key: dict[str, KnownPair] = {}
+        self.by_texts: dict[frozenset[str], list[KnownPair]] = {}
+        for pair in sorted(pairs, key=lambda one: not one.asked):
+            self.by_key.setdefault(pair.key, pair)
+            self.by_texts.setdefault(frozenset(pair.texts), []).append(pair)
+        self.order = [pair.key for pair in self.by_key.values() if pair.asked]
+        self.texts = {text for pair in self.by_key.values() for text in pair.texts if text}
+
+    def single(self, reader: Strict, row: Row) -> Named:
+        """The one text that a row judges. Raises Refused."""
+        text = reader.value(row, FIRST)
+        return Named(self._pair(reader, row, (text, "") if text else None))
+
+    def named(self, reader: Strict, row: Row) -> Named:
+        """The pair that a row judges. Raises Refused."""
+        flipped = reader.truth(row, "flipped")
+        order, sides = (self._two(reader, row, names) for names in (STORED_AS, SHOWN_AS))
+        if order and sides and set(order) != set(sides):
+            reader.refuse(
+                row, (*STORED_AS, *SHOWN_AS), "These are not the same two texts.",
+                "Name one pair in a row, or leave two of the cells empty.",
+            )  # fmt: skip
+        pair = self._pair(reader, row, order or sides)
+        base = order or pair.texts
+        if sides and flipped is not None and sides != left_right(*base, flipped=flipped):
+            reader.refuse(
+                row, ("flipped", *SHOWN_AS), "It was shown one way or the other, not both.",
+                f"Flipped is true where {base[1]} stood on the left.",
+            )  # fmt: skip
+        turned = base != pair.texts
+        said = sides[0] == base[1] if sides else bool(flipped)
+        by_id = bool(reader.value(row, "item_id"))
+        found = Named(
+            pair, turned, said != turned, says_first=by_id or order is not None,
+            says_left=sides is not None or flipped is not None,
+        )  # fmt: skip
+        return found if by_id else self._as_shown(found)
+
+    def _two(self, reader: Strict, row: Row, names: tuple[str, str]) -> tuple[str, str] | None:
+        """The two texts in these columns; None where both are empty."""
+        first, second = (reader.value(row, name) for name in names)
+        if not first and not second:
+            return None
+        if not first or not second:
+            wrong = "Only one of the two texts is named."
+            reader.refuse(row, names, wrong, "Name both, or neither.")
+        for name, text in zip(names, (first, second), strict=True):
+            if text not in self.texts:
+                self._unknown(reader, row, name, text)
+        if first == second:
+            reader.refuse(row, names, "It is compared with itself.", "Name two different texts.")
+        return first, second
+
+    def _unknown(self, reader: Strict, row: Row, name: str, text: str) -> NoReturn:
+        near = closest(text, self.texts)
+        mend = f"Did you mean {near}?" if near else "Write the id that it was imported with."
+        reader.refuse(row, name, "No text of the task has this id.", mend)
+
+    def _pair(self, reader: Strict, row: Row, texts: tuple[str, str] | None) -> KnownPair:
+        """The item of this id, which has to be of these texts, or the first one of these texts."""
+        if reader.value(row, "item_id"):
+            return self._by_id(reader, row, texts)
+        if texts is None:
+            names = [name for name in ("item_id", FIRST, LEFT) if name in reader.mapping]
+            reader.refuse(
+                row, names, "Nothing says what was judged.", "Write its id, or those of its texts."
+            )
+        found = self.by_texts.get(frozenset(texts))
+        if found:
+            return found[0]
+        if not texts[1]:
+            self._unknown(reader, row, FIRST, texts[0])
+        names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]
+        reader.refuse(row, names, "The task does not compare these two.", "Leave the row out.")
+
+    def _by_id(self, reader: Strict, row: Row, texts: tuple[str, str] | None) -> KnownPair:
+        key = reader.value(row, "item_id")
+        if key in self.attention and key not in self.by_key:
+            wrong = "This is an attention pair; judgments of it never count."
+            reader.refuse(row, "item_id", wrong, "Leave the row out.")
+        if key not in self.by_key:
+            near = closest(key, self.order)
+            mend = span(self.order) + (f" Did you mean {near}?" if near else "")
+            reader.refuse(row, "item_id", "The task has nothing with this id.", mend)
+        pair = self.by_key[key]
+        if texts is not None and set(texts) != set(pair.texts):
+            names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]
+            of = " and ".join(text for text in pair.texts if text)
+            reader.refuse(
+                row, ("item_id", *names), f"{key} is about {of}.", "Mend the id, or leave it empty."
+            )
+        return pair
+
+    def _as_shown(self, found: Named) -> Named:
+        """Of several items of one pair, the one that is always shown so, else one of any side."""
+        side = -1 if found.flipped else 1
+        rank: Mapping[int, int] = {side: 0, 0: 1, -side: 2}
+        same = self.by_texts[frozenset(found.pair.texts)]
+        best = min(same, key=lambda one: (not one.asked, rank[one.side], one.repeat, one.item))
+        return replace(found, pair=best)

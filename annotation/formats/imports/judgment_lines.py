@@ -1,0 +1,220 @@
+"""Rows of judgments one by one: whose they are, what was judged, and what was said of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from annotation.files.reading.importer import Row, closest
+from annotation.formats.imports.answers import moment
+from annotation.formats.imports.judged_pairs import (
+    CANONICAL,
+    DISPLAYED,
+    KnownPair,
+    Named,
+    Pairs,
+    Refused,
+    Strict,
+)
+from annotation.formats.imports.system_answers import MOST, named_system, numbered, spellings
+from annotation.task_types.pairwise.sides import NEUTRAL, ORDINALS
+
+if TYPE_CHECKING:
+    from annotation.work.snapshots.judgments import Asked
+
+WORDS = CANONICAL.keys() | DISPLAYED.keys()
+UNCOUNTED = "did not count where it comes from"
+EXCLUDED = "its author is excluded where it comes from"
+PLACES = 32_767
+Author = tuple[str | int, ...]
+Key = tuple[Author, str, bool]  # who, what, whether shown turned
+
+
+@dataclass(frozen=True)
+class KnownJudgments:
+    """What a task asks for and holds.
+
+    ``people`` are members of the project by their ids and pseudonyms, ``removed`` those who were
+    taken out of it. ``there`` has the codes by dimension of what is judged already; its authors are
+    ``("worker", member)`` and ``("system", name, prompt strategy, replicate)``. ``again`` has them
+    by time, of workers who judged the same more than once.
+    """
+
+    pairs: Sequence[KnownPair] = ()
+    attention: Set[str] = frozenset()
+    people: Mapping[str, int] = field(default_factory=dict)
+    removed: Set[int] = frozenset()
+    names: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+    there: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+    again: Mapping[tuple[Key, dt.datetime], Mapping[str, str]] = field(default_factory=dict)
+
+
+def whole(value: str) -> bool:
+    """Whether a text is a whole number that a column can hold."""
+    digits = value[1:] if value[:1] in "+-" else value
+    return digits.isascii() and digits.isdigit() and len(digits) < 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row that was read: whose, of what, and as the action takes it."""
+
+    author: Author
+    named: Named
+    codes: Mapping[str, str]  # by dimension
+    values: dict[str, Any]
+
+
+class Lines:
+    """Reads rows one by one; ``asked`` are the dimensions by column, ``single``: of one text."""
+
+    def __init__(
+        self, reader: Strict, known: KnownJudgments, asked: Mapping[str, Asked], *, single: bool
+    ) -> None:
+        self.reader, self.known, self.asked, self.single = reader, known, asked, single
+        self.pairs = Pairs(known.pairs, known.attention)
+        self.spelled = spellings(known.names, known.strategies)
+
+    def read(self, row: Row) -> Line:
+        """One row. Raises Refused."""
+        reader, single = self.reader, self.single
+        named = (self.pairs.single if single else self.pairs.named)(reader, row)
+        author = self._author(row)
+        codes = self._ratings(row) if single else self._codes(row, named)
+        at = moment(reader, row, "answered_at")
+        if at is False:
+            raise Refused
+        call = author[-1] if author[0] == "system" else 0
+        choices = tuple(
+            (name, code, int(code) if single else ORDINALS[code]) for name, code in codes.items()
+        )
+        return Line(author, named, codes, {
+            "item": named.pair.item, "flipped": named.flipped, "choices": choices, "at": at,
+            "replicate": call, "position": self._position(row), "uncounted": self._uncounted(row),
+            **{name: reader.value(row, name) for name in ("worker", "system", "prompt_strategy")},
+        })  # fmt: skip
+
+    def _author(self, row: Row) -> Author:
+        reader = self.reader
+        worker, system = reader.value(row, "worker"), reader.value(row, "system")
+        if worker and system:
+            reader.refuse(
+                row, ("worker", "system"), "A judgment is a worker’s or a system’s, not both.",
+                "Empty one of the two cells.",
+            )  # fmt: skip
+        if not worker and not system:
+            names = [name for name in ("worker", "system") if name in reader.mapping]
+            mend = "Write a worker’s id, or the system that it is of."
+            reader.refuse(row, names, "Nobody is named.", mend)
+        return self._worker(row, worker) if worker else self._system(row)
+
+    def _worker(self, row: Row, worker: str) -> Author:
+        reader = self.reader
+        for name, none in (("prompt_strategy", ("",)), ("replicate", ("", "0"))):
+            if reader.value(row, name) not in none:
+                reader.refuse(
+                    row, name, "Only systems have this.",
+                    "Empty the cell, or name a system instead of the worker.",
+                )  # fmt: skip
+        if not reader.fits(row, "worker", 120, "a worker id"):
+            raise Refused
+        who = self.known.people.get(worker, worker)
+        if who in self.known.removed:
+            wrong = "This worker was removed from the project."
+            reader.refuse(row, "worker", wrong, "Leave the row out.")
+        return "worker", who
+
+    def _system(self, row: Row) -> Author:
+        reader = self.reader
+        if not named_system(reader, row, self.spelled):
+            raise Refused
+        replicate = numbered(reader, row, MOST // 2)
+        if replicate is None:
+            raise Refused
+        name, strategy = (reader.value(row, one) for one in ("system", "prompt_strategy"))
+        return "system", name, strategy, replicate
+
+    def _given(self, row: Row) -> dict[str, str]:
+        """The words of the row by column."""
+        found = {name: self.reader.value(row, name).casefold() for name in self.asked}
+        found = {name: word for name, word in found.items() if word}
+        if not found:
+            names = [name for name in self.asked if name in self.reader.mapping]
+            mend = "Write a judgment, or leave the row out."
+            self.reader.refuse(row, names, "Nothing is judged here.", mend)
+        return found
+
+    def _codes(self, row: Row, named: Named) -> dict[str, str]:
+        """Stored codes by dimension."""
+        reader, given = self.reader, self._given(row)
+        for name, word in given.items():
+            if word not in WORDS:
+                near = closest(word, sorted(WORDS)) if len(word) > 1 else ""
+                mend = "Write first, neutral or second; or left, neutral or right (A, N, B)."
+                mend = f"Did you mean {near}?" if near else mend
+                reader.refuse(row, name, "This is no judgment of a pair.", mend)
+        self._one_way(row, named, given)
+        for name, word in given.items():
+            one = self.asked[name]
+            if not one.neutral and named.code(word) == NEUTRAL and reader.value(row, "worker"):
+                reader.refuse(
+                    row, name, f"“{one.label}” has no neutral: people choose a side.",
+                    "Leave the cell empty, or the row out.",
+                )  # fmt: skip
+        return {self.asked[name].name: named.code(word) for name, word in given.items()}
+
+    def _one_way(self, row: Row, named: Named, given: Mapping[str, str]) -> None:
+        """See that the words are of one kind, and that the row says what they stand for."""
+        reader = self.reader
+        of_order, of_side = (
+            [name for name, word in given.items() if words.get(word, NEUTRAL) != NEUTRAL]
+            for words in (CANONICAL, DISPLAYED)
+        )
+        if of_order and of_side:
+            reader.refuse(
+                row, (of_order[0], of_side[0]), "One row says both first or second, left or right.",
+                "Use one of the two ways throughout the row.",
+            )  # fmt: skip
+        if of_order and not named.says_first:
+            reader.refuse(
+                row, of_order[0], "The row says which text stood left, not which one is first.",
+                "Write left, neutral or right, or name the texts in the columns first and second.",
+            )  # fmt: skip
+        if of_side and not named.says_left:
+            reader.refuse(
+                row, of_side[0], "The row does not say which text stood on the left.",
+                "Write first, neutral or second, or add left and right, or flipped.",
+            )  # fmt: skip
+
+    def _ratings(self, row: Row) -> dict[str, str]:
+        """Points by scale, as they are stored."""
+        found = {}
+        for name, word in self._given(row).items():
+            points = self.asked[name].points
+            if not whole(word) or int(word) not in points:
+                told = ", ".join(map(str, points))
+                self.reader.refuse(row, name, "The scale has no such point.", f"It has {told}.")
+            found[self.asked[name].name] = str(int(word))
+        return found
+
+    def _position(self, row: Row) -> int | None:
+        """The place from 0 at which a worker met the pair; None where it is not said."""
+        raw = self.reader.value(row, "position")
+        if not raw or self.reader.value(row, "system"):
+            return None
+        if not (whole(raw) and 1 <= int(raw) <= PLACES):
+            mend = "Number the worker’s pairs 1, 2, 3 and so on."
+            self.reader.refuse(row, "position", "This is not a whole number from 1.", mend)
+        return int(raw) - 1
+
+    def _uncounted(self, row: Row) -> str:
+        """Why a row does not count; empty where it does."""
+        counts, excluded = (self.reader.truth(row, name) for name in ("counts", "excluded"))
+        if not self.reader.fits(row, "reason", 200, "a reason"):
+            raise Refused
+        if counts is False:
+            return self.reader.value(row, "reason") or UNCOUNTED
+        return EXCLUDED if excluded else ""

@@ -1,0 +1,210 @@
+"""Judgments of a task's pairs or texts, by people and by models: the columns of our own export.
+
+Which pair a row means and how it was shown is told in ``judged_pairs``. The row names one author:
+``worker`` (their id, or pseudonym), or ``system`` with ``prompt_strategy`` and ``replicate``, which
+counts from 0 in each order of the pair. A column that has the name of a dimension holds its value;
+an empty cell means that it was not judged.
+
+- ``first``, ``neutral``, ``second`` name the text in the row's own columns of that name, or, where
+  it has only ``item_id``, of the pair as the task stores it.
+- ``left``, ``neutral``, ``right`` (or ``A``, ``N``, ``B``) name the text by where it stood, which
+  the row has to say by ``left`` and ``right`` or by ``flipped``.
+- A row keeps to one of the two. Numbers are not taken, since they do not say which text is meant.
+- A rating is a point of its scale, as a whole number.
+- A worker's second judgment of the same pair in the same order is one where ``answered_at`` says
+  another time; without times it is the same row given twice.
+
+Where a dimension has no neutral, people's rows may not be neutral; models are, and are taken so.
+Rows that do not count where they come from (``counts`` false, with a ``reason``), or whose author
+is ``excluded`` there, are taken and do not count. ``topic`` and ``version`` are not read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from annotation.files.reading.importer import Checked, Field, Once, Problem, Row, closest, plain
+from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS, Refused, Strict
+from annotation.formats.imports.judgment_lines import WORDS, Key, KnownJudgments, Line, Lines, whole
+from annotation.formats.imports.published.study_json import NAMES
+from annotation.formats.imports.system_answers import REPLICATE, STRATEGY, SYSTEM
+
+if TYPE_CHECKING:
+    from annotation.work.snapshots.judgments import Asked
+
+# The columns of the export before and after those of the dimensions, in their order.
+HEAD = (
+    "item_id", "topic", "first", "second", "left", "right", "flipped", "worker", "system",
+    "prompt_strategy", "replicate", "position",
+)  # fmt: skip
+TAIL = ("answered_at", "counts", "reason", "excluded", "version")
+WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
+PAIR = (
+    Field("item_id", "Pair id", also=("pair_id", "pair", "item", "id", "key"), either=WHAT),
+    Field("first", "First text", also=("first_id", "first_text"), either=WHAT),
+    Field("second", "Second text", also=("second_id", "second_text")),
+    Field("left", "Text on the left", also=("left_id", "left_text", "response_a"), either=WHAT),
+    Field("right", "Text on the right", also=("right_id", "right_text", "response_b")),
+    Field("flipped", "Second text stood left", also=("turned", "swapped", "reversed")),
+)
+SINGLE = (
+    Field("item_id", "Item id", also=("item", "id"), either=WHAT),
+    Field("first", "Text id", also=("text_id", "text", "candidate", "response", "key"),
+          either=WHAT),
+)  # fmt: skip
+AUTHOR = (
+    Field("worker", "Worker id", also=("worker_id", "participant", "annotator", "judge", "coder",
+                                       "rater", "user"), either=WHO),
+    Field("system", "System", False, SYSTEM.also, WHO),
+    STRATEGY,
+    REPLICATE,
+    Field("position", "Place in the worker's order", also=("item_index", "place")),
+)  # fmt: skip
+AFTER = (
+    Field("answered_at", "Time of the judgment",
+          also=("submitted_at", "timestamp", "time", "date", "created_at")),
+    Field("counts", "Counts"),
+    Field("reason", "Why it does not count"),
+    Field("excluded", "Its author is excluded"),
+)  # fmt: skip
+SAYS_PAIRS = (
+    "A judgment is first, neutral or second, of the texts in these columns or of the pair as it "
+    "is stored; or left, neutral or right (A, N, B), where the row says which text stood on the "
+    "left. Without flipped, left and right the pair was shown as it is stored. A model’s rows say "
+    "its system instead of a worker; replicate tells repeated calls in the same order apart."
+)
+SAYS_RATINGS = (
+    "A rating is a point of its scale. A model’s rows say its system instead of a worker."
+)
+
+
+def column_of(dimension: str) -> str:
+    """The column of a dimension: its name, unless the format has a column of that name."""
+    return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
+
+
+class Judgments:
+    """The format, of the dimensions or scales that a task asks for."""
+
+    slug = "judgments"
+    title = "Judgments"
+
+    def __init__(self, asked: Sequence[Asked] = ()) -> None:
+        self.asked = {column_of(one.name): one for one in asked}
+        self.single = any(one.points for one in asked)
+        other = {ours: theirs for theirs, ours in NAMES.items()}
+        judged = (
+            Field(name, one.label, also=(one.label, *filter(None, [other.get(one.name)])),
+                  either=JUDGED)
+            for name, one in self.asked.items()
+        )  # fmt: skip
+        self.fields = (*(SINGLE if self.single else PAIR), *AUTHOR, *judged, *AFTER)
+        self.note = SAYS_RATINGS if self.single else SAYS_PAIRS
+
+    def check(
+        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownJudgments
+    ) -> Checked:
+        """Rows to add, those that are there already, and what is wrong with the others."""
+        checked, rows = Checked(), rows if isinstance(rows, Collection) else list(rows)
+        reader = Strict(mapping, checked)
+        lines = Lines(reader, known, self.asked, single=self.single)
+        judged = [one.name for column, one in self.asked.items() if column in mapping]
+        once = Once(
+            reader, [name for name in ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
+                     if name in mapping],
+            {key: _said(judged, codes)
+             for key, codes in itertools.chain(known.there.items(), known.again.items())},
+            twice="Keep one, or say when each was given; number a model’s calls by replicate.",
+            differs="The task has another judgment of this author.",
+            leave="Leave the row out: judgments are not overwritten.", what="judgment",
+        )  # fmt: skip
+        strange = self._strange(rows, mapping)
+        first: dict[Any, dt.datetime] = {}
+        for row in rows:
+            try:
+                self._asked_for(row, strange, checked)
+                found = lines.read(row)
+                key = _key(found, first, known)
+                if not found.named.pair.asked and key not in once.there:
+                    wrong = "The task no longer asks for this."
+                    reader.refuse(row, "item_id", wrong, "Leave the row out.")
+            except Refused:  # noted where it was raised
+                continue
+            if once.takes(row, key, _said(judged, found.codes)):
+                checked.good.append(found.values)
+        self._facts(checked)
+        return checked
+
+    def _strange(self, rows: Collection[Row], mapping: Mapping[str, str]) -> dict[str, str]:
+        """Columns of judgments that the task does not ask for, with the nearest name it has.
+
+        A column that is not read is one if all its values are judgments; one of numbers, if they
+        are points of a scale of nearly its name.
+        """
+        read = {*mapping.values(), *HEAD, *TAIL}
+        columns = dict.fromkeys(name for row in rows for name in row.values if name not in read)
+        named = {plain(name): name for name in self.asked}
+        near = {one: named.get(closest(plain(one), named), "") for one in columns}
+        points = {one: self.asked[name].points if name else () for one, name in near.items()}
+        left: dict[str, set[str]] = {one: {"word", "point"} for one in columns}  # what it may be
+        filled = set()
+        for row in rows:
+            for column in [one for one, kinds in left.items() if kinds]:
+                value = row.values.get(column, "").strip().casefold()
+                if not value:
+                    continue
+                filled.add(column)
+                if value not in WORDS:
+                    left[column].discard("word")
+                if not (whole(value) and int(value) in points[column]):
+                    left[column].discard("point")
+        return {one: near[one] for one in columns if one in filled and left[one]}
+
+    def _asked_for(self, row: Row, strange: Mapping[str, str], checked: Checked) -> None:
+        for column, near in strange.items():
+            value = row.values.get(column, "").strip()
+            if value:
+                mend = f"Did you mean {near}?" if near else f"It asks for {', '.join(self.asked)}."
+                wrong = f"The task does not ask for {column}."
+                mend = f"{mend} Rename the column, or take it out."
+                checked.problems.append(Problem(row.line, column, value, wrong, mend))
+                raise Refused
+
+    def _facts(self, checked: Checked) -> None:
+        if not checked.good:
+            return
+        people = {values["worker"] for values in checked.good} - {""}
+        models = {(one["system"], one["prompt_strategy"]) for one in checked.good} - {("", "")}
+        what = {values["item"] for values in checked.good}
+        out = sum(bool(values["uncounted"]) for values in checked.good)
+        for n, one, more in (
+            (len(people), "worker", "workers"), (len(models), "system", "systems"),
+            (len(what), *(("text", "texts") if self.single else ("pair", "pairs"))),
+        ):  # fmt: skip
+            if n:
+                checked.facts.append(f"{n:,} {one if n == 1 else more}")
+        if out:
+            checked.facts.append(f"{out:,} that will not count")
+
+
+def _key(
+    line: Line, first: dict[Any, dt.datetime], known: KnownJudgments
+) -> Key | tuple[Key, dt.datetime]:
+    """What tells judgments apart: a worker's later one of the same is told apart by its time.
+
+    ``first`` has the time of the first judgment of each in the file.
+    """
+    key, at = (line.author, line.named.pair.key, line.named.flipped), line.values["at"]
+    if line.author[0] != "worker" or at is None:
+        return key
+    if (key, at) in known.again:
+        return key, at
+    return key if first.setdefault(key, at) == at else (key, at)
+
+
+def _said(judged: Sequence[str], codes: Mapping[str, str]) -> str:
+    """What was said on these dimensions, to be compared."""
+    return ", ".join(f"{name} {codes.get(name, '-')}" for name in judged)

@@ -1,0 +1,341 @@
+"""Arena battles: two models' texts, which one won, and who says so; JSONL, CSV or Parquet.
+
+A conversation's last assistant message is the text under judgment, what the user said is its
+query; ``model_a`` stood on the left. The columns and verdicts of today's files are read beside
+those of older ones: one ``winner`` or a column for each outcome, conversations or ``prompt`` with
+two responses, content as a text or as a list of parts. Both kinds of tie are neutral, unless
+battles where both were bad are left out.
+
+The topic of a battle is its ``question_id``, else its prompt. Where a file gives neither prompt
+nor texts, nothing says that two battles were about the same texts, and each is a topic of its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from annotation.files.reading.importer import MAX_SHOWN, Checked, Field, refuse, text_print
+from annotation.files.reading.limits import check_size
+from annotation.files.reading.rows import Problem, Row
+from annotation.files.reading.sources import encoding_of, lines, of_bytes
+from annotation.files.reading.tables import open_table
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
+from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.numbers import plural
+
+BOTH_BAD = "both_bad"
+WINNERS = {"model_a": LEFT, "model_b": RIGHT, "tie": NEUTRAL, BOTH_BAD: NEUTRAL,
+           "tie (bothbad)": NEUTRAL}  # fmt: skip
+# Ways of writing them, without case and punctuation.
+VERDICTS = {
+    "modela": "model_a", "a": "model_a", "modelb": "model_b", "b": "model_b", "tie": "tie",
+    "bothbad": BOTH_BAD, "tiebothbad": BOTH_BAD,
+}  # fmt: skip
+# One column for each outcome, which is 1 or true where it came out so.
+OUTCOMES = {
+    "winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie",
+    "winner_both_bad": BOTH_BAD,
+}  # fmt: skip
+# The other names of each column.
+ALSO = {
+    "question_id": ("id", "conversation_id", "battle_id"),
+    "judge": ("judge_hash", "user", "user_id", "annotator", "evaluation_session_id",
+              "session_id"),
+    "conversation_a": ("response_a", "answer_a", "completion_a", "output_a"),
+    "conversation_b": ("response_b", "answer_b", "completion_b", "output_b"),
+    "prompt": ("query", "instruction", "question"),
+    "tstamp": ("timestamp", "created_at", "time"),
+}  # fmt: skip
+OVERALL = "quality_overall"  # the dimension that battles are about, of several
+TOPIC = "all"  # of texts of which nothing says what they answer
+LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
+MAX_BYTES = 200 * 2**20  # every battle repeats both of its texts
+MAX_LINE = 2_000_000  # characters
+
+
+class Battle(NamedTuple):
+    """One battle; ``left`` and ``right`` are a model's name and its text."""
+
+    line: int
+    topic: str
+    query: str
+    left: tuple[str, str]
+    right: tuple[str, str]
+    winner: str  # left, neutral or right
+    judge: str
+    at: dt.datetime | None
+    both_bad: bool = False
+
+
+def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
+    """The battles of a file, in its order; ``judge`` stands in for judges that are not named.
+
+    Raises Invalid whose ``rows`` name line, column, value, wrong and mend of each bad battle.
+    """
+    check_size(len(content), MAX_BYTES)
+    problems: list[Problem] = []
+    battles: list[Battle] = []
+    alike: Counter[str] = Counter()
+    for number, raw in _rows(content, name, problems):
+        found = _battle(_Line(number, problems), raw, judge)
+        if found is not None:
+            battles.append(_with_topic(found, alike))
+    refuse(name, problems, len(battles), "battles")
+    return battles
+
+
+def _with_topic(battle: Battle, alike: Counter[str]) -> Battle:
+    """A battle without a topic under that of its prompt, or under one of its own.
+
+    ``alike`` counts battles of one content, so that the same file gives the same topics again.
+    """
+    if battle.topic:
+        return battle
+    if battle.query:
+        return battle._replace(topic=f"prompt-{_digest(battle.query)}")
+    if battle.left[1] or battle.right[1]:
+        return battle._replace(topic=TOPIC)
+    content = _digest(*battle.left, *battle.right, battle.winner, battle.judge, str(battle.at))
+    alike[content] += 1
+    return battle._replace(topic=f"battle-{_digest(content, str(alike[content]))}")
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _rows(
+    content: bytes, name: str, problems: list[Problem]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows with their lines; a row that cannot be read is noted among ``problems``."""
+    source = of_bytes(content)
+    as_lines = name.lower().endswith((".jsonl", ".ndjson", ".json"))
+    if content.startswith(b"PAR1") or not (as_lines or content.lstrip().startswith(b"{")):
+        for event in open_table(source, name).events:
+            if isinstance(event, Row):
+                yield event.line, event.values
+            else:
+                problems.append(event)
+        return
+    for number, text in enumerate(lines(source, encoding_of(source), MAX_LINE), 1):
+        if not text.strip():
+            continue
+        line = _Line(number, problems)
+        try:
+            raw = read_json(text, any_text=True)
+        except Unreadable as error:
+            line.bad("", text, error.says, "Write one battle as an object on this line.")
+            continue
+        if isinstance(raw, dict):
+            yield number, raw
+        else:
+            line.bad("", text, "A JSON object is wanted here.", "Write one battle on this line.")
+
+
+VERDICT = "the verdict"
+UNNAMED = "unnamed"  # who judged battles of an upload that names no judges
+
+
+class Battles:
+    """The same as rows of an upload; ``check`` gives battles as dictionaries."""
+
+    slug = "arena"
+    title = "Arena battles"
+    note = (
+        "A row is one battle: two models, their texts if you have them, and the verdict (model_a, "
+        "model_b, tie or both_bad). Both_bad counts as a tie, as in the arena. Battles without "
+        "question, prompt and texts are each about texts of their own. Where no judge is named, "
+        "all are one judge’s."
+    )
+    fields = (
+        Field("model_a", "Model A, on the left", True),
+        Field("model_b", "Model B, on the right", True),
+        Field("winner", "Verdict", False, ("verdict", "outcome", "result"), VERDICT),
+        Field("winner_model_a", "Model A won", False, (), VERDICT),
+        Field("winner_model_b", "Model B won", False, (), VERDICT),
+        Field("winner_tie", "It was a tie", False, (), VERDICT),
+        Field("winner_both_bad", "Both were bad"),
+        Field("question_id", "Question id", False, ALSO["question_id"]),
+        Field("judge", "Who judged it", False, (*ALSO["judge"], "worker", "worker_id")),
+        Field("prompt", "Prompt", False, ALSO["prompt"]),
+        Field("conversation_a", "Conversation A"),
+        Field("conversation_b", "Conversation B"),
+        Field("response_a", "Response A", False, ALSO["conversation_a"][1:]),
+        Field("response_b", "Response B", False, ALSO["conversation_b"][1:]),
+        Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
+    )
+
+    def check(
+        self, rows: Iterable[Row], mapping: Mapping[str, str], known: Mapping[bytes, int]
+    ) -> Checked:
+        """Battles to add, those that are there already (``known``: how often), and bad ones."""
+        checked, left, alike = Checked(), Counter(known), Counter[str]()
+        models: set[str] = set()
+        judges: set[str] = set()
+        both_bad = 0
+        for row in rows:
+            raw = {name: row.values.get(column, "").strip() for name, column in mapping.items()}
+            found = _battle(_Line(row.line, checked.problems), raw, UNNAMED)
+            if found is None:
+                continue
+            battle = _with_topic(found, alike)
+            if left[print_of(battle)]:
+                left[print_of(battle)] -= 1
+                checked.there += 1
+                continue
+            checked.good.append(battle._asdict(), len(battle.left[1]) + len(battle.right[1]))
+            models |= {battle.left[0], battle.right[0]}
+            judges.add(battle.judge)
+            both_bad += battle.both_bad
+        if checked.good:
+            checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
+        if both_bad:
+            checked.facts.append(f"{both_bad:,} where both were bad, counted as ties")
+        if UNNAMED in judges and "judge" not in mapping:
+            checked.notes.append(
+                "The file names no judges, so all battles count as one judge’s: intervals hold "
+                "for this judge only."
+            )
+        return checked
+
+
+def print_of(battle: Battle) -> bytes:
+    """What tells one battle from another, in 16 bytes."""
+    return text_print(repr((battle.judge, battle.topic, battle.left, battle.right, battle.winner)))
+
+
+class Problems(Protocol):
+    """What is wrong with rows, in their order."""
+
+    def append(self, one: Problem, /) -> None: ...
+    def __len__(self) -> int: ...
+
+
+class _Line:
+    """Where a battle stands, and the list that takes what is wrong with it."""
+
+    def __init__(self, number: int, problems: Problems) -> None:
+        self.number, self.problems = number, problems
+
+    def bad(self, column: str, value: Any, wrong: str, mend: str) -> None:
+        shown = str(value)[:MAX_SHOWN]
+        self.problems.append(Problem(self.number, column, shown, wrong, mend))
+
+    def text(self, raw: Mapping[str, Any], column: str) -> str:
+        value = given(raw, column)
+        value = "" if value is None else str(value).strip().replace("\x00", "")
+        if len(value) > LIMITS[column]:
+            most = LIMITS[column]
+            self.bad(
+                column, value, f"{len(value):,} characters; {most} is the most.", "Shorten it."
+            )
+        return value
+
+
+def given(raw: Mapping[str, Any], column: str) -> Any:
+    """What a row holds in a column, by its name or by another one of it; None where nothing."""
+    names = (column, *ALSO.get(column, ()))
+    return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
+
+
+def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
+    before = len(line.problems)
+    models = [line.text(raw, column) for column in ("model_a", "model_b")]
+    for column, model in zip(("model_a", "model_b"), models, strict=True):
+        if not model:
+            line.bad(column, "", "The model is not named.", "Write its name.")
+    verdict = _verdict(line, raw)
+    who = line.text(raw, "judge") or judge
+    if not who:
+        line.bad("judge", "", "Nobody is named who judged it.", "Name one, or say --judge NAME.")
+    sides = [_said(line, raw, column) for column in ("conversation_a", "conversation_b")]
+    if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
+        line.bad("model_b", models[1], "A text meets itself.", "Leave the battle out.")
+    at, topic = _moment(line, given(raw, "tstamp")), line.text(raw, "question_id")
+    if len(line.problems) > before:
+        return None
+    left, right = zip(models, (said for _, said in sides), strict=True)
+    query = sides[0][0] or sides[1][0] or _content(given(raw, "prompt"))
+    return Battle(
+        line.number, topic, query, left, right, WINNERS[verdict], who, at, verdict == BOTH_BAD
+    )
+
+
+def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
+    """One of WINNERS; what is none is noted."""
+    if not raw.get("winner") and OUTCOMES.keys() & raw.keys():
+        came = [
+            name for name in OUTCOMES if str(raw.get(name, "")).casefold() in ("1", "1.0", "true")
+        ]
+        if len(came) == 1:
+            return OUTCOMES[came[0]]
+        wrong = "Not one outcome came out." if not came else "More than one outcome came out."
+        line.bad(", ".join(came or OUTCOMES), "", wrong, "Write 1 in one of them, 0 in the others.")
+        return "tie"
+    said = re.sub(r"[\W_]+", "", str(raw.get("winner"))).casefold()
+    if said not in VERDICTS:
+        known = ", ".join(WINNERS)
+        line.bad("winner", raw.get("winner"), "This is not an outcome.", f"One of {known}.")
+    return VERDICTS.get(said, "tie")
+
+
+def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
+    """What the user asked and the last thing the assistant said; empty where nothing is given."""
+    turns = given(raw, column)
+    if isinstance(turns, str) and not raw.get(column):
+        return "", turns.replace("\x00", "")  # a response beside its prompt
+    if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
+        try:
+            turns = read_json(turns, any_text=True)
+        except Unreadable:
+            turns = [None]
+    if turns is None:
+        return "", ""
+    if not isinstance(turns, list) or not all(
+        isinstance(turn, dict) and _content(turn.get("content")) is not None for turn in turns
+    ):
+        line.bad(column, turns, "This is not a conversation.", "A list of {role, content}.")
+        return "", ""
+    asked = [_content(turn["content"]) for turn in turns if turn.get("role") == "user"]
+    said = [_content(turn["content"]) for turn in turns if turn.get("role") == "assistant"]
+    return "\n\n".join(asked), said[-1] if said else ""
+
+
+def _content(raw: Any) -> Any:
+    """The text of a message, which may come in parts; None where it is none."""
+    if raw is None:
+        return ""
+    if isinstance(raw, str):
+        return raw.replace("\x00", "")
+    if isinstance(raw, list) and all(isinstance(part, dict) for part in raw):
+        texts = [part.get("text") for part in raw]
+        return "\n\n".join(text for text in texts if isinstance(text, str)).replace("\x00", "")
+    return None
+
+
+def _moment(line: _Line, raw: Any) -> dt.datetime | None:
+    if raw is None:
+        return None
+    try:
+        at = dt.datetime.fromisoformat(raw) if _is_date(raw) else _from_seconds(float(raw))
+        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+        if 1990 <= at.astimezone(dt.UTC).year <= 2100:
+            return at
+    except (TypeError, ValueError, OverflowError, OSError):
+        pass
+    line.bad("tstamp", raw, "This is not a time.", "Seconds since 1970, or leave it out.")
+    return None
+
+
+def _is_date(raw: Any) -> bool:
+    return isinstance(raw, str) and "-" in raw[1:]
+
+
+def _from_seconds(number: float) -> dt.datetime:
+    """Seconds since 1970, or thousandths of them where seconds would be past all dates."""
+    return dt.datetime.fromtimestamp(number / 1000 if number > 1e11 else number, dt.UTC)

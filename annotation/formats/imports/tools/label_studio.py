@@ -1,0 +1,213 @@
+"""Label Studio's JSON in: tasks with annotations of people and predictions of models.
+
+Text areas are texts, ratings and single choices are points of scales, pairwise controls compare the
+first two texts of a task. Everything else is refused, naming the task and the annotation.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
+from crowdqc.errors import Invalid
+from crowdqc.files.json_input import Unreadable, read_json
+
+MAX_BYTES = 200 * 1024 * 1024
+TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"
+SIDES = {"left": "first", "right": "second", "none": "neutral", "neutral": "neutral"}
+VALUES = {TEXT: ("text",), PAIRWISE: ("pairwise", "selected"), RATING: ("rating",),
+          CHOICES: ("choices",)}  # fmt: skip
+MANY = ("evidence",)  # controls of ours that hold several choices
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """One annotation or prediction: who, when, and what each control says.
+
+    ``texts`` by control; ``choices`` as (control, type, value): a side, a number of stars, a label.
+    """
+
+    where: str  # task 3, annotation 12
+    author: str
+    system: bool
+    texts: Mapping[str, Sequence[str]]
+    choices: Sequence[tuple[str, str, Any]]
+    at: dt.datetime | None = None
+    seconds: float | None = None
+    cancelled: bool = False
+    ground_truth: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LSTask:
+    """One task: its data, and what was said of it."""
+
+    where: str
+    key: str
+    data: Mapping[str, Any]
+    given: Sequence[Given]
+    meta: Mapping[str, Any] = field(default_factory=dict)  # what our own export says of it
+
+
+@dataclass(frozen=True)
+class LSFile:
+    """A file that was read; ``about`` is what our own export says of the task it is of."""
+
+    tasks: Sequence[LSTask]
+    about: Mapping[str, Any]
+
+    def types(self) -> set[str]:
+        """The types of controls that were used."""
+        found = {kind for task in self.tasks for one in task.given for _, kind, _ in one.choices}
+        texts = any(one.texts for task in self.tasks for one in task.given)
+        return found | ({TEXT} if texts else set())
+
+
+class _Bad(Exception):
+    """What is wrong with one value."""
+
+    def __init__(self, column: str, value: Any, wrong: str, mend: str) -> None:
+        super().__init__(wrong)
+        self.problem = (column, value, wrong, mend)
+
+
+def read_label_studio(content: bytes, name: str) -> LSFile:
+    """The tasks of a file. Raises Invalid whose ``rows`` name task, annotation and value."""
+    try:
+        raw = read_json(content, any_text=True)
+    except Unreadable as error:
+        says = f"{name} cannot be read. {error.says}"
+        raise Invalid(says, fields={"file": "One list."}) from error
+    if not isinstance(raw, list) or not raw:
+        raise Invalid(f"{name} holds no list of tasks.", fields={"file": "Export it as JSON."})
+    tasks, problems, keys = [], list[Problem](), set[str]()
+    for number, one in enumerate(raw, 1):
+        try:
+            task = _task(one, number, problems)
+            if task.key in keys:
+                raise _Bad("id", task.key, "Two tasks have this id.", "Give each its own.")
+            keys.add(task.key)
+            tasks.append(task)
+        except _Bad as bad:
+            problems.append(_problem(number, f"task {number}", bad))
+    if problems:
+        bad_tasks = len({problem.line for problem in problems})
+        raise Invalid(
+            f"{name}: {bad_tasks:,} of {len(raw):,} tasks cannot be read. Nothing was imported.",
+            rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
+        )
+    return LSFile(tasks, tasks[0].meta)
+
+
+def _about(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = one.get("meta")
+    own = meta.get("crowdqc") if isinstance(meta, dict) else None
+    return own if isinstance(own, dict) else {}
+
+
+def _problem(number: int, where: str, bad: _Bad) -> Problem:
+    column, value, wrong, mend = bad.problem
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], wrong, mend)
+
+
+def _task(one: Any, number: int, problems: list[Problem]) -> LSTask:
+    if not isinstance(one, dict) or not isinstance(one.get("data"), dict):
+        raise _Bad("data", one, "A task needs an object of data.", "Export it as JSON.")
+    data = one["data"]
+    key = data.get("item_id")
+    key = str(key) if key not in (None, "") else f"ls-{one.get('id', number)}"
+    if len(key) > 80:
+        raise _Bad("data.item_id", key, "Longer than 80 characters.", "Shorten it.")
+    found = []
+    for kind, noun in (("annotations", "annotation"), ("predictions", "prediction")):
+        rows = one.get(kind) or []
+        if not isinstance(rows, list):
+            raise _Bad(kind, rows, "This is no list.", "Export it as JSON.")
+        for place, row in enumerate(rows, 1):
+            name = row.get("id", place) if isinstance(row, dict) else place
+            where = f"task {one.get('id', number)}, {noun} {name}"
+            try:
+                said = _given(row, where, system=kind == "predictions")
+            except _Bad as bad:
+                problems.append(_problem(number, where, bad))
+                continue
+            if said.texts or said.choices:  # one that was skipped says nothing
+                found.append(said)
+    return LSTask(f"task {one.get('id', number)}", key, data, found, _about(one))
+
+
+def _given(row: Any, where: str, *, system: bool) -> Given:
+    if not isinstance(row, dict) or not isinstance(row.get("result", []), list):
+        raise _Bad("result", row, "An annotation has a list of results.", "Export it as JSON.")
+    texts: dict[str, list[str]] = {}
+    choices: dict[str, tuple[str, str, Any]] = {}
+    meta: dict[str, Any] = {}
+    for result in row.get("result") or []:
+        name, kind, value = _value(result)
+        if name in choices or name in texts:
+            raise _Bad("result", name, "This control has two results.", "Keep one of them.")
+        if kind == TEXT:
+            texts[name] = value
+        else:
+            choices[name] = (name, kind, value)
+        own = result.get("meta")
+        ours = own.get("crowdqc") if isinstance(own, dict) else None
+        meta |= ours if isinstance(ours, dict) else {}
+    author = row.get("model_version") if system else row.get("completed_by")
+    if isinstance(author, dict):
+        author = author.get("id") or author.get("email")
+    if author in (None, "") and (texts or choices):
+        column = "model_version" if system else "completed_by"
+        raise _Bad(column, author, "It names no author.", "Write who gave it; any id will do.")
+    lead = row.get("lead_time")
+    if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
+        raise _Bad("lead_time", lead, "This is no number of seconds.", "Leave it out.")
+    return Given(
+        where, str(author)[:120], system, texts, list(choices.values()),
+        _moment(row.get("created_at")), lead if lead is None or 0 <= lead < 1e8 else None,
+        bool(row.get("was_cancelled")), bool(row.get("ground_truth")), meta,
+    )  # fmt: skip
+
+
+def _moment(raw: Any) -> dt.datetime | None:
+    if raw in (None, ""):
+        return None
+    try:
+        at = dt.datetime.fromisoformat(raw)
+    except (TypeError, ValueError) as error:
+        raise _Bad("created_at", raw, "This is not a time.", "Write 2025-03-31T14:05Z.") from error
+    return at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+
+
+def _value(result: Any) -> tuple[str, str, Any]:
+    """Control, type and value of a result. Raises _Bad."""
+    if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
+        raise _Bad("result", result, "A result has a value.", "Export it as JSON.")
+    name, kind, value = str(result.get("from_name", "")), result.get("type"), result["value"]
+    if kind not in VALUES:
+        raise _Bad(
+            f"{name} type", kind, "Only textarea, choices, rating and pairwise are taken.",
+            "Leave these results out.",
+        )  # fmt: skip
+    held = next((value[key] for key in VALUES[kind] if key in value), None)
+    if kind == PAIRWISE and held in SIDES:
+        return name, kind, SIDES[held]
+    if kind == RATING and isinstance(held, int) and not isinstance(held, bool):
+        return name, kind, held
+    if kind == TEXT:
+        texts = [held] if isinstance(held, str) else held
+        if isinstance(texts, list) and texts and all(isinstance(one, str) for one in texts):
+            return name, kind, texts
+    if kind == CHOICES and isinstance(held, list) and all(isinstance(x, str) for x in held):
+        if len(held) == 1 or (held and name in MANY):
+            return name, kind, held
+        if held:
+            raise _Bad(name, held, "Several choices at once are not taken.", "Keep one of them.")
+    raise _Bad(f"{name} value", value, f"This is no value of a {kind}.", "Mend or leave it out.")

@@ -1,0 +1,283 @@
+"""Topics to write on: a query with ranked passages, a topic a line or a passage a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.files.reading.importer import Checked, Field, Reader, Row
+from crowdqc.files.json_input import Unreadable, read_json
+
+MAX_KEY, MAX_QUERY = 39, 20_000  # characters of a topic's id and of its query
+MAX_PASSAGES, MAX_DOCUMENT, MAX_TITLE, MAX_TEXT = 200, 80, 300, 20_000
+KEYS = ("key", "id", "docid", "doc_id", "document_id", "passage_id", "segment_id")
+TITLES = ("title", "headline", "heading")
+TEXTS = ("text", "passage", "segment", "contents", "content", "body")
+Passage = dict[str, str]
+Content = tuple[str, list[tuple[str, str, str]]]  # a topic's query; key, title, text of passages
+
+
+@dataclass(frozen=True)
+class KnownTopics:
+    """What the draft holds: topic -> query and passages."""
+
+    topics: Mapping[str, Content] = field(default_factory=dict)
+
+
+@dataclass
+class Found:
+    """A topic as far as the file has told it."""
+
+    row: Row
+    query: str
+    whole: bool  # told on one line
+    passages: list[tuple[int, Passage]] = field(default_factory=list)  # rank, passage
+    lines: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lines = self.lines or [self.row.line]
+
+    @property
+    def ranked(self) -> list[Passage]:
+        return [passage for _, passage in sorted(self.passages, key=lambda one: one[0])]
+
+
+def content_of(query: str, passages: Iterable[Mapping[str, str]]) -> Content:
+    """What a topic's id stands for, to be compared; ids that nobody gave are not."""
+    return query, [(one["key"], one["title"], one["text"]) for one in passages]
+
+
+class Topics:
+    """Topics from JSONL (one a line, passages as a list) or CSV (one row a passage).
+
+    ``check`` gives rows of ``topic``, ``query`` and ``passages``, the best first.
+    """
+
+    slug = "topics"
+    title = "Topics"
+    note = (
+        "JSONL has one topic a line: its passages as a list of objects with key, title and text, "
+        "or their ids and texts as two lists. CSV has one row a passage, with the topic and its "
+        "query on each; rank says their order, else the order of the rows does."
+    )
+    fields = (
+        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "qid", "id")),
+        Field("query", "Query", True, ("question", "prompt", "query_text")),
+        Field("passages", "Passages, as a list", False, ("documents", "references", "results")),
+        Field("references_texts", "Texts of the passages, as a list", False, ("texts",)),
+        Field("references_ids", "Ids of the passages, as a list", False, ("doc_ids", "docids")),
+        Field("passage", "One passage", False, ("passage_text", "text", "segment", "document")),
+        Field("rank", "Its rank", False, ("position", "place")),
+        Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
+        Field("title", "Its title", False, TITLES[1:]),
+    )  # fmt: skip
+
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownTopics) -> Checked:
+        """Topics to add, those that are there already, and what is wrong with the other rows."""
+        checked = Checked(rows=0)
+        reader = Reader(mapping, checked)
+        found: dict[str, Found] = {}
+        for row in rows:
+            one = self._row(reader, row)
+            if one is None:
+                continue
+            key = reader.value(row, "topic")
+            there = found.setdefault(key, one)
+            if there is not one:
+                self._join(reader, row, there, one)
+        for key, one in found.items():
+            self._settle(reader, key, one, known)
+        _facts(checked)
+        return checked
+
+    def _row(self, reader: Reader, row: Row) -> Found | None:
+        """What one row says of its topic; None where it is bad, which is noted."""
+        if not reader.value(row, "topic"):
+            reader.bad(row, "topic", "A topic needs an id.", "Write one that no other topic has.")
+            return None
+        limits = (("topic", MAX_KEY, "a topic's id"), ("query", MAX_QUERY, "a query"),
+                  ("passage", MAX_TEXT, "a passage"), ("title", MAX_TITLE, "a title"),
+                  ("passage_key", MAX_DOCUMENT, "an id"))  # fmt: skip
+        if not all(reader.fits(row, name, most, noun) for name, most, noun in limits):
+            return None
+        query = reader.value(row, "query")
+        if any(reader.value(row, name) for name in ("passages", "references_texts")):
+            listed = _listed(reader, row)
+            return None if listed is None else Found(row, query, True, list(enumerate(listed)))
+        return _one_passage(reader, row, query)
+
+    @staticmethod
+    def _join(reader: Reader, row: Row, there: Found, one: Found) -> None:
+        """Another row of a topic: a further passage of it, the same once more, or a contradiction.
+
+        Where one row of a topic has no rank, all of them stand as the file has them.
+        """
+        first = f"line {there.row.line:,}"
+        if there.whole or one.whole:
+            same = content_of(there.query, there.ranked) == content_of(one.query, one.ranked)
+            if there.whole and one.whole and same:
+                reader.repeated(row, "topic", there.row.line, "passages")
+                return
+            reader.bad(
+                row, "topic", f"Given twice, first on {first}.",
+                "Keep one, or give this one another id.",
+            )  # fmt: skip
+            return
+        if one.query and there.query and one.query != there.query:
+            reader.bad(
+                row, ["topic", "query"], f"This topic has another query on {first}.",
+                "A topic has one query; give this one a topic of its own.",
+            )  # fmt: skip
+            return
+        there.query = there.query or one.query
+        rank, passage = one.passages[0]
+        if any(at == rank != -1 for at, _ in there.passages):
+            reader.bad(
+                row, ["topic", "rank"], f"Passage {rank} of this topic is there already.",
+                "Give each passage a rank of its own.",
+            )  # fmt: skip
+            return
+        if passage["key"] and any(row["key"] == passage["key"] for _, row in there.passages):
+            reader.bad(
+                row, ["topic", "passage_key"], "This passage of the topic is there already.",
+                "Delete the row, or give the passage another id.",
+            )  # fmt: skip
+            return
+        if len(there.passages) == MAX_PASSAGES:
+            reader.bad(row, "topic", f"The topic has {MAX_PASSAGES} passages already.",
+                       "Keep the best, and delete the others.")  # fmt: skip
+            return
+        there.passages.append((rank, passage))
+        there.lines.append(row.line)
+        if any(at == -1 for at, _ in there.passages):
+            there.passages = [(-1, kept) for _, kept in there.passages]
+
+    @staticmethod
+    def _settle(reader: Reader, key: str, one: Found, known: KnownTopics) -> None:
+        """Whether a topic is new, as the draft has it, or bad."""
+        if not one.query:
+            reader.bad(one.row, "query", "The topic has no query.", "Write what is asked.")
+            reader.spoil(one.lines, "topic")
+            return
+        there = known.topics.get(key)
+        if there is None:
+            reader.checked.good.append({"topic": key, "query": one.query, "passages": one.ranked})
+            reader.checked.rows = reader.checked.used + len(one.lines)
+        elif _same(there, content_of(one.query, one.ranked)):
+            reader.checked.there += len(one.lines)
+        else:
+            what = "another query" if there[0] != one.query else "other passages"
+            reader.bad(
+                one.row, "topic", f"The task has this topic with {what}.",
+                "Change it in the builder, or give this one another id.",
+            )  # fmt: skip
+            reader.spoil(one.lines, "topic")
+
+
+def _one_passage(reader: Reader, row: Row, query: str) -> Found | None:
+    """A row that tells one passage of its topic, or none; None where it is bad."""
+    rank = reader.value(row, "rank")
+    one = {"key": reader.value(row, "passage_key"), "title": reader.value(row, "title"),
+           "text": reader.value(row, "passage")}  # fmt: skip
+    if not any(one.values()) and not rank:
+        return Found(row, query, True)
+    if not one["text"]:
+        reader.bad(row, "passage", "The passage has no text.", "Write it, or delete the row.")
+        return None
+    if rank and not (rank.isascii() and rank.isdigit() and len(rank) < 7):
+        reader.bad(row, "rank", "This is not a whole number.", "Number the passages 1, 2, 3.")
+        return None
+    return Found(row, query, False, [(int(rank) if rank else -1, one)])
+
+
+def _same(there: Content, given: Content) -> bool:
+    """Equal but for ids that the file does not give."""
+    if there[0] != given[0] or len(there[1]) != len(given[1]):
+        return False
+    pairs = zip(there[1], given[1], strict=True)
+    return all(old[1:] == new[1:] and new[0] in ("", old[0]) for old, new in pairs)
+
+
+def _list(reader: Reader, row: Row, name: str) -> list[Any] | None:
+    raw = reader.value(row, name)
+    if not raw:
+        return []
+    try:
+        found = read_json(raw, any_text=True)
+    except Unreadable:
+        found = None
+    if not isinstance(found, list):
+        reader.bad(row, name, "This is no list.", 'Write a JSON list: ["...", "..."].')
+        return None
+    if len(found) > MAX_PASSAGES:
+        reader.bad(
+            row, name, f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic.",
+            "Keep the best.",
+        )  # fmt: skip
+        return None
+    return found
+
+
+def _listed(reader: Reader, row: Row) -> list[Passage] | None:
+    """The passages of a topic that is told on one line; None where something is wrong."""
+    name = "passages" if reader.value(row, "passages") else "references_texts"
+    given = _list(reader, row, name)
+    ids = _list(reader, row, "references_ids") if name == "references_texts" else []
+    if given is None or ids is None:
+        return None
+    if ids and len(ids) != len(given):
+        reader.bad(
+            row, ["references_ids"], f"{len(ids)} ids for {len(given)} passages.",
+            "Give each passage an id, or leave the ids out.",
+        )  # fmt: skip
+        return None
+    found: list[Passage] = []
+    for rank, raw in enumerate(given, 1):
+        one = _passage(raw, str(ids[rank - 1]) if ids else "")
+        wrong = _wrong(one, found)
+        if wrong:
+            reader.bad(row, name, f"Passage {rank}: {wrong}", "Mend it, or leave it out.")
+            return None
+        found.append(one)
+    return found
+
+
+def _passage(raw: Any, key: str) -> Passage:
+    if not isinstance(raw, Mapping):
+        return {"key": key.strip(), "title": "", "text": _text(raw)}
+    values = {str(name).lower(): value for name, value in raw.items()}
+
+    def first(names: Iterable[str]) -> str:
+        return next((_text(values[name]) for name in names if values.get(name)), "")
+
+    return {"key": key.strip() or first(KEYS), "title": first(TITLES), "text": first(TEXTS)}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | int):
+        return ""
+    return str(value).replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _wrong(one: Passage, before: Iterable[Passage]) -> str:
+    """What is wrong with a passage of a list; empty where it is well."""
+    if not one["text"]:
+        return "there is no text."
+    for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_TEXT)):
+        if len(one[name]) > most:
+            return f"{len(one[name]):,} characters as its {name}; {most:,} is the most."
+        if "\x00" in one[name] or any("\ud800" <= mark <= "\udfff" for mark in one[name]):
+            return "it holds a character that no text can hold."
+    if one["key"] and any(other["key"] == one["key"] for other in before):
+        return f"{one['key']} is there twice."
+    return ""
+
+
+def _facts(checked: Checked) -> None:
+    topics, passages = len(checked.good), sum(len(one["passages"]) for one in checked.good)
+    if topics:
+        checked.facts += [
+            f"{topics:,} {'topic' if topics == 1 else 'topics'}",
+            f"{passages:,} {'passage' if passages == 1 else 'passages'}",
+        ]

@@ -1,0 +1,104 @@
+"""Files made in the background, and what can be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.formats.exports.makers import ALL, TABLES, maker_of
+from annotation.formats.exports.pairwise import exports_of
+from annotation.models import Answer, ExportFile, Project, Task, TaskVersion
+from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.errors import Missing
+from crowdqc.numbers import plural
+
+LARGE = 20_000  # answers, from which on a file is written in the background
+SHOWN = 50
+MARKS = {"queued": "waiting", "running": "running", "done": "done", "failed": "bad"}
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A file as the page lists it."""
+
+    file: ExportFile
+    title: str
+    about: str
+    mark: str
+
+    @property
+    def active(self) -> bool:
+        return self.file.state in ("queued", "running")
+
+    @property
+    def size(self) -> str:
+        """``3.4 MB``."""
+        size: float = self.file.size
+        for unit in ("bytes", "kB"):
+            if size < 1000:
+                return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            size /= 1000
+        return f"{size:,.1f} MB"
+
+    @property
+    def unit(self) -> str:
+        """``1,204 rows``; a bundle counts the answers in it."""
+        one, many = ("answer", "answers") if self.file.what == "bundle" else ("row", "rows")
+        return plural(self.file.rows, one, many)
+
+
+def get_file(project: Project, file_id: int) -> ExportFile:
+    """A file of the project; Missing where there is none."""
+    file = ExportFile.objects.select_related("project", "task").filter(
+        project=project, pk=file_id
+    ).first()  # fmt: skip
+    if file is None:
+        raise Missing("There is no such file in this project, or its days are over.")
+    return file
+
+
+def rows(project: Project) -> list[FileRow]:
+    """The project's files, the newest first."""
+    files = list(ExportFile.objects.filter(project=project).select_related("by", "project")[:SHOWN])
+    titles = titles_of(project)
+    return [
+        FileRow(
+            file, maker_of(file.what).title(file.what, file.params),
+            titles.get(file.task_id, "all tasks") if file.task_id else "all tasks",
+            MARKS[file.state],
+        )
+        for file in files
+    ]  # fmt: skip
+
+
+def titles_of(project: Project) -> dict[int, str]:
+    """The titles of the project's tasks by id, as their latest versions have them."""
+    found = TaskVersion.objects.filter(task__project=project).order_by("task_id", "number")
+    return dict(found.values_list("task_id", "title"))
+
+
+def size_of(task: Task) -> int:
+    """How many answers of people and systems the task holds."""
+    return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).count()
+
+
+def scales_of(task: Task) -> list[Asked]:
+    """The dimensions or scales of a published task."""
+    return judgments.asked(task.current) if task.current else []
+
+
+def choices_of(task: Task, scale: Asked | None, *, at_once: bool) -> list[dict[str, Any]]:
+    """What can be asked for of a published task, and its formats; on one scale where it counts."""
+    if task.current is None:
+        return []
+    found: list[dict[str, Any]] = [
+        {"what": ALL, "title": "All tables", "note": "one archive with a manifest",
+         "formats": TABLES, "scale": None, "at_once": False}
+    ]  # fmt: skip
+    for what, one in exports_of(task).items():
+        found.append({
+            "what": what, "title": one.title, "note": one.note, "formats": one.formats,
+            "scale": scale if one.per_dimension else None, "at_once": at_once,
+        })  # fmt: skip
+    return found

@@ -1,0 +1,189 @@
+"""Uploads: kept at once, read and checked and imported by jobs, and dropped when their time is up.
+
+An upload moves through its states by ``process``, which a job calls. Its row is claimed with a
+turn: who asks for something else, or takes over from a job that died, takes the next turn, and a
+job whose turn is over stops at its next sign of life.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Collection, Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.files.reading.limits import check_size
+from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
+from annotation.files.reading.values import displayable
+from annotation.formats.actions.imports import Report
+from annotation.formats.imports import get_format
+from annotation.formats.selectors.imports import format_for
+from annotation.formats.uploads import naming
+from annotation.formats.uploads.staging import ACTIVE, ENDED
+from annotation.models import ImportFile, ImportPart, Project, Task, User
+from annotation.records.actions.audit import record
+from crowdqc import queue
+from crowdqc.errors import Conflict
+
+State, Kind = ImportFile.State, ImportPart.Kind
+ABANDONED = dt.timedelta(minutes=3)
+MOST_WAITING = 50  # of one project
+
+
+@transaction.atomic
+def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | Source) -> ImportFile:
+    """Keep an uploaded file until it is imported; the same file again is the same row.
+
+    Raises Invalid where it is empty, too large or no table by its first bytes, and Conflict where
+    too many wait in the project.
+    """
+    get_format(kind)
+    source = of_bytes(content) if isinstance(content, bytes) else content
+    check_size(source.size)
+    refuse_foreign(source.head())
+    digest = hashlib.sha256()
+    for piece in source.pieces():
+        digest.update(piece)
+    Project.objects.select_for_update(no_key=True).get(pk=task.project_id)  # uploads stand in line
+    waiting = ImportFile.objects.filter(project=task.project_id).exclude(state__in=ENDED)
+    again = waiting.filter(task=task, kind=kind, sha256=digest.hexdigest()).first()
+    if again:
+        return again
+    if waiting.count() >= MOST_WAITING:
+        raise Conflict(f"{MOST_WAITING} uploads wait in this project. Import or delete some.")
+    file = ImportFile.objects.create(
+        project=task.project, task=task, kind=kind, name=_name(name), size=source.size,
+        sha256=digest.hexdigest(), uploaded_by=by,
+    )  # fmt: skip
+    for number, piece in enumerate(source.pieces()):
+        ImportPart.objects.create(file=file, kind=Kind.FILE, number=number, data=piece)
+    record(by=by, project=task.project, action="upload.keep", on=file, kind=kind)
+    enqueue(file.pk)
+    return file
+
+
+def _name(name: str) -> str:
+    """What a page shows of the name that a browser sent; no path is ever made of it."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return displayable("".join(mark for mark in last if mark.isprintable()), 200) or "file"
+
+
+@transaction.atomic
+def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> ImportFile:
+    """Say which column is read as which field; the rows are checked again.
+
+    Raises Conflict while the file is read or imported, and when it was imported.
+    """
+    names = {f.name for f in format_for(file.task, file.kind).fields}
+    chosen = {name: column for name, column in mapping.items() if name in names and column}
+    locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
+    if locked.state not in (State.READY, State.CHECKING):
+        raise Conflict("The file cannot be changed now. Reload the page.")
+    _queue(locked, State.CHECKING, mapping=chosen)
+    record(by=by, project=file.project, action="upload.map", on=file)
+    file.mapping = chosen
+    return file
+
+
+@transaction.atomic
+def request_import(*, by: User, file: ImportFile, leave_out_bad: bool = False) -> None:
+    """Import a file that was checked, by a job; a second click changes nothing.
+
+    Raises Invalid where rows are bad and not left out, or where a needed column is missing, and
+    Conflict while the file is not checked.
+    """
+    locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
+    if locked.state in (State.IMPORTING, State.IMPORTED):
+        return
+    if locked.state != State.READY:
+        raise Conflict("The file is not checked yet. Reload the page.")
+    naming.refuse(locked, leave_out_bad=leave_out_bad)
+    _queue(locked, State.IMPORTING, leave_out_bad=leave_out_bad, imported_by=by)
+    record(by=by, project=file.project, action="upload.import", on=file)
+
+
+@transaction.atomic
+def remove_upload(*, by: User, file: ImportFile) -> None:
+    """Delete an upload that was not imported; a job that is at it stops."""
+    locked = ImportFile.objects.select_for_update(of=("self",)).filter(pk=file.pk).first()
+    if locked is None:
+        return
+    if locked.state == State.IMPORTED:
+        raise Conflict("The file was imported; what is left of it is the record of that.")
+    record(by=by, project=file.project, action="upload.remove", on=file)
+    locked.delete()
+
+
+def _queue(file: ImportFile, state: str, **changes: object) -> None:
+    """Give the upload to the next job that takes a turn."""
+    ImportFile.objects.filter(pk=file.pk).update(
+        state=state, turn=file.turn + 1, attempts=0, done=0, total=0, error={},
+        heartbeat_at=timezone.now(), **changes,
+    )  # fmt: skip
+    enqueue(file.pk)
+
+
+def enqueue(file_id: int) -> None:
+    """Hand the upload to a worker once it is committed; a queue that is down only delays it."""
+    queue.enqueue("annotation.jobs.process_upload", file_id)
+
+
+def resume_abandoned() -> int:
+    """Queue uploads again whose worker gave no sign of life or whose job never came."""
+    before = timezone.now() - ABANDONED
+    found = list(
+        ImportFile.objects.filter(state__in=ACTIVE, heartbeat_at__lt=before)
+        .values_list("pk", flat=True)
+    )  # fmt: skip
+    for pk in found:
+        enqueue(pk)
+    return len(found)
+
+
+# What is left of an upload when its time is up --------------------------------------------------
+
+
+def let_go(file: ImportFile, state: str, **changes: object) -> None:
+    """Delete what was staged of an upload; what is left says what became of it."""
+    ImportPart.objects.filter(file_id=file.pk).delete()
+    ImportFile.objects.filter(pk=file.pk).update(
+        state=state, turn=file.turn + 1, sheet={}, found={}, mapping={}, **changes
+    )
+
+
+def fail(file: ImportFile, message: str, mend: str) -> None:
+    """Close an upload that cannot be imported; nothing of its rows is kept."""
+    let_go(file, State.FAILED, error={"message": message, "mend": mend})
+
+
+@transaction.atomic
+def drop_uploads_naming(*, project: Project, names: Collection[str]) -> int:
+    """Drop the waiting uploads of a project that name a person by one of these ids; how many.
+
+    An upload names a person where an id is the whole value of a cell in a column of people:
+    one that is read as a worker or an author, or that is called so.
+    """
+    waiting = ImportFile.objects.select_for_update(of=("self",)).filter(project=project)
+    dropped = 0
+    for file in waiting.exclude(state__in=ENDED).select_related("task"):
+        if naming.names_any(file, set(names)):
+            fail(file, "It named a person whose data was erased.", "Upload it without them.")
+            dropped += 1
+    return dropped
+
+
+@transaction.atomic
+def drop_stale(*, before: dt.datetime) -> int:
+    """Drop the uploads from before this moment that were never imported; how many."""
+    stale = ImportFile.objects.select_for_update(of=("self",), skip_locked=True)
+    found = list(stale.filter(uploaded_at__lt=before).exclude(state__in=ENDED))
+    for file in found:
+        fail(file, "It was not imported in time and is no longer kept.", "Upload it again.")
+    return len(found)
+
+
+def finish(file: ImportFile, report: Report) -> None:
+    """Note an import, inside its transaction; the rows live in the task from now on."""
+    let_go(file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={})

@@ -1,0 +1,267 @@
+"""The job behind an upload: read it once, check its rows, import them. Safe to call twice."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.files.reading.importer import Problem
+from annotation.files.reading.rows import MAX_SHOWN
+from annotation.files.reading.tables import open_table
+from annotation.files.reading.values import displayable
+from annotation.formats.actions.imports import import_sheet
+from annotation.formats.selectors.imports import Examined, examine
+from annotation.formats.uploads.actions import ABANDONED, fail, finish
+from annotation.formats.uploads.staging import (
+    ACTIVE,
+    CHUNK,
+    TEXT,
+    Told,
+    packed,
+    packed_problem,
+    packed_row,
+    sheet_of,
+    source_of,
+)
+from annotation.models import ImportFile, ImportPart
+from crowdqc.errors import DomainError, Invalid
+
+logger = logging.getLogger(__name__)
+State, Kind = ImportFile.State, ImportPart.Kind
+MAX_ATTEMPTS = 3
+EVERY = 1.0  # seconds between signs of life
+SHOWN_ROWS, SHOWN_PROBLEMS = 5, 200
+
+
+class Superseded(Exception):
+    """Somebody asked for something else, or another process took over."""
+
+
+def process(file_id: int) -> str:
+    """Bring an upload as far as it comes by itself; returns its state."""
+    file = _claim(file_id)
+    if file is None:
+        return "not mine"
+    try:
+        if file.state == State.READING:
+            _read(file)
+        if file.state == State.IMPORTING and _imported(file):
+            return State.IMPORTED
+        _check(file)
+    except Superseded:
+        logger.info("upload %s was taken over or removed", file_id)
+        return "not mine"
+    except DomainError as refused:
+        # What is wrong with the file itself; a check that the task refuses says so, too.
+        _close(file, refused.message, " ".join(refused.fields.values()))
+        return State.FAILED
+    except Exception:
+        # Said on the page in one line; the traceback is the log's.
+        _close(file, "Something went wrong with this file on our side.", "Upload it again.")
+        raise
+    return State.READY
+
+
+@transaction.atomic
+def _claim(file_id: int) -> ImportFile | None:
+    """Take the upload's next turn; None where it has moved on or somebody is at it."""
+    file = (
+        ImportFile.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("project", "task__project", "task__current", "imported_by")
+        .filter(pk=file_id, state__in=ACTIVE)
+        .first()
+    )
+    now = timezone.now()
+    if file is None or (file.attempts and now - file.heartbeat_at < ABANDONED):
+        return None
+    if file.attempts >= MAX_ATTEMPTS:
+        fail(file, f"Reading it failed {file.attempts} times.", "Split it into smaller files.")
+        return None
+    file.attempts, file.turn = file.attempts + 1, file.turn + 1
+    file.heartbeat_at, file.done = now, 0
+    file.save(update_fields=["attempts", "turn", "heartbeat_at", "done"])
+    return file
+
+
+def _set(file: ImportFile, **changes: Any) -> None:
+    """Change the row while the turn is this job's, which is its sign of life."""
+    mine = ImportFile.objects.filter(pk=file.pk, turn=file.turn, state=file.state)
+    if not mine.update(heartbeat_at=timezone.now(), **changes):
+        raise Superseded
+    for name, value in changes.items():
+        setattr(file, name, value)
+
+
+@transaction.atomic
+def _close(file: ImportFile, message: str, mend: str) -> None:
+    locked = ImportFile.objects.select_for_update(of=("self",)).filter(pk=file.pk).first()
+    if locked is not None and locked.turn == file.turn:
+        fail(locked, message, mend)
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+class _Parts:
+    """Rows on their way into the database, a part at a time."""
+
+    def __init__(self, file: ImportFile, kind: str) -> None:
+        self.file, self.kind, self.number, self.count = file, kind, 0, 0
+        self.held: list[list[Any]] = []
+        self.weight = 0
+
+    def add(self, row: list[Any], weight: int) -> None:
+        self.held.append(row)
+        self.count += 1
+        self.weight += weight
+        if len(self.held) >= CHUNK or self.weight >= TEXT:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self.held:
+            return
+        ImportPart.objects.create(
+            file=self.file, kind=self.kind, number=self.number, data=packed(self.held)
+        )
+        self.number, self.held, self.weight = self.number + 1, [], 0
+
+
+def _read(file: ImportFile) -> None:
+    """From bytes to rows: gone through once, and the bytes are let go of afterwards."""
+    file.parts.exclude(kind=Kind.FILE).delete()
+    table = open_table(source_of(file), file.name)
+    places: dict[str, int] = {}
+    rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
+    first: list[Any] = []
+    lines: set[int | None] = set()
+    told = _told(file)
+    for name in table.columns:
+        places.setdefault(name, len(places))
+    for event in table.events:
+        if isinstance(event, Problem):
+            unreadable.add(packed_problem(event), MAX_SHOWN)
+            lines.add(event.line)
+        else:
+            if len(first) < SHOWN_ROWS:
+                first.append([event.line, {name: displayable(value, MAX_SHOWN)
+                                           for name, value in event.values.items()}])  # fmt: skip
+            rows.add(packed_row(event, places), sum(map(len, event.values.values())))
+        told(rows.count)
+    with transaction.atomic():
+        rows.flush()
+        unreadable.flush()
+        _set(
+            file, state=State.CHECKING, done=0, total=rows.count,
+            sheet={
+                "kind": table.kind, "encoding": table.encoding, "note": table.encoding_note,
+                "delimiter": table.delimiter, "columns": list(table.columns), "rows": rows.count,
+                "unreadable": unreadable.count, "unreadable_lines": len(lines), "first": first,
+            },
+        )  # fmt: skip
+        file.parts.filter(kind=Kind.FILE).delete()
+
+
+def _told(file: ImportFile) -> Told:
+    """Say how far it is, now and then."""
+    last = time.monotonic()
+
+    def told(done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            _set(file, done=done)
+
+    return told
+
+
+# Checking ----------------------------------------------------------------------------------------
+
+
+def _check(file: ImportFile) -> None:
+    """What would become of each row, and what is wrong with which; nothing is imported."""
+    _set(file, total=file.sheet["rows"], done=0)
+    found = examine(file.task, file.kind, sheet_of(file, _told(file)), file.mapping or None)
+    file.parts.filter(kind=Kind.PROBLEMS).delete()
+    listed = _Parts(file, Kind.PROBLEMS)
+    with transaction.atomic():
+        for problem in found.checked.problems.merged(found.checked.repeats):
+            listed.add(packed_problem(problem), MAX_SHOWN)
+        listed.flush()
+        _set(file, state=State.READY, attempts=0, found=_summary(found, listed.count))
+
+
+def _summary(found: Examined, listed: int) -> dict[str, Any]:
+    checked = found.checked
+    return {
+        "mapping": found.mapping,
+        "unmapped": [{"name": one.name, "label": one.label} for one in found.unmapped],
+        "unread": found.unread,
+        "new": len(checked.good), "there": checked.there, "bad": found.bad_rows,
+        "repeated": len(checked.repeats), "listed": listed, "facts": checked.facts,
+        "notes": checked.notes, "all_problems": len(checked.problems),
+        "problems": _shown(checked.problems), "repeats": _shown(checked.repeats),
+        "tally": {} if found.unmapped else found.tally.as_dict(),
+    }  # fmt: skip
+
+
+def _shown(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [one.as_dict() for one in itertools.islice(problems, SHOWN_PROBLEMS)]
+
+
+# Importing ---------------------------------------------------------------------------------------
+
+
+def _imported(file: ImportFile) -> bool:
+    """Write all rows or none; where the task refuses them now, they are checked again."""
+    by = file.imported_by
+    assert by is not None  # noqa: S101 (who asked for it)
+    far = [0]
+    try:
+        with _pulse(file, far), transaction.atomic():
+            report = import_sheet(
+                by=by, task=file.task, kind=file.kind, name=file.name,
+                sheet=sheet_of(file, lambda done: far.__setitem__(0, done)),
+                mapping=file.mapping or None, leave_out_bad=file.leave_out_bad,
+            )  # fmt: skip
+            mine = ImportFile.objects.select_for_update(of=("self",)).filter(
+                pk=file.pk, turn=file.turn, state=State.IMPORTING
+            )
+            if not mine.exists():
+                raise Superseded
+            finish(file, report)
+    except DomainError as refused:
+        mend = "" if isinstance(refused, Invalid) else "Then import the file."
+        _set(file, state=State.CHECKING, error={"message": refused.message, "mend": mend})
+        return False
+    return True
+
+
+@contextmanager
+def _pulse(file: ImportFile, far: list[int]) -> Iterator[None]:
+    """Give signs of life beside a transaction whose writes nobody sees before it ends."""
+    over = threading.Event()
+
+    def beat() -> None:
+        try:
+            while not over.wait(EVERY):
+                ImportFile.objects.filter(pk=file.pk, turn=file.turn, state=State.IMPORTING).update(
+                    heartbeat_at=timezone.now(), done=far[0], total=file.sheet["rows"]
+                )
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

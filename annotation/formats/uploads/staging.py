@@ -1,0 +1,104 @@
+"""Rows of an upload between reading and importing: in the database, some hundreds at a time."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Generic, TypeVar
+
+from annotation.files.reading.importer import Problem, Row, Sheet
+from annotation.files.reading.sources import Source
+from annotation.models import ImportFile, ImportPart
+
+T = TypeVar("T")
+CHUNK = 1_000  # rows
+TEXT = 1_000_000  # or so many characters
+Kind, State = ImportPart.Kind, ImportFile.State
+ACTIVE = (State.READING, State.CHECKING, State.IMPORTING)  # a job is at it, or comes
+ENDED = (State.IMPORTED, State.FAILED)
+Told = Callable[[int], None]  # how many rows were gone through
+
+
+def packed(rows: list[list[Any]]) -> bytes:
+    """Rows as they lie in a part; plain ASCII, so that every text can be stored."""
+    return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)
+
+
+def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
+    """The line and the values in the order of ``places``, which learns new columns."""
+    values: list[Any] = [row.line]
+    for name, value in row.values.items():
+        place = places.setdefault(name, len(places)) + 1
+        values.extend([None] * (place + 1 - len(values)))
+        values[place] = value
+    return values
+
+
+def packed_problem(problem: Problem) -> list[Any]:
+    """What is wrong, in the order of ``Problem``."""
+    return list(problem.as_dict().values())
+
+
+def parts_of(file_id: int, kind: str) -> Iterator[bytes]:
+    """The parts of a kind one after another; one at a time is in memory."""
+    number = 0
+    parts = ImportPart.objects.filter(file_id=file_id, kind=kind)
+    while (data := parts.filter(number=number).values_list("data", flat=True).first()) is not None:
+        yield bytes(data)
+        number += 1
+
+
+def source_of(file: ImportFile) -> Source:
+    """The file as it was uploaded."""
+    return Source(file.size, lambda: parts_of(file.pk, Kind.FILE))
+
+
+class Staged(Collection[T], Generic[T]):
+    """Rows of a kind, read part by part each time."""
+
+    def __init__(
+        self, file_id: int, kind: str, count: int, make: Callable[[list[Any]], T],
+        told: Told = lambda done: None,
+    ) -> None:  # fmt: skip
+        self._file, self._kind, self._count, self._make = file_id, kind, count, make
+        self._told = told
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        done = 0
+        for data in parts_of(self._file, self._kind):
+            rows = json.loads(zlib.decompress(data))
+            yield from map(self._make, rows)
+            done += len(rows)
+            self._told(done)
+
+    def __contains__(self, one: object) -> bool:
+        return any(one == other for other in self)
+
+
+def rows_of(file: ImportFile, told: Told = lambda done: None) -> Staged[Row]:
+    """The rows that were read."""
+    columns = file.sheet["columns"]
+
+    def make(raw: list[Any]) -> Row:
+        values = zip(columns, raw[1:], strict=False)
+        return Row(raw[0], {name: value for name, value in values if value is not None})
+
+    return Staged(file.pk, Kind.ROWS, file.sheet["rows"], make, told)
+
+
+def problems_of(file: ImportFile, kind: str, count: int) -> Staged[Problem]:
+    """Lines that are no rows (``UNREADABLE``), or all that is wrong (``PROBLEMS``)."""
+    return Staged(file.pk, kind, count, lambda raw: Problem(*raw))
+
+
+def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
+    """What was read of the file, as importers take it."""
+    about = file.sheet
+    return Sheet(
+        about["kind"], about["encoding"], about["note"], about["delimiter"], about["columns"],
+        rows_of(file, told), problems_of(file, Kind.UNREADABLE, about["unreadable"]),
+    )  # fmt: skip

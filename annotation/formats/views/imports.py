@@ -1,0 +1,173 @@
+"""Importing a file: choose it, see how it is read, import all of it or all but its bad rows."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.access import get_task
+from annotation.files.reading import limits
+from annotation.files.reading.sources import of_upload
+from annotation.formats.selectors.imports import format_for, kinds_of
+from annotation.formats.uploads import actions, selectors
+from annotation.models import ImportFile, Role, Task
+from crowdqc.errors import DomainError, Invalid, Missing
+from crowdqc.files.cells import csv_lines
+from crowdqc.web.htmx import page_or_fragment
+
+WORDS = {
+    "items": ("questions", "question"),
+    "answers": ("answers of workers", "answer"),
+    "system_answers": ("answers of systems", "answer"),
+    "candidates": ("texts to be judged", "text"),
+    "judgments": ("judgments", "judgment"),
+    "documents": ("documents with answers", "answer"),
+    "ratings": ("ratings with explanations", "rating"),
+    "topics": ("topics", "topic"),
+    "responses": ("responses", "response"),
+    "samples": ("dimensions with scored samples", "sample"),
+    "attributes": ("attributes", "session"),
+    "checks": ("checklists", "checklist"),
+    "arena": ("arena battles", "battle"),
+}
+
+# What is counted as new, where it is not a row of the file: several rows may make one.
+UNITS = {"topics": "topic", "attributes": "session", "checks": "checklist"}
+# Only once the task is published.
+AFTER = (
+    "answers", "system_answers", "judgments", "ratings", "responses", "attributes", "checks",
+)  # fmt: skip
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) -> HttpResponse:
+    """Choose a file of a kind that the task takes: questions, answers, texts, judgments."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    kinds = kinds_of(task)
+    if kind not in kinds:
+        raise Missing("The task takes no such file. It takes " + ", ".join(kinds) + ".")
+    error = None
+    if request.method == "POST":
+        try:
+            upload = request.FILES.get("file")
+            if upload is None:
+                raise Invalid("No file was chosen.", fields={"file": "Choose a file."})
+            file = actions.keep_file(
+                by=access.user, task=task, kind=kind, name=upload.name or "",
+                content=of_upload(upload),
+            )  # fmt: skip
+        except Invalid as refused:
+            error = refused
+        else:
+            return redirect("task_import_file", project_id, task_id, file.pk)
+    most = limits.current()
+    context = {
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "title": _title(task),
+        "kind": kind,
+        "words": WORDS[kind][0],
+        "format": format_for(task, kind),
+        "error": error,
+        "blocked": kind in AFTER and task.current is None,
+        "most": most.size // 2**20,
+        "most_rows": most.rows,
+        "files": selectors.uploads_of(task, kind),
+    }
+    return render(
+        request, "annotation/requester/import.html", context, status=422 if error else 200
+    )
+
+
+def _title(task: Task) -> str:
+    version = task.current or task.versions.order_by("-number").first()
+    return version.title if version else ""
+
+
+def _file(task: Task, file_id: int) -> ImportFile:
+    file = task.import_files.filter(pk=file_id).first()
+    if file is None:
+        raise Missing("There is no such file in this task.")
+    file.task = task
+    return file
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_import_file(
+    request: HttpRequest, project_id: int, task_id: int, file_id: int
+) -> HttpResponse:
+    """How a file is read: its columns, first rows and bad rows; then import it."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    file = _file(task, file_id)
+    error: DomainError | None = None
+    wanted = request.POST.get("do", "") if request.method == "POST" else None
+    if wanted == "delete":
+        actions.remove_upload(by=access.user, file=file)
+        messages.success(request, "The upload was deleted.")
+        return redirect("task_import", project_id, task_id, file.kind)
+    if wanted == "import":
+        try:
+            actions.request_import(
+                by=access.user, file=file, leave_out_bad=request.POST.get("leave_out") == "1"
+            )
+        except Invalid as refused:
+            error = refused
+        else:
+            return redirect("task_import_file", project_id, task_id, file_id)
+    elif wanted is not None:
+        actions.map_columns(by=access.user, file=file, mapping=_mapping(request))
+        if not request.htmx:  # type: ignore[attr-defined]
+            return redirect("task_import_file", project_id, task_id, file_id)
+        file = _file(task, file_id)
+    kind, unit = file.kind, UNITS.get(file.kind, "row")
+    context = {
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "title": _title(task),
+        "file": file,
+        "kind": kind,
+        "words": WORDS[kind][0],
+        "format": format_for(task, kind),
+        "error": error,
+        "view": selectors.view_of(file, WORDS[kind][1], UNITS.get(kind, "")),
+        "units": f"{unit},{unit}s",
+    }
+    return page_or_fragment(
+        request,
+        "annotation/requester/import_file.html",
+        "annotation/requester/_import_file.html",
+        context,
+        status=422 if error else 200,
+    )
+
+
+def _mapping(request: HttpRequest) -> dict[str, str]:
+    """Field -> column from one select a column, named ``column:NAME``."""
+    return {
+        field: name.removeprefix("column:")
+        for name, field in request.POST.items()
+        if name.startswith("column:") and isinstance(field, str) and field
+    }
+
+
+@login_required
+@require_safe
+def task_import_bad_rows(
+    request: HttpRequest, project_id: int, task_id: int, file_id: int
+) -> StreamingHttpResponse:
+    """The bad rows with their reasons, as CSV."""
+    _, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    file = _file(task, file_id)
+    if file.state != ImportFile.State.READY:
+        raise Missing("The rows of this file are not here: it is not checked, or was imported.")
+    lines = csv_lines(selectors.bad_rows(file))
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="bad-rows-{file.pk}.csv"'
+    return response

@@ -1,0 +1,132 @@
+"""The one way of telling people something: in the application, and by mail where they want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core import signing
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Membership, Notice, Project, Role, User
+from annotation.notifications.kinds import KINDS
+from annotation.records.actions.audit import record
+from crowdqc.errors import Invalid, Missing
+from crowdqc.queue import enqueue
+
+SALT = "crowdqc.no-more-mail"
+
+
+def notify(
+    *,
+    to: Iterable[User | None],
+    kind: str,
+    text: str,
+    key: str,
+    url: str = "",
+    project: Project | None = None,
+    mail: bool = True,
+) -> int:
+    """Tell each of these people once; returns how many were told now.
+
+    ``key`` says what it is about: the same key tells the same person nothing a second time.
+    ``text`` names no other person, since it may leave by mail; ``mail=False`` keeps it inside.
+    Part of the caller's transaction; a mail leaves after its commit, by a job.
+    """
+    known = KINDS.get(kind)
+    always = known is None or known.always
+    people = {
+        person.pk: person
+        for person in to
+        if person is not None and person.is_active and (always or kind not in person.muted)
+    }
+    before = set(Notice.objects.filter(user__in=people, key=key).values_list("user", flat=True))
+    mail = mail and (known is None or known.mailed)
+    now = timezone.now()
+    fresh = [
+        Notice(
+            user=person, project=project, kind=kind, text=text[:400], url=url, key=key,
+            mail_at=now if mail and person.wants_mail and person.email else None,
+        )
+        for person in people.values() if person.pk not in before
+    ]  # fmt: skip
+    Notice.objects.bulk_create(fresh, ignore_conflicts=True)
+    if any(notice.mail_at for notice in fresh):
+        send_mail_soon()
+    return len(fresh)
+
+
+def send_mail_soon() -> None:
+    """Have mail sent once this is committed; a queue that is down only delays it."""
+    enqueue("annotation.jobs.send_mail")
+
+
+def people_of(project: Project, *roles: str) -> list[User]:
+    """Who holds one of these roles in the project now (default: its staff)."""
+    rows = Membership.objects.filter(
+        project=project, role__in=roles or (Role.REQUESTER, Role.MANAGER), removed_at__isnull=True
+    ).select_related("user")
+    return list({row.user_id: row.user for row in rows if row.user is not None}.values())
+
+
+def mark_read(*, by: User, notice: Notice) -> None:
+    """Note that the person has opened a notice of theirs; a mail about it is not needed."""
+    Notice.objects.filter(pk=notice.pk, user=by, read_at=None).update(
+        read_at=timezone.now(), mail_at=None
+    )
+
+
+def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
+    """The same for all notices that the person was shown: those up to this id (of a project)."""
+    unread = Notice.objects.filter(user=by, read_at=None, pk__lte=upto)
+    if only is not None:
+        unread = unread.filter(project=only)
+    return unread.update(read_at=timezone.now(), mail_at=None)
+
+
+@transaction.atomic
+def set_mail(*, by: User, wanted: bool) -> None:
+    """Let notices come by mail too, or not; without, no mail that is still owed leaves."""
+    person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if not wanted:
+        Notice.objects.filter(user=person, mail_at__isnull=False).update(mail_at=None)
+    if person.wants_mail != wanted:
+        person.wants_mail = wanted
+        person.save(update_fields=["wants_mail"])
+        record(by=by, project=None, action="mail.on" if wanted else "mail.off", on=person)
+
+
+@transaction.atomic
+def set_muted(*, by: User, kinds: Iterable[str]) -> list[str]:
+    """Switch these kinds of notices off, and every other one on.
+
+    Raises Invalid for a kind that there is not, or that everybody gets.
+    """
+    wanted = sorted(set(kinds))
+    for kind in wanted:
+        if kind not in KINDS or KINDS[kind].always:
+            raise Invalid(
+                "This notice cannot be switched off.", fields={"kind": f"Not {kind[:40]}."}
+            )
+    person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if person.muted != wanted:
+        person.muted = wanted
+        person.save(update_fields=["muted"])
+        record(by=by, project=None, action="notices.mute", on=person, kinds=wanted)
+    return wanted
+
+
+def stop_token(person: User) -> str:
+    """The signed part of the link in each mail that ends them; it does not expire."""
+    return signing.dumps(person.pk, salt=SALT, compress=False)
+
+
+def person_of(token: str) -> User:
+    """Whose mails the link ends."""
+    try:
+        found = User.objects.filter(pk=signing.loads(token, salt=SALT)).first()
+    except signing.BadSignature:
+        found = None
+    if found is None:
+        raise Missing("This link is not one of ours, or it is incomplete.")
+    return found

@@ -1,0 +1,185 @@
+"""Telling other systems: addresses of a project, and a delivery for each that wants an event.
+
+Deliveries are sent by a job (``deliver``), signed in the manner of Standard Webhooks.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Hook, HookDelivery, Project, User
+from annotation.records.actions.audit import record
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.outbound import addresses
+from crowdqc.queue import enqueue
+from crowdqc.sealing.sealed import seal
+
+PURPOSE = "webhook"
+MOST_HOOKS = 20  # of a project
+PING = "ping"
+# What can be told, with what it is; a hook that names none gets all.
+EVENTS = {
+    "assignment.submitted": "Somebody submitted work",
+    "run.finished": "A run ended",
+    "payout.proposed": "A proposal waits for a second person",
+    "payout.approved": "A proposal was approved",
+    "payment.done": "A payment was confirmed",
+    "rejection.replied": "A worker replied to a rejection",
+    "rejection.decided": "A reply was answered",
+    "export.ready": "A file is ready",
+}
+
+
+def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
+    """Owe every active address of the project that wants this event one delivery.
+
+    Part of the caller's transaction, so that what was rolled back is told to nobody. ``data`` is
+    JSON with ids and pseudonyms, never with answers' texts. Returns how many deliveries.
+    """
+    if event not in EVENTS:
+        raise ValueError(f"{event!r} is no event; see EVENTS")
+    wanting = [
+        hook for hook in Hook.objects.filter(project=project, active=True)
+        if not hook.events or event in hook.events
+    ]  # fmt: skip
+    _owe(wanting, project, event, data)
+    return len(wanting)
+
+
+def _owe(hooks: Sequence[Hook], project: Project, event: str, data: dict[str, Any]) -> None:
+    if not hooks:
+        return
+    now, event_id = timezone.now(), uuid.uuid4()
+    told = {"type": event, "timestamp": now.isoformat(), "project": project.pk, "data": data}
+    HookDelivery.objects.bulk_create(
+        HookDelivery(hook=hook, event_id=event_id, event=event, payload=told, next_at=now)
+        for hook in hooks
+    )
+    deliver_soon()
+
+
+def deliver_soon() -> None:
+    """Have deliveries sent once this is committed; a queue that is down only delays them."""
+    enqueue("annotation.jobs.deliver_hooks")
+
+
+@transaction.atomic
+def add_hook(
+    *, by: User, project: Project, url: str, events: Sequence[str] = ()
+) -> tuple[Hook, str]:
+    """A new address with its secret, which is shown this once; no events: all of them."""
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if project.hooks.count() >= MOST_HOOKS:
+        raise Conflict(f"A project has {MOST_HOOKS} addresses at most; remove one first.")
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+    hook = Hook.objects.create(
+        project=project, url=_url(url), events=_events(events), created_by=by,
+        secret_sealed=seal(secret, PURPOSE),
+    )  # fmt: skip
+    record(by=by, project=project, action="hook.add", on=hook, url=hook.url, events=hook.events)
+    return hook, secret
+
+
+def _url(url: str) -> str:
+    try:
+        address = addresses.clean(url, query=True)
+    except Invalid as error:
+        hint = error.fields["base_url"]
+        raise Invalid(f"This address cannot be used. {hint}", fields={"url": hint}) from error
+    if not addresses.is_secure(address):
+        raise Invalid("The address must be secure.", fields={"url": "Begin with https://."})
+    return address
+
+
+def _events(events: Sequence[str]) -> list[str]:
+    unknown = [one for one in events if one not in EVENTS]
+    if unknown:
+        raise Invalid("There is no such event.", fields={"events": f"{unknown[0]} is none."})
+    return [] if set(events) == set(EVENTS) else [one for one in EVENTS if one in events]
+
+
+@transaction.atomic
+def change_events(*, by: User, hook: Hook, events: Sequence[str]) -> Hook:
+    """Tell it of these events from now on; none: of all."""
+    locked = _locked(hook)
+    locked.events = _events(events)
+    locked.save(update_fields=["events"])
+    record(
+        by=by, project=locked.project, action="hook.change", on=locked, events=locked.events
+    )  # fmt: skip
+    return locked
+
+
+@transaction.atomic
+def pause(*, by: User, hook: Hook) -> Hook:
+    """Tell it nothing of what happens from now on; what waits goes on waiting."""
+    locked = _locked(hook)
+    if locked.active:
+        locked.active = False
+        locked.save(update_fields=["active"])
+        record(by=by, project=locked.project, action="hook.pause", on=locked)
+    return locked
+
+
+@transaction.atomic
+def resume(*, by: User, hook: Hook) -> Hook:
+    """Tell it again; what waited is due at once."""
+    locked = _locked(hook)
+    if not locked.active:
+        locked.active, locked.off_why = True, ""
+        locked.save(update_fields=["active", "off_why"])
+        locked.deliveries.filter(state=HookDelivery.State.WAITING).update(next_at=timezone.now())
+        record(by=by, project=locked.project, action="hook.resume", on=locked)
+        deliver_soon()
+    return locked
+
+
+@transaction.atomic
+def remove(*, by: User, hook: Hook) -> None:
+    """Take the address out, with its log."""
+    locked = _locked(hook)
+    record(by=by, project=locked.project, action="hook.remove", on=locked, url=locked.url)
+    locked.delete()
+
+
+@transaction.atomic
+def ping(*, by: User, hook: Hook) -> HookDelivery:
+    """Send it a test, whichever events it wants."""
+    locked = _active(hook)
+    _owe([locked], locked.project, PING, {})
+    record(by=by, project=locked.project, action="hook.ping", on=locked)
+    made = locked.deliveries.order_by("-pk").first()
+    assert made is not None  # noqa: S101
+    return made
+
+
+@transaction.atomic
+def redeliver(*, by: User, delivery: HookDelivery) -> HookDelivery:
+    """Send it again, under the same id, with ten tries anew."""
+    hook = _active(delivery.hook)
+    row = HookDelivery.objects.select_for_update().get(pk=delivery.pk)
+    row.state, row.attempts, row.next_at = HookDelivery.State.WAITING, 0, timezone.now()
+    row.done_at = None
+    row.save(update_fields=["state", "attempts", "next_at", "done_at"])
+    record(by=by, project=hook.project, action="hook.redeliver", on=hook, event=str(row.event_id))
+    deliver_soon()
+    return row
+
+
+def _locked(hook: Hook) -> Hook:
+    rows = Hook.objects.select_for_update(of=("self",)).select_related("project")
+    return rows.get(pk=hook.pk)
+
+
+def _active(hook: Hook) -> Hook:
+    locked = _locked(hook)
+    if not locked.active:
+        raise Conflict("This address is paused. Resume it first.")
+    return locked

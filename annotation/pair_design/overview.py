@@ -1,0 +1,284 @@
+"""What a design comes to, before anything is published: counts, connections and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotation.pair_design import ring
+from annotation.pair_design.graph import (
+    MOST_NODES,
+    IntArray,
+    Link,
+    comparison_components,
+    components,
+    thinnest_link,
+)
+from annotation.pair_design.model import Design, Pair, Text, by_topic, check_handing_out
+from annotation.pair_design.pairs import design_pairs
+
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class TopicSummary:
+    """One topic: its texts, pairs and repeats, and how often its texts are compared.
+
+    ``degree_low`` and ``degree_high``: pairs (repeats not counted) of the text that has fewest and
+    most; ``components``: connected parts of its comparison graph, 1 for every design made here.
+    """
+
+    topic: str
+    texts: int
+    pairs: int
+    repeats: int
+    degree_low: int
+    degree_high: int
+    components: int
+
+
+@dataclass(frozen=True)
+class Sources:
+    """How the sources of texts (origin and style) meet over all topics, repeats not counted.
+
+    ``meet_low`` and ``meet_high``: pairs of the two sources that meet least and most;
+    ``components``: parts that never meet; ``thinnest``: where the rest is easiest to split, its
+    ``side`` indexing ``names`` (None for one source or more than 400).
+    """
+
+    names: tuple[str, ...]
+    meet_low: int
+    meet_high: int
+    components: int
+    thinnest: Link | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A design in numbers.
+
+    ``pairs`` different ones and ``repeats`` make ``items`` of the list; with ``redundancy`` judges
+    each they are ``slots`` judgments in ``assignments``. ``worker_components``: parts of the graph
+    of workers and items if every assignment goes to another worker, the worst case.
+    ``topic_most``: most pairs of one topic in an assignment; ``words_low``, ``words_high``: words
+    to read in an assignment (both texts of each pair; full assignments alone where there are any).
+    ``problems``: sentences for the requester, empty when there is nothing to say.
+    """
+
+    texts: int
+    pairs: int
+    repeats: int
+    slots: int
+    assignments: int
+    strata: int
+    degree_low: int
+    degree_high: int
+    worker_components: int
+    topic_most: int
+    words_low: int
+    words_high: int
+    topics: tuple[TopicSummary, ...]
+    sources: Sources
+    problems: tuple[str, ...]
+
+    @property
+    def items(self) -> int:
+        """Entries of the list that is handed out."""
+        return self.pairs + self.repeats
+
+
+@dataclass(frozen=True, eq=False)
+class _Handed:
+    """What the assignments hold, if all are completed as the ring lays them out."""
+
+    sizes: IntArray
+    words: IntArray
+    topic_most: int
+    doubled: int
+    worker_components: int
+
+
+def summary(
+    design: Design,
+    texts: Sequence[Text],
+    bundle: int,
+    redundancy: int,
+    pairs: Sequence[Pair] | None = None,
+) -> Summary:
+    """What ``design`` comes to with ``bundle`` pairs an assignment and ``redundancy`` judges.
+
+    ``pairs`` may hand in what ``design_pairs(texts, design, bundle)`` gave. Raises Invalid, naming
+    the field, where the settings cannot be met.
+    """
+    check_handing_out(bundle, redundancy)
+    listed = design_pairs(texts, design, bundle) if pairs is None else pairs
+    index = {text.key: i for i, text in enumerate(texts)}
+    ends = np.array([(index[p.first_key], index[p.second_key]) for p in listed], dtype=np.int64)
+    again = np.array([p.repeat for p in listed])
+    topics = _topics(texts, ends, again)
+    sources = _sources(texts, ends[~again])
+    handed = _handed(texts, ends, bundle, redundancy)
+    full = handed.sizes == handed.sizes.max()
+    problems = [
+        *_of_topics(design, topics),
+        *_of_workers(handed, bundle, redundancy, len(listed)),
+        *_of_assignments(handed, len([topic for topic in topics if topic.pairs])),
+        *_of_sources(texts, ends[~again], sources),
+    ]
+    paired = [topic for topic in topics if topic.pairs]
+    return Summary(
+        texts=len(texts),
+        pairs=int((~again).sum()),
+        repeats=int(again.sum()),
+        slots=len(listed) * redundancy,
+        assignments=len(handed.sizes),
+        strata=len({p.stratum for p in listed}),
+        degree_low=min(topic.degree_low for topic in paired),
+        degree_high=max(topic.degree_high for topic in paired),
+        worker_components=handed.worker_components,
+        topic_most=handed.topic_most,
+        words_low=int(handed.words[full].min()),
+        words_high=int(handed.words[full].max()),
+        topics=topics,
+        sources=sources,
+        problems=tuple(problems),
+    )
+
+
+def _topics(texts: Sequence[Text], ends: IntArray, again: IntArray) -> tuple[TopicSummary, ...]:
+    groups = by_topic(texts)
+    number = {topic: t for t, topic in enumerate(groups)}
+    of_text = np.array([number[text.topic] for text in texts])
+    once = ends[~again]
+    degree = np.bincount(once.ravel(), minlength=len(texts))
+    part = comparison_components(once[:, 0], once[:, 1], len(texts))
+    pairs = np.bincount(of_text[once[:, 0]], minlength=len(groups)).tolist()
+    repeats = np.bincount(of_text[ends[again, 0]], minlength=len(groups)).tolist()
+    return tuple(
+        TopicSummary(
+            topic, len(own), pairs[t], repeats[t], int(degree[own].min()), int(degree[own].max()),
+            len(set(part[own].tolist())),
+        )
+        for t, (topic, own) in enumerate(groups.items())
+    )  # fmt: skip
+
+
+def _sources(texts: Sequence[Text], ends: IntArray) -> Sources:
+    names, of_text = np.unique([text.source for text in texts], return_inverse=True)
+    meeting = of_text.ravel()[ends]
+    n = len(names)
+    counts = np.zeros((n, n), dtype=np.int64)
+    np.add.at(counts, (meeting.min(axis=1), meeting.max(axis=1)), 1)
+    different = counts[np.triu_indices(n, 1)]
+    part = comparison_components(meeting[:, 0], meeting[:, 1], n)
+    return Sources(
+        tuple(names.tolist()),
+        int(different.min(initial=different.max(initial=0))),
+        int(different.max(initial=0)),
+        int(part.max()),
+        thinnest_link(meeting[:, 0], meeting[:, 1], n) if n <= MOST_NODES else None,
+    )
+
+
+def _handed(texts: Sequence[Text], ends: IntArray, bundle: int, redundancy: int) -> _Handed:
+    claim, item = ring.slots(len(ends), bundle, redundancy)
+    n = int(claim[-1]) + 1
+    words = np.array([text.words for text in texts], dtype=np.int64)[ends].sum(axis=1)
+    topics = np.unique([text.topic for text in texts], return_inverse=True)[1].ravel()
+    per_claim = np.zeros(n, dtype=np.int64)
+    np.add.at(per_claim, claim, words[item])
+    worker_part, _ = components(claim, item, n, len(ends))
+    pair = ends[:, 0] * len(texts) + ends[:, 1]
+    return _Handed(
+        np.bincount(claim),
+        per_claim,
+        int(_together(claim, topics[ends[item, 0]])[1].max()),
+        len(np.unique(_repeated(claim, pair[item]))),
+        int(worker_part.max()),
+    )
+
+
+def _together(claim: IntArray, thing: IntArray) -> tuple[IntArray, IntArray]:
+    """Claim and number of each thing's occurrences in it, for all that occur."""
+    width = int(thing.max()) + 1
+    both, count = np.unique(claim * width + thing, return_counts=True)
+    return both // width, count
+
+
+def _repeated(claim: IntArray, thing: IntArray) -> IntArray:
+    """Claims that hold a thing twice."""
+    where, count = _together(claim, np.unique(thing, return_inverse=True)[1].ravel())
+    return where[count > 1]
+
+
+def _of_topics(design: Design, topics: Sequence[TopicSummary]) -> Iterator[str]:
+    single = [topic.topic for topic in topics if topic.texts == 1]
+    if len(single) == 1:
+        yield f"Topic “{single[0]}” has one text only and gets no pair."
+    elif single:
+        yield f"{len(single)} topics have one text only and get no pair: {_some(single)}."
+    if design.kind == "all":
+        return
+    few = [topic for topic in topics if topic.texts > 1 and topic.pairs < design.pairs_per_topic]
+    if few:
+        yield (
+            f"{design.pairs_per_topic} pairs a topic are more than there are in "
+            f"{_some([f'{topic.topic} ({topic.pairs})' for topic in few])}; all of them are taken."
+        )
+
+
+def _of_workers(handed: _Handed, bundle: int, redundancy: int, items: int) -> Iterator[str]:
+    parts = handed.worker_components
+    if redundancy == 1 and parts > 1:
+        yield (
+            "With one judge an item no two workers judge the same: how good they are cannot be "
+            "compared, whoever takes how much. Two judges are enough to connect them."
+        )
+    elif parts > 1:
+        yield (
+            f"With one pair an assignment, workers who take one fall into {parts} groups that "
+            "cannot be compared. Give at least two pairs an assignment."
+        )
+    if bundle > items:
+        yield f"An assignment has room for {bundle} pairs; there are {items}."
+
+
+def _of_assignments(handed: _Handed, topics: int) -> Iterator[str]:
+    most, last = int(handed.sizes.max()), int(handed.sizes[-1])
+    if last < most:
+        some = "1 pair" if last == 1 else f"{last} pairs"
+        yield f"The last assignment holds {some} instead of {most}."
+    if handed.topic_most > 1:
+        yield (
+            f"Up to {handed.topic_most} pairs of one topic come in an assignment of {most}: there "
+            f"{'is 1 topic' if topics == 1 else f'are {topics} topics'}."
+        )
+    if handed.doubled:
+        yield (
+            f"A pair and its repeat come together in {handed.doubled} of {len(handed.sizes)} "
+            "assignments: the list is short for assignments of this size."
+        )
+
+
+def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iterator[str]:
+    if sources.components < 2:
+        return
+    number = {name: s for s, name in enumerate(sources.names)}
+    meeting = np.array([number[text.source] for text in texts])[ends]
+    part = comparison_components(meeting[:, 0], meeting[:, 1], len(number))
+    groups = [
+        _some([f"“{name}”" for name, p in zip(sources.names, part.tolist(), strict=True) if p == k])
+        for k in range(1, sources.components + 1)
+    ]
+    yield (
+        f"The sources fall into {sources.components} groups that never meet, so nothing is said "
+        f"between them: {' | '.join(groups[:NAMED])}{' | ...' if len(groups) > NAMED else ''}."
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,237 @@
+"""Texts to be judged: taken in from a file or from the answers of an earlier task, once each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from annotation.files.reading.sheet import check_size, read
+from annotation.formats.actions.answers import systems_by_name, workers_named
+from annotation.formats.selectors.imports import Examined, examine_candidates
+from annotation.models import (
+    Answer,
+    Candidate,
+    ChoiceValue,
+    Membership,
+    Project,
+    System,
+    Task,
+    TextValue,
+    User,
+)
+from annotation.records.actions.audit import record
+from annotation.task_types.rendering import words_in
+from crowdqc.errors import Invalid
+
+BATCH = 2000
+MAX_LISTED = 1_000  # bad rows that a refusal names
+HUMAN, MODEL = "human", "llm"  # origins of texts that people and systems of this project wrote
+TOPICS = ("item", "group")
+WRITTEN = "written"  # responses of a writing task: topic, query and style are those of the item
+Rows = Sequence[Mapping[str, Any]]
+
+
+def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") -> tuple[int, int]:
+    """Add texts under their keys; returns how many are new and how many were there already.
+
+    Rows hold key, topic, text and system (a name), and may hold query, style, origin,
+    prompt_strategy and author: a worker's id in the file, or their pseudonym in the project.
+    Raises Invalid, and adds nothing, where a key is there with another text or topic.
+    """
+    with transaction.atomic():
+        project = _locked(project)
+        fresh = _fresh(project, rows)
+        systems = systems_by_name(project, fresh)
+        authors = workers_named(project, {row["author"] for row in fresh if row.get("author")})
+        made = [
+            _candidate(
+                project, row, systems[row["system"], row.get("prompt_strategy", "")],
+                authors[row["author"]] if row.get("author") else None,
+            )
+            for row in fresh
+        ]  # fmt: skip
+        return _store(by, project, made, len(rows), name)
+
+
+def add_task_candidates(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows of a file to the project of ``task``; returns how many are new."""
+    return add_candidates(by=by, project=task.project, rows=rows, name=name)[0]
+
+
+def import_candidates(
+    *,
+    by: User,
+    project: Project,
+    content: bytes,
+    name: str,
+    mapping: Mapping[str, str] | None = None,
+    leave_out_bad: bool = False,
+) -> tuple[Examined, int]:
+    """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
+
+    Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
+    wrong and mend of each bad row, unless ``leave_out_bad``.
+    """
+    check_size(len(content))
+    found = examine_candidates(project, read(content, name), mapping)
+    refuse_bad(found, leave_out_bad=leave_out_bad)
+    new, _ = add_candidates(by=by, project=project, rows=found.checked.good, name=name)
+    return found, new
+
+
+def refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
+    """Raise Invalid where a needed column is missing, or naming bad rows unless left out."""
+    if found.unmapped:
+        names = ", ".join(one.name for one in found.unmapped)
+        raise Invalid(
+            f"No column is read as {names}. The file has {', '.join(found.sheet.columns[:20])}.",
+            fields={one.name: "Choose its column." for one in found.unmapped},
+        )
+    if found.checked.problems and not leave_out_bad:
+        raise Invalid(
+            f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
+            "Nothing was imported.",
+            rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
+        )
+
+
+def candidates_from_answers(
+    *,
+    by: User,
+    project: Project,
+    source_task: Task,
+    topic: str = "item",
+    keys: Collection[str] | None = None,
+    people: bool = True,
+    systems: bool = True,
+    style: str = "",
+    field: str = "answer",
+    items: Collection[int] | None = None,
+) -> tuple[int, int]:
+    """Put the counting answers of an earlier task to judgment; returns new and there already.
+
+    A text's topic is its question (``topic="item"``) or the text that its questions share
+    (``"group"``); a response's is that of its item, with its query and style (``"written"``).
+    ``keys`` are the questions wanted, ``items`` their ids (all). Answers that say "I don't know",
+    empty ones and those of workers left out of the task are not taken. Each answer has one key,
+    so that a second time adds nothing. Raises Invalid for a task of another project.
+    """
+    if source_task.project_id != project.pk:
+        raise Invalid("The task belongs to another project.", fields={"task": "One of this."})
+    if topic not in (*TOPICS, WRITTEN):
+        raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
+    with transaction.atomic():
+        project = _locked(project)
+        texts = [
+            row for row in _texts(source_task, keys, people, systems, field)
+            if items is None or row["answer__item_id"] in items
+        ]  # fmt: skip
+        styles = {_style(row, topic, style) for row in texts if row["answer__system_id"] is None}
+        humans = {
+            one: System.objects.get_or_create(project=project, name=HUMAN, prompt_strategy=one)[0]
+            for one in styles
+        }
+        rows = [_from_answer(row, humans, topic, style) for row in texts]
+        made = [Candidate(project=project, **row) for row in _fresh(project, rows)]
+        return _store(by, project, made, len(rows), f"task {source_task.pk}")
+
+
+def _locked(project: Project) -> Project:
+    """Two imports into one project stand in line."""
+    return Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+
+
+def _fresh(project: Project, rows: Rows) -> list[Mapping[str, Any]]:
+    """The rows whose key is new; Invalid where a key is there with another content."""
+    there = {
+        key: (topic, text)
+        for key, topic, text in Candidate.objects.filter(
+            project=project, key__in={row["key"] for row in rows}
+        ).values_list("key", "topic", "text")
+    }
+    seen, fresh = dict(there), dict[str, Mapping[str, Any]]()
+    for row in rows:
+        key, content = row["key"], (row["topic"], row["text"])
+        if seen.setdefault(key, content) != content:
+            raise Invalid(
+                f"The text {key} is in the project already, with another text or topic.",
+                fields={"key": "Texts under judgment never change; give it another id."},
+            )
+        if key not in there:
+            fresh.setdefault(key, row)
+    return list(fresh.values())
+
+
+def _candidate(
+    project: Project, row: Mapping[str, Any], system: System, author: Membership | None
+) -> Candidate:
+    return Candidate(
+        project=project, key=row["key"], topic=row["topic"], query=row.get("query", ""),
+        text=row["text"], style=row.get("style", ""), origin=row.get("origin", ""),
+        system=system, author=author, words=words_in(row["text"]),
+    )  # fmt: skip
+
+
+def _texts(
+    task: Task, keys: Collection[str] | None, people: bool, systems: bool, field: str
+) -> list[dict[str, Any]]:
+    """The answers that become texts, in the order in which they were asked and given."""
+    declined = ChoiceValue.objects.filter(answer=OuterRef("answer"), field="declined")
+    found = TextValue.objects.filter(
+        ~Exists(declined), field=field, index=0, answer__item__task=task, answer__counts=True,
+        answer__stage=Answer.Stage.MAIN, answer__item__expected__isnull=True,
+    )  # fmt: skip
+    if keys is not None:
+        found = found.filter(answer__item__key__in=keys)
+    if not people:
+        found = found.filter(answer__worker__isnull=True)
+    if not systems:
+        found = found.filter(answer__system__isnull=True)
+    out = set(task.exclusions.in_force().values_list("worker_id", flat=True))
+    rows: Any = found.order_by("answer__item__position", "answer__item_id", "answer_id").values(
+        "answer_id", "text", "answer__worker_id", "answer__system_id", "answer__item_id",
+        "answer__item__key", "answer__item__settings",
+        "answer__item__question", "answer__item__group__key", "answer__item__group__title",
+    )  # fmt: skip
+    return [
+        row for row in rows
+        if row["text"].strip() and row["answer__worker_id"] not in out
+    ]  # fmt: skip
+
+
+def _style(row: Mapping[str, Any], topic: str, style: str) -> str:
+    return str(row["answer__item__settings"].get("style", "")) if topic == WRITTEN else style
+
+
+def _from_answer(
+    row: Mapping[str, Any], humans: Mapping[str, System], topic: str, style: str
+) -> dict[str, Any]:
+    by_item, own_query = topic == "item", topic != "group"
+    system, style = row["answer__system_id"], _style(row, topic, style)
+    text = row["text"].strip()
+    return {
+        "key": f"answer-{row['answer_id']}",
+        "topic": row["answer__item__key" if by_item else "answer__item__group__key"],
+        "query": row["answer__item__question" if own_query else "answer__item__group__title"],
+        "text": text,
+        "style": style,
+        "origin": HUMAN if system is None else MODEL,
+        "system_id": humans[style].pk if system is None else system,
+        "author_id": row["answer__worker_id"],
+        "source_answer_id": row["answer_id"],
+        "words": words_in(text),
+    }  # fmt: skip
+
+
+def _store(
+    by: User, project: Project, made: list[Candidate], given: int, name: str
+) -> tuple[int, int]:
+    Candidate.objects.bulk_create(made, batch_size=BATCH)
+    if made:
+        record(by=by, project=project, action="candidates.add", on=project, new=len(made),
+               file=name)  # fmt: skip
+    return len(made), given - len(made)

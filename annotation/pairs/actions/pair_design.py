@@ -1,0 +1,154 @@
+"""Tasks made of another task's pairs or texts: an expert panel, a point-wise pilot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import as_title, edit_draft
+from annotation.authoring.actions.items import STEP
+from annotation.authoring.actions.tasks import create_task, made_with
+from annotation.models import (
+    Item,
+    ItemGroup,
+    Membership,
+    Task,
+    TaskVersion,
+    User,
+)
+from annotation.pairs.actions.pair_items import make_texts
+from annotation.panels.actions import panels
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+
+# Four points, as in the pilot of Gienapp et al. (2025), section 3.3.1; our words.
+POINTS = ("poor", "rather poor", "rather good", "good")
+
+
+@transaction.atomic
+def panel_task(
+    *,
+    by: User,
+    task: Task,
+    items: Sequence[Item],
+    title: str,
+    panel_name: str,
+    workers: Sequence[Membership],
+    key: UUID | None = None,
+) -> Task:
+    """A draft that puts some pairs of ``task`` before a panel, each member judging each pair once.
+
+    The dimensions, instructions, pay and order of sides are those of the version in force; pairs
+    that ``items`` holds twice (repeats) are asked once. Nothing is handed out before somebody
+    publishes it; the form of a ``key`` makes one task. Raises Invalid for items that are no pairs
+    of the task, or without workers.
+    """
+    there = made_with(by=by, project=task.project, key=key)
+    if there is not None:
+        return there
+    if get_type(task.type).shape != "pairs":
+        raise Invalid("Only pairs go to a panel.")
+    pairs = {(i.first_id, i.second_id): i for i in items}
+    if not pairs or any(
+        item.task_id != task.pk or item.second_id is None or item.expected is not None
+        for item in pairs.values()
+    ):
+        raise Invalid("Choose pairs of this task.", fields={"items": "One pair at least."})
+    if not workers:
+        raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
+    new = create_task(by=by, project=task.project, type=task.type, title=title, key=key)
+    new.source = task
+    new.panel = panels.named(by=by, project=task.project, name=panel_name)
+    panels.admit(
+        by=by, panel=new.panel, workers=workers, why=f"to judge pairs of “{title}”", tell=False
+    )
+    new.save(update_fields=["source", "panel"])
+    _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
+    groups = _groups(new, pairs.values())
+    Item.objects.bulk_create(
+        Item(
+            task=new, group=groups[item.group_id], key=item.key.removesuffix("-again"),
+            position=(place + 1) * STEP, question=item.question, since=1,
+            first_id=item.first_id, second_id=item.second_id,
+        )
+        for place, item in enumerate(pairs.values())
+    )  # fmt: skip
+    record(by=by, project=task.project, action="panel.task", on=new, source=task.pk,
+           pairs=len(pairs), workers=len(workers))  # fmt: skip
+    return new
+
+
+def _as_before(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
+    """Give the new draft the wording and rules of the version in force."""
+    old = task.current or task.versions.latest("number")
+    settings = {**old.settings, "gold_per_assignment": 0, "made": "", "left_out": []}
+    if settings["sides"] == "authored":
+        settings["sides"] = "balanced"
+    fields: dict[str, Any] = {
+        "instructions": old.instructions, "order": old.order, "pay": old.pay,
+        "lease_minutes": old.lease_minutes, "redundancy": redundancy,
+        "items_per_assignment": min(items, old.items_per_assignment), "settings": settings,
+    }  # fmt: skip
+    return edit_draft(by=by, task=new, fields=fields)
+
+
+def _groups(new: Task, items: Iterable[Item]) -> dict[int, ItemGroup]:
+    """Copies of the items' topics in the new task, by the id of the old one."""
+    old = ItemGroup.objects.filter(pk__in={item.group_id for item in items})
+    return {
+        group.pk: ItemGroup.objects.create(
+            task=new, key=group.key, position=group.position, title=group.title,
+            passage=group.passage, since=1,
+        )
+        for group in old.order_by("position", "pk")
+    }  # fmt: skip
+
+
+@transaction.atomic
+def rating_task(*, by: User, task: Task, title: str = "") -> Task:
+    """A draft that asks for the same texts one by one, on a scale for each dimension.
+
+    Pair by pair or one by one: a pilot of the second kind beside the first shows what pairs are
+    worth. It holds the texts of the newest version that are not left out.
+    """
+    if get_type(task.type).shape != "pairs":
+        raise Invalid("Only a pairwise task has texts to rate one by one.")
+    old = task.versions.latest("number")
+    new = create_task(
+        by=by,
+        project=task.project,
+        type="rating",
+        title=title or f"{as_title(old.title, 140)} (one by one)",
+    )
+    new.source = task
+    new.save(update_fields=["source"])
+    scales = [
+        {
+            "name": row["name"],
+            "label": row["label"],
+            "question": "How good is the text in this?",
+            "description": row["description"],
+            "points": [{"value": n + 1, "label": label} for n, label in enumerate(POINTS)],
+        }
+        for row in old.settings["dimensions"]
+    ]
+    settings = {
+        "scales": scales,
+        "left_out": old.settings.get("left_out", []),
+        **{name: old.settings[name] for name in ("show_sources", "break_after", "skippable")},
+    }
+    edit_draft(
+        by=by, task=new, fields={"redundancy": old.redundancy, "pay": old.pay,
+                                 "lease_minutes": old.lease_minutes, "settings": settings},
+    )  # fmt: skip
+    for group in task.groups.in_version(old.number).order_by("position", "pk"):
+        ItemGroup.objects.create(
+            task=new, key=group.key, position=group.position, title=group.title,
+            passage=group.passage, since=1,
+        )  # fmt: skip
+    make_texts(by=by, task=new)
+    return new

@@ -1,0 +1,188 @@
+"""The topics of a task that judges texts: each a group of the draft, by the key its texts name."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
+from annotation.authoring.actions.items import STEP
+from annotation.models import Candidate, ItemGroup, Project, Task, User
+from annotation.pairs.actions.candidates import (
+    TOPICS,
+    WRITTEN,
+    Rows,
+    add_candidates,
+    candidates_from_answers,
+)
+from annotation.pairs.actions.pair_items import SINGLE, make_texts, require
+from annotation.pairs.selectors.written import asked_of
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+
+JUDGE = ("pairs", *SINGLE)  # shapes of the types that judge texts
+
+
+@dataclass(frozen=True)
+class About:
+    """What workers see of a topic: its question, and the sources that the texts drew on."""
+
+    title: str = ""
+    passage: str = ""
+
+
+@transaction.atomic
+def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
+    """Put topics into the draft, with all texts that the project has on them; returns how many.
+
+    Those that are there stay as they are; one that the draft took out comes back.
+    """
+    shown = task.versions.latest("number")
+    live = set(task.groups.in_version(shown.number).values_list("key", flat=True))
+    fresh = [key for key in topics if key not in live]
+    if not fresh:
+        return 0
+    draft = lock_draft(task, by=by)
+    back = {
+        group.key: group.pk
+        for group in task.groups.filter(until=draft.number, key__in=fresh)
+    }  # fmt: skip
+    ItemGroup.objects.filter(pk__in=back.values()).update(until=None)
+    last = task.groups.aggregate(m=Max("position"))["m"] or 0
+    new = [key for key in fresh if key not in back]
+    ItemGroup.objects.bulk_create(
+        [
+            ItemGroup(
+                task=task, key=key, position=last + STEP * (number + 1), since=draft.number,
+                title=as_title(topics[key].title), passage=topics[key].passage,
+            )
+            for number, key in enumerate(new)
+        ],
+        batch_size=1000,
+    )  # fmt: skip
+    return len(fresh)
+
+
+def project_topics(project: Project, keys: Collection[str] | None = None) -> dict[str, About]:
+    """Topics on which the project has texts, with their questions; all, or those named."""
+    rows = Candidate.objects.filter(project=project).order_by("topic", "query")
+    if keys is not None:
+        rows = rows.filter(topic__in=keys)
+    found = rows.values_list("topic", "query").distinct()
+    return {topic: About(title=query) for topic, query in found}  # the last has words if any has
+
+
+def use_project_topics(*, by: User, task: Task, keys: Collection[str] | None = None) -> int:
+    """Put all topics on which the project has texts into the draft, or those named."""
+    require(task, *JUDGE)
+    found = add_topics(by=by, task=task, topics=project_topics(task.project, keys))
+    _settle(by, task)
+    return found
+
+
+@transaction.atomic
+def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows of a file to the project, and their topics to a task that judges texts.
+
+    Returns how many texts are new.
+    """
+    new, _ = add_candidates(by=by, project=task.project, rows=rows, name=name)
+    if get_type(task.type).shape in JUDGE:
+        keys = {row["topic"] for row in rows}
+        beside = {row["topic"]: row["context"] for row in rows if row.get("context")}
+        about = project_topics(task.project, keys)
+        shown = {key: replace(one, passage=beside.get(key, "")) for key, one in about.items()}
+        add_topics(by=by, task=task, topics=shown)
+        _settle(by, task)
+    return new
+
+
+def _settle(by: User, task: Task) -> None:
+    """A text that is judged by itself is an item at once; pairs wait until they are made."""
+    if get_type(task.type).shape in SINGLE:
+        make_texts(by=by, task=task)
+
+
+@transaction.atomic
+def add_answers(
+    *,
+    by: User,
+    task: Task,
+    source: Task,
+    topic: str = "item",
+    people: bool = True,
+    systems: bool = True,
+    style: str = "",
+    most: int = 0,
+) -> tuple[int, int]:
+    """Put an earlier task's answers, and their questions as topics, into the draft.
+
+    A response of a writing task keeps its topic and its style, whatever ``topic`` and ``style``
+    say, and its topic gets the passages as sources.
+    ``most``: people's answers paired on a topic, drawn by lot (0: all); the others are left out
+    and can be taken in by hand. Returns new texts and topics. Raises Invalid where the project
+    has texts on a topic of the same key that answer another question.
+    """
+    require(task, *JUDGE)
+    if not (people or systems):
+        raise Invalid("Whose answers?", fields={"people": "People's, systems' or both."})
+    if topic not in TOPICS:
+        raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
+    about, items = _asked(source, topic), None
+    if get_type(source.type).shape == "responses":
+        asked = asked_of(source)
+        topic, items = WRITTEN, {pk for one in asked for pk in one.items}
+        about = {one.key: About(one.query, one.sources) for one in asked}
+    _same_questions(task.project, about)
+    new, _ = candidates_from_answers(
+        by=by, project=task.project, source_task=source, topic=topic, people=people,
+        systems=systems, style=style.strip()[:60], items=items,
+    )  # fmt: skip
+    taken = Candidate.objects.filter(
+        project=task.project_id, topic__in=about, source_answer__item__task=source
+    )
+    keys = set(taken.values_list("topic", flat=True))
+    topics = add_topics(
+        by=by, task=task, topics={key: one for key, one in about.items() if key in keys}
+    )
+    if most and people:
+        _draw(by, task, list(taken.filter(author__isnull=False).order_by("pk")), most)
+    if new or topics:
+        _settle(by, task)
+    return new, topics
+
+
+def _asked(source: Task, topic: str) -> dict[str, About]:
+    """Topics that a task's questions (or texts) give, with the passage people had."""
+    assert source.current is not None  # noqa: S101 (only a published task has answers)
+    items = source.items.in_version(source.current.number).select_related("group")
+    if topic == "group":
+        return {i.group.key: About(i.group.title, i.group.passage) for i in items}
+    rows = items.order_by("group__position", "position", "pk")
+    return {i.key: About(i.question, i.group.passage) for i in rows}
+
+
+def _same_questions(project: Project, about: Mapping[str, About]) -> None:
+    there = Candidate.objects.filter(project=project, topic__in=about).exclude(query="")
+    for key, query in there.values_list("topic", "query").distinct():
+        if query.strip() != about[key].title.strip():
+            raise Invalid(
+                f"The project has texts on topic {key} that answer another question: "
+                f"“{query[:80]}”. Only texts on one question are compared.",
+                fields={"task": f"Topic {key} is taken by another question."},
+            )
+
+
+def _draw(by: User, task: Task, texts: list[Candidate], most: int) -> None:
+    """Leave all but ``most`` of each topic's texts out, drawn by lot."""
+    rng = random.Random(f"{task.pk}")  # noqa: S311 (a lot, not a secret)
+    by_topic: dict[str, list[int]] = {}
+    for text in texts:
+        by_topic.setdefault(text.topic, []).append(text.pk)
+    left = {pk for pks in by_topic.values() for pk in rng.sample(pks, len(pks))[most:]}
+    shown = lock_draft(task, by=by).settings.get("left_out", [])
+    edit_draft(by=by, task=task, fields={"settings": {"left_out": sorted(left.union(shown))}})

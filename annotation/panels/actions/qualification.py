@@ -1,0 +1,83 @@
+"""Qualification: a person reads a round, says what they think of it and decides what follows."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+
+from annotation.models import Assignment, Panel, Qualification, User
+from annotation.models.assignments import AssignmentState
+from annotation.notifications.actions.notices import notify
+from annotation.panels.actions import panels
+from annotation.panels.selectors.qualification import number_of
+from annotation.records.actions.audit import record
+from annotation.task_types.texts import storable
+from crowdqc.errors import Conflict, Invalid
+
+MAX_FEEDBACK = 4000
+
+
+@transaction.atomic
+def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> Qualification:
+    """Decide a submitted round once, with words that the worker reads; pay is decided apart.
+
+    "admitted" puts the worker onto the panel that the task qualifies for. Raises Invalid naming
+    ``verdict`` or ``feedback``, Conflict where the round is decided already or qualifies nobody.
+    """
+    locked = (
+        Assignment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("task__project", "task__qualifies", "worker__user", "version")
+        .get(pk=assignment.pk)
+    )
+    if verdict not in Qualification.Verdict.values:
+        raise Invalid(
+            "Choose what follows: another round, onto the panel, or not this time.",
+            fields={"verdict": "Another round, onto the panel, or not this time."},
+        )
+    words = storable(feedback).strip()
+    if not words:
+        raise Invalid("Write what the worker should read.", fields={"feedback": "Write it."})
+    if len(words) > MAX_FEEDBACK:
+        raise Invalid(
+            "The feedback is too long.", fields={"feedback": f"{MAX_FEEDBACK:,} characters."}
+        )
+    wanted = locked.task.qualifies
+    if wanted is None:
+        raise Conflict("This task qualifies for no panel.")
+    if locked.state != AssignmentState.SUBMITTED:
+        raise Conflict("This round is not submitted.")
+    if locked.worker.user_id == by.pk:
+        raise Conflict("Nobody decides about their own round.")
+    try:
+        with transaction.atomic():
+            made = Qualification.objects.create(
+                assignment=locked, round=number_of(locked), verdict=verdict, feedback=words, by=by
+            )
+    except IntegrityError as error:
+        raise Conflict("This round is decided already.") from error
+    if verdict == Qualification.Verdict.ADMITTED:
+        panels.admit(
+            by=by, panel=wanted, workers=[locked.worker], tell=False,
+            why=f"passed round {made.round} of “{locked.version.title}”"[: panels.MOST_WHY],
+        )  # fmt: skip
+    _tell(made, wanted)
+    record(by=by, project=locked.task.project, action="qualification.decide", on=locked,
+           verdict=verdict)  # fmt: skip
+    return made
+
+
+def _tell(made: Qualification, wanted: Panel) -> None:
+    """Tell the worker what was decided; the feedback itself stands on their work page."""
+    follows = {
+        Qualification.Verdict.AGAIN: "Another round is yours",
+        Qualification.Verdict.ADMITTED: f"You are on the panel “{wanted.name}”",
+        Qualification.Verdict.DECLINED: "Not this time",
+    }
+    work = made.assignment
+    notify(
+        to=[work.worker.user], kind="qualification.decided", project=work.task.project,
+        key=f"qualification.decided:{made.pk}", url=reverse("work_home"),
+        text=f"Your round {made.round} of “{work.version.title}” was read. "
+        f"{follows[Qualification.Verdict(made.verdict)]}; what was said of it is on your work "
+        "page.",
+    )  # fmt: skip

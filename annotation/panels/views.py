@@ -1,0 +1,110 @@
+"""Qualification rounds for who decides, the panels of a task, and words to requesters."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_task
+from annotation.models import Assignment, Qualification, Role, Task
+from annotation.models.assignments import AssignmentState
+from annotation.panels.actions import panels
+from annotation.panels.actions import qualification as actions
+from annotation.panels.selectors import qualification
+from crowdqc.errors import Conflict, Invalid, Missing
+
+PAGE = 50
+
+
+@login_required
+@require_safe
+def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Submitted rounds: those that wait first, then what was decided."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    rows = qualification.rounds(task)
+    waiting = [row for row in rows if not hasattr(row, "qualification")]
+    decided = [row for row in rows if hasattr(row, "qualification")]
+    context = {
+        "access": access, "project": access.project, "task": task,
+        "version": task.current or task.versions.latest("number"),
+        "waiting": waiting, "decided": decided, "panels": access.project.panels.all(),
+        "editable": task.state != "open",
+    }  # fmt: skip
+    return render(request, "annotation/requester/rating/rounds.html", context)
+
+
+def _round(task: Task, assignment_id: int) -> Assignment:
+    found = (
+        Assignment.objects.filter(task=task, pk=assignment_id, state=AssignmentState.SUBMITTED)
+        .select_related("worker", "version", "qualification")
+        .first()
+    )
+    if found is None:
+        raise Missing("There is no such round in this task.")
+    return found
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_round(
+    request: HttpRequest, project_id: int, task_id: int, assignment_id: int
+) -> HttpResponse:
+    """One round beside its document; POST decides what follows from it."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    found, error = _round(task, assignment_id), None
+    verdict, words = request.POST.get("verdict", ""), request.POST.get("feedback", "")
+    if request.method == "POST":
+        try:
+            actions.decide(by=access.user, assignment=found, verdict=verdict, feedback=words)
+        except Invalid as refused:
+            error = refused
+        else:
+            messages.success(request, f"{found.worker.pseudonym} reads it on their work page.")
+            return redirect("task_rounds", project_id, task_id)
+    decided = getattr(found, "qualification", None)
+    context = {
+        "access": access, "project": access.project, "task": task, "version": found.version,
+        "assignment": found, "documents": qualification.read_round(found), "decided": decided,
+        "number": decided.round if decided else qualification.number_of(found),
+        "verdicts": Qualification.Verdict.choices, "error": error, "verdict": verdict,
+        "words": words, "panel": task.qualifies,
+    }  # fmt: skip
+    status = error.status if error else 200
+    return render(request, "annotation/requester/rating/round.html", context, status=status)
+
+
+@login_required
+@require_POST
+def task_panels(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Name the panel that alone may work and, where the form asks it, whom passing leads to."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    try:
+        panels.set_panels(
+            by=access.user, task=task, qualifies=request.POST.get("qualifies"),
+            asks_for=request.POST.get("panel", ""),
+        )  # fmt: skip
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Saved.")
+    if "qualifies" in request.POST:
+        return redirect("task_rounds", project_id, task_id)
+    return redirect(reverse("task", args=[project_id, task_id]) + "#who")
+
+
+@login_required
+@require_safe
+def task_feedback(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """What workers wrote to the people who made the task, the newest first."""
+    access, task = get_task(request, project_id, task_id)
+    page = Paginator(qualification.feedback(task), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "access": access, "project": access.project, "task": task, "page": page,
+        "version": task.current or task.versions.latest("number"),
+    }  # fmt: skip
+    return render(request, "annotation/requester/rating/feedback.html", context)

@@ -1,0 +1,142 @@
+"""The rule by which a task's proposals begin: checked, stored, audited. It pays nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from django.db import transaction
+
+from annotation.accounts.roles.actions import tell_managers
+from annotation.accounts.security.log import Kind, log_event
+from annotation.accounts.security.stepup import needs_stepup
+from annotation.models import PayoutRule, Task, User
+from annotation.payouts.actions.rules import clean_amount, require_proposer
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+from crowdqc.numbers import LARGEST, exact
+
+By = PayoutRule.BonusBy
+MAX_STEPS = 8
+MAX_RANK = 10_000
+# Which scores a task of a shape can have; the others have none to pay by, and this says why.
+BY_SHAPE: Mapping[str, tuple[str, ...]] = {
+    "texts": (By.SCORE, By.RANK), "pairs": (By.COMPETENCE,), "ratings": (By.COMPETENCE,),
+}  # fmt: skip
+WHY_NONE: Mapping[str, str] = {
+    "responses": "Writing is described, not scored: there is no score of its workers to pay by.",
+    "attributes": "A think-aloud has no right answer, so its workers have no score to pay by.",
+    "checks": "A filled checklist has no right answer here, so its workers have no score "
+    "to pay by.",
+}
+
+
+def bases_of(task: Task) -> tuple[str, ...]:
+    """By what a bonus can be given in this task; none where its type gives workers no score."""
+    return BY_SHAPE.get(get_type(task.type).shape, ())
+
+
+@needs_stepup("change the payout rule")
+@transaction.atomic
+def set_rule(
+    *,
+    by: User,
+    task: Task,
+    bonus_by: str,
+    steps: Sequence[Mapping[str, Any]] = (),
+    cap_each: Decimal | None = None,
+    cap_total: Decimal | None = None,
+    top_up: bool = False,
+) -> PayoutRule:
+    """Store the rule of a task; proposals begin with it, and a person may change every bonus.
+
+    ``steps`` are ``{"at": threshold or rank, "bonus": amount}``, the best first. Raises
+    NotAllowed without the role to propose, Invalid naming the step that is wrong.
+    """
+    require_proposer(task.project, by)
+    if bonus_by not in By.values:
+        raise Invalid("There is no such bonus.", fields={"bonus_by": "Choose one."})
+    offered = bases_of(task)
+    if bonus_by != By.NONE and bonus_by not in offered:
+        why = WHY_NONE.get(get_type(task.type).shape, "This type of task has no such score.")
+        raise Invalid(why, fields={"bonus_by": why})
+    if top_up and task.project.hourly_floor is None:
+        raise Invalid(
+            "The project has no hourly floor to raise to.",
+            fields={"top_up": "Set the floor in the project’s settings first."},
+        )
+    caps = {
+        name: None if value is None else clean_amount(value, name)
+        for name, value in (("cap_each", cap_each), ("cap_total", cap_total))
+    }
+    kept = [] if bonus_by == By.NONE else _clean_steps(bonus_by, steps)
+    rule, _ = PayoutRule.objects.update_or_create(
+        task=task,
+        defaults={
+            "bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by, **caps,
+        },
+    )  # fmt: skip
+    entry = record(
+        by=by, project=task.project, action="payout.rule", on=rule, bonus_by=str(bonus_by),
+        steps=kept, top_up=top_up, **{name: str(value) for name, value in caps.items()},
+    )  # fmt: skip
+    log_event(Kind.RULES, user=by, project=task.project, what="bonus rule")
+    tell_managers(
+        task.project, kind="project.rules", key=f"project.rules:{entry.pk}",
+        text=f"The payout rule of a task in {task.project.name} changed.",
+    )  # fmt: skip
+    return rule
+
+
+def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The steps, each harder than the next and paid more; Invalid names the first that is not."""
+    if not 1 <= len(steps) <= MAX_STEPS:
+        raise Invalid("A bonus by rule needs steps.", fields={"at_1": f"1 to {MAX_STEPS} steps."})
+    kept: list[dict[str, Any]] = []
+    for number, step in enumerate(steps, 1):
+        at, bonus = _at(bonus_by, step.get("at"), number), _bonus(step.get("bonus"), number)
+        if kept:
+            before = kept[-1]
+            harder = before["at"] < at if bonus_by == By.RANK else before["at"] > at
+            if not harder:
+                _wrong(f"at_{number}", "Write the best step first.")
+            if Decimal(before["bonus"]) <= bonus:
+                _wrong(f"bonus_{number}", "Less than the step above it.")
+        kept.append({"at": at, "bonus": str(bonus)})
+    return kept
+
+
+def _at(bonus_by: str, raw: Any, number: int) -> int | float:
+    field = f"at_{number}"
+    value = exact(raw, low=-LARGEST)
+    if value is None:
+        _wrong(field, "A number.")
+    if bonus_by == By.RANK:
+        if value != value.to_integral_value() or not 1 <= value <= MAX_RANK:
+            _wrong(field, "A whole rank from 1.")
+        return int(value)
+    low = -1 if bonus_by == By.SCORE else 0
+    if not low <= value <= 1:
+        _wrong(field, f"{low} to 1.")
+    return float(value)
+
+
+def _bonus(raw: Any, number: int) -> Decimal:
+    field = f"bonus_{number}"
+    read = exact(raw, low=-LARGEST)
+    if read is None:
+        _wrong(field, "An amount, as 0.50.")
+    try:
+        value = clean_amount(read, field)
+    except Invalid:
+        _wrong(field, "An amount, as 0.50.")
+    if not value:
+        _wrong(field, "More than 0.")
+    return value
+
+
+def _wrong(field: str, says: str) -> NoReturn:
+    number = field.rpartition("_")[2]
+    raise Invalid(f"Step {number}: {says}", fields={field: says})

@@ -1,0 +1,206 @@
+"""Bookings: every amount moves from one account to another, each once, under a key of its own."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.urls import reverse
+
+from annotation.models import (
+    Correction,
+    LedgerEntry,
+    Membership,
+    Payment,
+    Project,
+    Recruitment,
+    Task,
+    User,
+)
+from annotation.notifications.actions.notices import notify
+from annotation.payouts.actions.rules import clean_amount, clean_text, require_decider
+from annotation.payouts.corrections.propose import propose_above_limit
+from annotation.records.actions.audit import record
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import money
+
+ZERO = Decimal("0.00")
+HAND = "hand"  # the channel of what people paid by hand
+MIN_MEMO = 10
+
+
+def work(task_id: int) -> str:
+    """The account of what a task's work cost."""
+    return f"work:{task_id}"
+
+
+def owed(worker_id: int) -> str:
+    """The account of what one worker is owed."""
+    return f"worker:{worker_id}"
+
+
+def channel(payment: Payment) -> str:
+    """Where the money of a payment leaves, as ``prolific-3`` or ``hand``."""
+    if payment.recruitment_id is None or payment.recruitment is None:
+        return HAND
+    return f"{payment.recruitment.kind}-{payment.recruitment_id}"
+
+
+@transaction.atomic
+def book_payment(
+    *, payment: Payment, amount: Decimal, by: User | None, fee: Decimal = ZERO, memo: str = ""
+) -> bool:
+    """Book that a payment really went out; the same payment is booked once. True: booked now.
+
+    The worker's account is debited and the channel credited; a fee of the platform goes to an
+    account of its own. An amount of 0 (a submission approved without reward) books nothing.
+    """
+    through = channel(payment)
+    common = {
+        "project_id": payment.assignment.task.project_id, "task_id": payment.assignment.task_id,
+        "worker_id": payment.worker_id, "assignment_id": payment.assignment_id,
+        "line_id": payment.line_id, "currency": payment.currency, "memo": memo, "by": by,
+    }  # fmt: skip
+    rows = []
+    if amount > 0:
+        rows.append(
+            LedgerEntry(
+                kind="payment", debit=owed(payment.worker_id), credit=f"paid:{through}",
+                amount=amount, key=f"payment:{payment.pk}", **common,
+            )
+        )  # fmt: skip
+    if fee > 0:
+        rows.append(
+            LedgerEntry(
+                kind="fee", debit=f"fees:{through}", credit=f"paid:{through}",
+                amount=fee, key=f"fee:{payment.pk}", **common,
+            )
+        )  # fmt: skip
+    before = LedgerEntry.objects.filter(key__in=[row.key for row in rows]).count()
+    LedgerEntry.objects.bulk_create(rows, ignore_conflicts=True)
+    return bool(rows) and before == 0
+
+
+@transaction.atomic
+def book_correction(
+    *,
+    by: User,
+    task: Task,
+    debit: str,
+    credit: str,
+    amount: Decimal,
+    memo: str,
+    key: UUID,
+) -> LedgerEntry | Correction:
+    """Move an amount between two accounts of the project; nothing that stands is ever edited.
+
+    It moves numbers in the books and pays nobody: what leaves is planned by approvals alone.
+    Above what one person may book in a day it becomes a proposal for a second one.
+    Raises NotAllowed without a manager's role or for one's own account, Invalid naming the
+    account, Conflict where the key stands for another correction.
+    """
+    wanted = _checked(by, task, (debit, credit), amount, memo)
+    name = f"correction:{key}"
+    if not LedgerEntry.objects.filter(key=name).exists():
+        proposal = propose_above_limit(
+            by=by, task=task, key=name, debit=debit, credit=credit,
+            amount=wanted["amount"], memo=wanted["memo"],
+        )  # fmt: skip
+        if proposal is not None:
+            same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
+            _same(proposal, {**same, "proposed_by_id": by.pk})
+            return proposal
+    return write_correction(
+        by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo, key=name
+    )
+
+
+def write_correction(
+    *, by: User, task: Task, debit: str, credit: str, amount: Decimal, memo: str, key: str
+) -> LedgerEntry:
+    """Write the entry, once a key: for what one person may book, or a second one approved."""
+    wanted = _checked(by, task, (debit, credit), amount, memo)
+    worker = wanted.pop("worker")
+    entry, new = LedgerEntry.objects.get_or_create(
+        key=key,
+        defaults={
+            **wanted, "kind": LedgerEntry.Kind.CORRECTION, "project_id": task.project_id,
+            "worker": worker,
+        },
+    )  # fmt: skip
+    if not new:
+        _same(entry, wanted)
+        return entry
+    record(
+        by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
+        credit=credit, amount=str(amount), currency=entry.currency,
+    )  # fmt: skip
+    if worker is not None:
+        _tell_worker(entry, worker)
+    return entry
+
+
+def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
+    """The worker whose account a correction changed."""
+    more = entry.credit == owed(worker.pk)
+    notify(
+        to=[worker.user], kind="pay.corrected", key=f"pay.corrected:{entry.pk}",
+        project=entry.project, url=reverse("work_home"),
+        text=f"A correction in {entry.project.name} {'adds' if more else 'takes'} "
+        f"{money(entry.amount, entry.currency)} {'to' if more else 'from'} what you are owed.",
+    )  # fmt: skip
+
+
+def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
+    """Raise Conflict where this key was used for something else."""
+    if any(getattr(row, name) != value for name, value in wanted.items()):
+        raise Conflict("This form was sent before, with other amounts. Reload it.", code="key-used")
+
+
+def _checked(
+    by: User, task: Task, accounts: tuple[str, str], amount: Decimal, memo: str
+) -> dict[str, Any]:
+    """What the entry will say, or why this person may not book it."""
+    require_decider(task.project, by)
+    amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
+    if not amount:
+        raise Invalid("Nothing is moved.", fields={"amount": "More than 0."})
+    if len(memo) < MIN_MEMO:
+        raise Invalid("A correction says why.", fields={"memo": f"At least {MIN_MEMO} characters."})
+    debit, credit = accounts
+    owners = [_owner(task.project, debit, "debit"), _owner(task.project, credit, "credit")]
+    if debit == credit:
+        raise Invalid("Both are the same account.", fields={"credit": "Choose another account."})
+    workers = [one for one in owners if one is not None]
+    if any(one.user_id == by.pk for one in workers):
+        raise NotAllowed("It is about an account of yours; somebody else must book it.")
+    return {
+        "task_id": task.pk, "debit": debit, "credit": credit, "amount": amount,
+        "currency": task.project.currency, "memo": memo, "by_id": by.pk,
+        "worker": workers[0] if len(workers) == 1 else None,
+    }  # fmt: skip
+
+
+def _owner(project: Project, code: str, field: str) -> Membership | None:
+    """The worker whose account this is, None for the others; Invalid where there is no such."""
+    kind, _, rest = code.partition(":")
+    number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) < 15 else 0
+    if kind == "work" and number and project.tasks.filter(pk=number).exists():
+        return None
+    if kind == "worker" and number:
+        found = project.memberships.filter(pk=number, role="worker").first()
+        if found is not None:
+            return found
+    if kind in ("paid", "fees", "unknown") and rest in channels(project):
+        return None
+    raise Invalid(f"There is no account {code!r}.", fields={field: "Choose an account."})
+
+
+def channels(project: Project) -> dict[str, str]:
+    """Every way in which money of the project leaves, with its name."""
+    rows = Recruitment.objects.filter(task__project=project).order_by("pk")
+    return {HAND: "by hand"} | {
+        f"{row.kind}-{row.pk}": f"through {row.get_kind_display()}, {row.name}" for row in rows
+    }

@@ -1,0 +1,248 @@
+"""What a platform or a person has to do about each approved line, and what became of it.
+
+Planned in the transaction that approves, so that it exists exactly when the ledger's entries do.
+Sending is in ``payment_sending``; here stand the states that people see and change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import (
+    Assignment,
+    Payment,
+    PayoutBatch,
+    PayoutLine,
+    Recruitment,
+    Rejection,
+    User,
+    Visit,
+)
+from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.webhooks import emit
+from annotation.payouts.actions import ledger as books
+from annotation.payouts.actions.rules import clean_text, require_decider
+from annotation.records.actions.audit import record
+from crowdqc import numbers
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.queue import enqueue
+
+State, What = Payment.State, Payment.What
+OPEN = (State.PLANNED, State.PREPARED, State.SENDING)
+PARTIAL = (
+    "Prolific approves whole rewards only. Ask for the submission to be returned, "
+    "and pay this as a bonus."
+)
+TAKEN_BACK = "The rejection was taken back before it was sent. Nothing was sent."
+
+
+def has_api(recruitment: Recruitment | None) -> bool:
+    """Whether decisions about people who came this way leave by an API."""
+    return bool(
+        recruitment
+        and recruitment.kind == Recruitment.Kind.PROLIFIC
+        and recruitment.api_url
+        and recruitment.token_sealed
+    )
+
+
+def plan_payments(
+    *, batch: PayoutBatch, paid: Sequence[PayoutLine], rejected: Sequence[PayoutLine]
+) -> int:
+    """Note what has to be done about lines that were just settled; gives how many things.
+
+    Part of the approval's transaction. Sending begins after its commit.
+    """
+    ids = [line.assignment_id for line in (*paid, *rejected)]
+    visits = {
+        visit.assignment_id: visit
+        for visit in Visit.objects.filter(assignment_id__in=ids).select_related("recruitment")
+    }
+    rows: list[Payment] = []
+    for line in paid:
+        rows += _planned(batch, line, visits.get(line.assignment_id))
+    for line in rejected:
+        visit = visits.get(line.assignment_id)
+        if visit is not None:  # a person without a platform reads it here
+            rows.append(_row(batch, line, visit, What.REFUSAL))
+    Payment.objects.filter(
+        assignment_id__in=[line.assignment_id for line in paid],
+        what=What.REFUSAL, state=State.PLANNED,
+    ).update(state=State.FAILED, error=TAKEN_BACK)  # fmt: skip
+    Payment.objects.bulk_create(rows)
+    if any(row.state == State.PLANNED for row in rows):
+        send_soon()
+    return len(rows)
+
+
+def _planned(batch: PayoutBatch, line: PayoutLine, visit: Visit | None) -> list[Payment]:
+    """Base and bonus of one line that is paid."""
+    rows = []
+    # An approval of the platform is owed even where the pay is 0.
+    if line.base > 0 or (visit is not None and not line.assignment.pay):
+        base = _row(batch, line, visit, What.BASE)
+        if base.state == State.PLANNED and line.base != line.assignment.pay:
+            base.state, base.error = State.BY_HAND, PARTIAL
+        rows.append(base)
+    if line.bonus > 0:
+        rows.append(_row(batch, line, visit, What.BONUS))
+    return rows
+
+
+def _row(batch: PayoutBatch, line: PayoutLine, visit: Visit | None, what: str) -> Payment:
+    recruitment = visit.recruitment if visit else None
+    by_api = has_api(recruitment) and bool(visit and visit.session)
+    return Payment(
+        recruitment=recruitment, line=line, assignment_id=line.assignment_id,
+        worker_id=line.assignment.worker_id, what=what,
+        amount={What.BASE: line.base, What.BONUS: line.bonus}.get(What(what), books.ZERO),
+        currency=batch.project.currency,
+        state=State.PLANNED if by_api else State.BY_HAND,
+    )  # fmt: skip
+
+
+def send_soon() -> None:
+    """Begin to send after this transaction's commit; the schedule does it otherwise."""
+    enqueue("annotation.jobs.send_payments")
+
+
+@transaction.atomic
+def confirm(
+    *,
+    payment: Payment,
+    by: User | None = None,
+    memo: str = "",
+    amount: Decimal | None = None,
+    fee: Decimal = books.ZERO,
+) -> bool:
+    """The money moved, or the decision is known there: book it and tell the worker, once.
+
+    ``amount`` is what was really paid, where that is known to differ from what was planned.
+    """
+    payment = _locked(payment)
+    if payment.state == State.DONE:
+        return False
+    amount = payment.amount if amount is None else amount
+    payment.state, payment.done_at = State.DONE, timezone.now()
+    payment.held_until, payment.error = None, ""
+    payment.save(update_fields=["state", "done_at", "held_until", "error"])
+    if payment.what != What.REFUSAL:
+        books.book_payment(payment=payment, amount=amount, by=by, fee=fee, memo=memo)
+    project = payment.assignment.task.project
+    record(
+        by=by, project=project, action="payment.done", on=payment, what=payment.what,
+        amount=str(amount),
+    )  # fmt: skip
+    if payment.what != What.REFUSAL and amount > 0:
+        money = numbers.money(amount, payment.currency)
+        text = f"{money} was paid for “{payment.assignment.version.title}”."
+        notify(
+            to=[payment.worker.user], kind="payment.done", text=text, project=project,
+            key=f"payment.done:{payment.pk}", url=reverse("work_home") + "#approved",
+        )  # fmt: skip
+    emit(
+        project=project, event="payment.done",
+        data={
+            "payment": payment.pk, "what": payment.what, "worker": payment.worker.pseudonym,
+            "assignment": payment.assignment_id, "amount": str(amount),
+            "currency": payment.currency,
+        },
+    )  # fmt: skip
+    return True
+
+
+def _locked(payment: Payment) -> Payment:
+    return (
+        Payment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("recruitment", "worker__user", "assignment__version")
+        .select_related("assignment__task__project")
+        .get(pk=payment.pk)
+    )
+
+
+def _may(payment: Payment, by: User) -> None:
+    require_decider(payment.assignment.task.project, by)
+    if payment.worker.user_id == by.pk:
+        raise NotAllowed("It is pay of your own; somebody else must do this.")
+
+
+@transaction.atomic
+def try_again(*, by: User, payment: Payment) -> Payment:
+    """Send once more what the platform refused; nothing of it was done there."""
+    payment = _locked(payment)
+    _may(payment, by)
+    if payment.state in OPEN:
+        return payment
+    if payment.state != State.FAILED:
+        raise Conflict("Only what was refused can be tried again.")
+    rejection = Rejection.objects.filter(assignment=payment.assignment_id).first()
+    if payment.what == What.REFUSAL and rejection and rejection.outcome == "overturned":
+        raise Conflict("The rejection was taken back; there is nothing to send.")
+    _reset(payment, State.PLANNED)
+    record(by=by, project=payment.assignment.task.project, action="payment.retry", on=payment)
+    send_soon()
+    return payment
+
+
+def _reset(payment: Payment, state: str, error: str = "") -> None:
+    payment.state, payment.error, payment.held_until = state, error, None
+    # ``seen_before`` stays: what appears there since then may be this very payment.
+    payment.reference, payment.sent_at = "", None
+    payment.attempts += 1  # whoever still works on it finds that it is theirs no more
+    payment.save(
+        update_fields=[
+            "state", "error", "held_until", "reference", "sent_at", "attempts",
+        ]
+    )  # fmt: skip
+
+
+@transaction.atomic
+def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
+    """Say what a look at the platform showed: ``paid``, ``not_paid`` (send it), or ``by_hand``."""
+    payment = _locked(payment)
+    _may(payment, by)
+    refusal = payment.what == What.REFUSAL and payment.state == State.BY_HAND
+    if payment.state not in (State.UNCLEAR, State.FAILED) and not refusal:
+        raise Conflict("This needs nobody’s look any more.")
+    note = clean_text(note, "note", 200)
+    if not note:
+        raise Invalid("Say where you looked.", fields={"note": "Write a sentence."})
+    if outcome not in ("paid", "not_paid", "by_hand"):
+        raise Invalid("Say what you found.", fields={"outcome": "Choose one."})
+    record(
+        by=by, project=payment.assignment.task.project, action="payment.resolve", on=payment,
+        outcome=outcome, note=note,
+    )  # fmt: skip
+    if outcome == "paid":
+        confirm(payment=payment, by=by, memo=note)
+    elif outcome == "not_paid":
+        _reset(payment, State.PLANNED)
+        send_soon()
+    else:
+        _reset(payment, State.BY_HAND, note)
+    return payment
+
+
+@transaction.atomic
+def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
+    """Note that these were done by hand, each once; gives how many were not noted before."""
+    done = 0
+    for chosen in sorted(payments, key=lambda one: one.pk):
+        payment = _locked(chosen)
+        _may(payment, by)
+        if payment.state == State.DONE:
+            continue  # a double click
+        if payment.state != State.BY_HAND:
+            raise Conflict(f"Payment {payment.pk} is not one to be done by hand.")
+        done += confirm(payment=payment, by=by, memo="by hand")
+    return done
+
+
+def overturned(assignment: Assignment) -> bool:
+    """Whether a rejection of this work was taken back."""
+    return Rejection.objects.filter(assignment=assignment, outcome="overturned").exists()

@@ -1,0 +1,284 @@
+"""Money: one person proposes, another approves, and the ledger is written exactly once.
+
+Locks are taken in one order: batch, project, assignments. The project's row is locked without
+its key, so that people who answer meanwhile (their audit rows name the project) do not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max, Sum
+from django.utils import timezone
+
+from annotation.accounts.security.stepup import needs_stepup, require_strength
+from annotation.models import (
+    Assignment,
+    LedgerEntry,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Rejection,
+    Task,
+    User,
+)
+from annotation.payouts.actions.rejections import decide_reply, reply_to_rejection
+from annotation.payouts.actions.rules import (
+    MIN_REASON,
+    REASONS,
+    Decision,
+    Line,
+    build_line,
+    check_proposable,
+    clean_reason,
+    clean_text,
+    needs_note,
+    reason_cannot_decide,
+    require_proposer,
+)
+from annotation.payouts.actions.settle import (
+    settle,
+    sort_out,
+    tell_decided,
+    tell_proposed,
+    tell_sent_back,
+    within_budget,
+)
+from annotation.records.actions.audit import record
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+__all__ = [
+    "MIN_REASON",
+    "REASONS",
+    "Line",
+    "approve_payout",
+    "decide_reply",
+    "propose_payout",
+    "reason_cannot_decide",
+    "reject_held_line",
+    "reply_to_rejection",
+    "send_back",
+    "total",
+]
+ZERO = Decimal("0.00")
+
+
+def _lock_project(project_id: int) -> Project:
+    return Project.objects.select_for_update(no_key=True).get(pk=project_id)
+
+
+def _lock_batch(batch: PayoutBatch) -> PayoutBatch:
+    return (
+        PayoutBatch.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("project", "task", "decided_by", "proposed_by")
+        .get(pk=batch.pk)
+    )
+
+
+@transaction.atomic
+def propose_payout(
+    *,
+    by: User,
+    task: Task,
+    key: UUID,
+    lines: Sequence[Line],
+    title: str = "",
+    evidence_note: str = "",
+    evidence_run: int | None = None,
+) -> PayoutBatch:
+    """Propose to pay, hold or reject submitted assignments; the same ``key`` is the same proposal.
+
+    Raises NotAllowed without the role, Invalid naming what is wrong with a line, Conflict when
+    an assignment is in another open proposal or settled already, or when the key was used for
+    something else.
+    """
+    require_proposer(task.project, by)
+    if not lines:
+        raise Invalid("Nothing is proposed.", fields={"lines": "Choose at least one assignment."})
+    ids = [line.assignment_id for line in lines]
+    if len(set(ids)) != len(ids):
+        raise Invalid("An assignment is named twice.", fields={"lines": "Once each."})
+    title = clean_text(title, "title", 160)
+    # Proposals queue at the row of the project: for their number, and for the key of a retry.
+    project = _lock_project(task.project_id)
+    done = PayoutBatch.objects.filter(key=key).first()
+    if done:
+        return _same_again(done, by, task, lines)
+    rows = {
+        row.pk: row
+        for row in Assignment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("worker")
+        .filter(pk__in=ids, task=task)
+        .order_by("pk")
+    }
+    check_proposable(lines, rows)
+    number = project.payout_batches.aggregate(m=Max("number"))["m"] or 0
+    batch = PayoutBatch.objects.create(
+        project=project,
+        task=task,
+        number=number + 1,
+        title=title,
+        key=key,
+        evidence_note=evidence_note[:200],
+        evidence_run=evidence_run,
+        proposed_by=by,
+    )
+    PayoutLine.objects.bulk_create(
+        build_line(batch, rows[line.assignment_id], line) for line in lines
+    )
+    amount = total(batch)
+    record(
+        by=by, project=project, action="payout.propose", on=batch, lines=len(lines),
+        total=str(amount),
+    )  # fmt: skip
+    tell_proposed(batch, amount)
+    return batch
+
+
+def _same_again(done: PayoutBatch, by: User, task: Task, lines: Sequence[Line]) -> PayoutBatch:
+    """The proposal that this key made, if the retry says the same; else Conflict."""
+    if done.task_id != task.pk or done.proposed_by_id != by.pk:
+        raise Conflict("This key belongs to another proposal.", code="key-used")
+    if set(done.lines.values_list("assignment_id", flat=True)) != {
+        line.assignment_id for line in lines
+    }:
+        raise Conflict(
+            f"This form was sent before, as proposal {done.number}, with other lines. "
+            "Reload it to propose more.",
+            code="key-used",
+        )
+    return done
+
+
+def total(batch: PayoutBatch) -> Decimal:
+    """What approving all lines proposed for approval would pay."""
+    sums = batch.lines.filter(decision=Decision.APPROVE).aggregate(
+        base=Sum("base"), bonus=Sum("bonus")
+    )
+    return (sums["base"] or ZERO) + (sums["bonus"] or ZERO)
+
+
+@transaction.atomic
+def approve_payout(
+    *,
+    by: User,
+    batch: PayoutBatch,
+    expected_total: Decimal,
+    line_ids: Sequence[int] | None = None,
+) -> PayoutBatch:
+    """Approve a proposal and write the ledger.
+
+    ``expected_total`` is the amount the person saw. ``line_ids`` (default: every line not held)
+    are the lines that go through: those proposed for rejection are rejected, the others paid as
+    proposed, held ones that the approver has looked at and ticked included. The rest is held
+    and may be proposed anew. Approving again by the same person for the same amount changes
+    nothing. Raises NotAllowed for one's own proposal or pay or without the role, Conflict when
+    amount, state or budget say no.
+    """
+    batch = _lock_batch(batch)
+    why_not = reason_cannot_decide(batch, by)
+    if why_not:
+        raise NotAllowed(why_not, code="may-not-approve")
+    require_strength(batch.project, by, "approve payments")
+    if batch.state == PayoutBatch.State.APPROVED:
+        return _approved_before(batch, by, expected_total)
+    if batch.state != PayoutBatch.State.PROPOSED:
+        raise Conflict("It was sent back; propose it anew.")
+    lines = list(batch.lines.select_related("assignment__worker__user").order_by("pk"))
+    paid, rejected, held = sort_out(lines, line_ids)
+    amount = sum((line.base + line.bonus for line in paid), ZERO)
+    if amount != expected_total:
+        raise Conflict(f"The total is {amount}, not {expected_total}. Look again, then approve.")
+    if not paid and not rejected:
+        raise Invalid("Nothing is ticked.", fields={"lines": "Tick at least one line."})
+    project = _lock_project(batch.project_id)
+    within_budget(batch, project, amount)
+    settle(batch, paid, rejected, held, by)
+    batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
+    batch.decided_at = timezone.now()
+    batch.single_approval = needs_note(batch.project, batch.proposed_by, by)
+    batch.save(update_fields=["state", "decided_by", "decided_at", "single_approval"])
+    record(
+        by=by,
+        project=batch.project,
+        action="payout.approve",
+        on=batch,
+        paid=len(paid),
+        rejected=len(rejected),
+        held=len(held),
+        total=str(amount),
+        single_approval=batch.single_approval,
+    )
+    tell_decided(batch, len(paid), len(rejected), amount)
+    return batch
+
+
+def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutBatch:
+    """A double click or a retry gets its batch; anybody else is told that they came second."""
+    paid = (
+        LedgerEntry.objects.owed().filter(line__batch=batch).aggregate(s=Sum("amount"))["s"] or ZERO
+    )
+    if batch.decided_by_id != by.pk or paid != expected:
+        raise Conflict(f"{batch.decided_by} approved it already, for {paid}. Nothing was written.")
+    return batch
+
+
+@needs_stepup("reject work")
+@transaction.atomic
+def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: str) -> PayoutLine:
+    """Turn a held line of an open proposal into a rejection.
+
+    By its proposer or by whoever may approve it. The other way round does not exist, since it
+    would let one person pay what nobody proposed: a rejection that is not wanted is left out of
+    the approval, and may be proposed anew.
+    """
+    batch = _lock_batch(line.batch)
+    _may_touch(batch, by)
+    if batch.state != PayoutBatch.State.PROPOSED:
+        raise Conflict("This proposal is decided already.")
+    line = batch.lines.select_related("assignment__worker").get(pk=line.pk)
+    if line.decision != Decision.HOLD:
+        raise Conflict("Only a line that is held can be rejected here.")
+    name = line.assignment.worker.pseudonym
+    if Rejection.objects.filter(assignment=line.assignment_id).exists():
+        raise Conflict(f"A rejection of {name} was overturned here; it cannot be repeated.")
+    line.reason_code, line.reason = clean_reason(name, reason_code, reason)
+    line.base = line.bonus = ZERO
+    line.decision = Decision.REJECT
+    line.save(update_fields=["decision", "reason_code", "reason", "base", "bonus"])
+    record(by=by, project=batch.project, action="payout.reject_line", on=line)
+    return line
+
+
+def _may_touch(batch: PayoutBatch, by: User) -> None:
+    """Raise NotAllowed unless the person proposed the batch or may approve it."""
+    why_not = reason_cannot_decide(batch, by)
+    if why_not and batch.proposed_by_id != by.pk:
+        raise NotAllowed(why_not)
+
+
+@transaction.atomic
+def send_back(*, by: User, batch: PayoutBatch, note: str) -> PayoutBatch:
+    """Return a proposal with a note; its assignments may be proposed anew.
+
+    By whoever may approve it, or by its proposer, who takes it back so.
+    """
+    batch = _lock_batch(batch)
+    _may_touch(batch, by)
+    if batch.state == PayoutBatch.State.SENT_BACK:
+        return batch
+    if batch.state != PayoutBatch.State.PROPOSED:
+        raise Conflict("It was approved already.")
+    note = clean_text(note, "note", 300)
+    if not note and batch.proposed_by_id != by.pk:
+        raise Invalid("The proposer is owed a note.", fields={"note": "Write a sentence."})
+    batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
+    batch.decided_at, batch.decision_note = timezone.now(), note
+    batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
+    batch.lines.update(live=False)
+    record(by=by, project=batch.project, action="payout.send_back", on=batch)
+    tell_sent_back(batch)
+    return batch

@@ -1,0 +1,145 @@
+"""Rejections after the fact: the worker's one reply, and the answer they are owed."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Assignment, PayoutLine, Rejection, Role, User
+from annotation.notifications.actions.notices import notify, people_of
+from annotation.notifications.actions.webhooks import emit
+from annotation.payouts.actions.rules import clean_text, require_decider
+from annotation.records.actions.audit import record
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+MAX_REPLY = 5000
+REMIND_EVERY = dt.timedelta(days=1)
+
+
+@transaction.atomic
+def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejection:
+    """The worker's one reply, which is owed an answer within the project's days.
+
+    Raises Conflict when there is one, when it was overturned, or when the time for it is over.
+    """
+    rejection = (
+        Rejection.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("assignment__worker", "assignment__task__project__owner")
+        .get(pk=rejection.pk)
+    )
+    if rejection.assignment.worker.user_id != by.pk:
+        raise NotAllowed("Only the worker concerned may reply.")
+    if rejection.replied_at:
+        raise Conflict("You have replied already; a person will read it.")
+    if rejection.outcome:
+        raise Conflict("The rejection was taken back; no reply is needed.")
+    project, now = rejection.assignment.task.project, timezone.now()
+    if rejection.reply_until and now > rejection.reply_until:
+        ended = timezone.localtime(rejection.reply_until)
+        raise Conflict(
+            f"Replies to this rejection were open until {ended:%d %B %Y}. If something kept you "
+            "from replying, write to the people who invited you: a manager may still take the "
+            "rejection back.",
+            code="window-closed",
+        )
+    text = clean_text(text, "reply", MAX_REPLY)
+    if not text:
+        raise Invalid("The reply is empty.", fields={"reply": "Write your reply."})
+    rejection.reply, rejection.replied_at = text, now
+    rejection.answer_by = now + dt.timedelta(days=project.answer_days)
+    rejection.save(update_fields=["reply", "replied_at", "answer_by"])
+    record(by=by, project=project, action="rejection.reply", on=rejection)
+    _tell_managers(
+        rejection, "rejection.replied",
+        f"A worker in {project.name} replied to a rejection. An answer is owed by "
+        f"{timezone.localtime(rejection.answer_by):%d %B %Y}.",
+    )  # fmt: skip
+    emit(project=project, event="rejection.replied", data=_told(rejection))
+    return rejection
+
+
+def _told(rejection: Rejection) -> dict[str, object]:
+    return {
+        "rejection": rejection.pk,
+        "assignment": rejection.assignment_id,
+        "worker": rejection.assignment.worker.pseudonym,
+    }
+
+
+def _tell_managers(rejection: Rejection, kind: str, text: str, again: str = "") -> None:
+    """Everybody who may answer, save the worker concerned where they manage as well."""
+    project = rejection.assignment.task.project
+    people = people_of(project, Role.MANAGER)
+    if project.single_approval or not people:
+        people.append(project.owner)
+    notify(
+        to=[one for one in people if one.pk != rejection.assignment.worker.user_id],
+        kind=kind, text=text, key=f"{kind}:{rejection.pk}{again}", project=project,
+        url=reverse("rejection_list", args=[project.pk]) + f"?show=owed#rejection-{rejection.pk}",
+    )  # fmt: skip
+
+
+@transaction.atomic
+def remind_overdue() -> int:
+    """Tell a project's managers, once a day, of each reply whose answer is overdue."""
+    now = timezone.now()
+    late = (
+        Rejection.objects.filter(replied_at__isnull=False, outcome="", answer_by__lt=now)
+        .select_related("assignment__worker", "assignment__task__project__owner")
+        .order_by("answer_by")
+    )
+    for rejection in late:
+        days = (now - rejection.answer_by) // REMIND_EVERY  # type: ignore[operator]
+        _tell_managers(
+            rejection, "rejection.overdue",
+            f"An answer to a worker’s reply in {rejection.assignment.task.project.name} was owed "
+            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.", again=f":{days}",
+        )  # fmt: skip
+    return len(late)
+
+
+@transaction.atomic
+def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -> Rejection:
+    """Answer a reply: the rejection stands, or the assignment may be proposed for pay again.
+
+    A rejection may also be overturned before its worker has replied, which mends a mistake; that
+    it stands can only be said to a reply. Raises NotAllowed without the role to decide about
+    money, Conflict when it was answered already.
+    """
+    rejection = (
+        Rejection.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("assignment__task__project", "assignment__worker__user", "line")
+        .get(pk=rejection.pk)
+    )
+    project = rejection.assignment.task.project
+    if rejection.assignment.worker.user_id == by.pk:
+        raise NotAllowed("Somebody else must answer your reply.")
+    require_decider(project, by)
+    if rejection.outcome:
+        raise Conflict("It was answered already.")
+    if not rejection.replied_at and not overturn:
+        raise Conflict("The worker has not replied.")
+    note = clean_text(note, "note", MAX_REPLY)
+    if not note:
+        raise Invalid("The worker is owed an answer.", fields={"note": "Write a sentence."})
+    outcome = Rejection.Outcome.OVERTURNED if overturn else Rejection.Outcome.STANDS
+    rejection.outcome, rejection.outcome_note = outcome, note
+    rejection.outcome_by, rejection.outcome_at = by, timezone.now()
+    rejection.save(update_fields=["outcome", "outcome_note", "outcome_by", "outcome_at"])
+    if overturn:
+        PayoutLine.objects.filter(pk=rejection.line_id).update(live=False)
+        Assignment.objects.filter(pk=rejection.assignment_id).update(settled_at=None)
+    record(by=by, project=project, action="rejection.decide", on=rejection, outcome=str(outcome))
+    said = "was taken back; it waits to be paid" if overturn else "stands"
+    notify(
+        to=[rejection.assignment.worker.user], kind="rejection.decided", project=project,
+        text=f"Your reply in {project.name} was answered: the rejection {said}."
+        if rejection.replied_at else f"A rejection of your work in {project.name} {said}.",
+        key=f"rejection.decided:{rejection.pk}",
+        url=reverse("work_home") + ("#waiting" if overturn else "#rejected"),
+    )  # fmt: skip
+    emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
+    return rejection

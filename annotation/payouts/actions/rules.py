@@ -1,0 +1,269 @@
+"""Who may decide about money, and what a line of a proposal must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import QuerySet
+
+from annotation.accounts.roles.selectors import Chain, chain_of, managers_of
+from annotation.accounts.security.stepup import require_strength
+from annotation.models import (
+    Assignment,
+    Membership,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Rejection,
+    Role,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+CENT = Decimal("0.01")
+MOST = Decimal(100_000)
+# What Prolific takes at least is the rule for everybody: a worker is owed a text with substance.
+MIN_REASON, MAX_REASON = 100, 5000
+MIN_LESS = 20  # of the reason for paying less than was agreed
+REASONS = {
+    "no_answer": "The answers do not answer the questions",
+    "not_followed": "The instructions were not followed",
+    "not_own": "The answers are not in the worker’s own words",
+    "failed_check": "The attention questions were not answered as they asked",
+    "nothing": "Nothing was handed in that could be used",
+    "other": "Another reason, written below",
+}
+# The same in the words of Prolific, which takes a rejection in a category only.
+PROLIFIC_CATEGORIES = {
+    "no_answer": "LOW_EFFORT",
+    "not_followed": "FAILED_INSTRUCTIONS",
+    "not_own": "OTHER",
+    "failed_check": "FAILED_CHECK",
+    "nothing": "NO_DATA",
+    "other": "OTHER",
+}
+Decision = PayoutLine.Decision
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is proposed for one assignment; ``base`` None means the pay of its version."""
+
+    assignment_id: int
+    decision: str = Decision.APPROVE
+    base: Decimal | None = None
+    bonus: Decimal = Decimal("0.00")
+    reason_code: str = ""
+    reason: str = ""  # of a rejection, or of a base under the agreed pay
+    bonus_note: str = ""  # what rule gave the bonus; empty for one that a person wrote
+
+
+def why_not_decide_in(project: Project, by: User) -> str:
+    """Why this person approves nothing in the project; empty when they may.
+
+    Managers approve; so does the owner while the project is set to single approval.
+    """
+    if project.single_approval and project.owner_id == by.pk:
+        return ""
+    manages = Membership.objects.filter(
+        project=project, user=by, role=Role.MANAGER, removed_at__isnull=True
+    )
+    return "" if manages.exists() else "Only a manager of this project may decide this."
+
+
+def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
+    """Why this person may not approve the batch; "" when they may. The one place for it."""
+    project = batch.project
+    if batch.state == PayoutBatch.State.PROPOSED and not may_propose(project, batch.proposed_by):
+        return GONE
+    why_not = why_not_second(project, batch.proposed_by, by, chain_of(project))
+    if why_not:
+        return why_not
+    if batch.lines.filter(assignment__worker__user=by).exists():
+        return OWN_WORK
+    return why_not_decide_in(project, by)
+
+
+GONE = "Whoever proposed it was removed from the project. Propose it anew."
+OWN_WORK = "It is about work of yours; somebody else must approve it."
+
+
+def why_not_second(project: Project, proposer: User, by: User, chain: Chain) -> str:
+    """Why this person is no second one beside the proposer; "" when they are.
+
+    Nobody approves what they proposed, or what somebody proposed whom they let in or who let
+    them in, unless the owner allows approval by one person.
+    """
+    if project.single_approval:
+        return ""
+    if proposer.pk == by.pk:
+        return "You proposed it; somebody else must approve it."
+    if chain.tied(proposer.pk, by.pk):
+        return (
+            f"{proposer} and you came in by each other’s invitations, or by those of one person, "
+            "and no independent manager has confirmed that you are two. Somebody independent "
+            "must approve it."
+        )
+    return ""
+
+
+def needs_note(project: Project, proposer: User, by: User) -> bool:
+    """Whether this approval has no independent second person, which stands with it for good."""
+    return proposer.pk == by.pk or chain_of(project).tied(proposer.pk, by.pk)
+
+
+def approvers(project: Project, proposer: User) -> list[User]:
+    """Who may approve what this person proposes, apart from work of their own."""
+    chain = chain_of(project)
+    people = {one.pk: one for one in managers_of(project)}
+    if project.single_approval:
+        people[project.owner_id] = project.owner
+    return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
+
+
+NOBODY = (
+    "Nobody can approve this yet: every manager was let in by the proposer, or by the same "
+    "person. The administrator of this installation can confirm a manager, or the owner can "
+    "allow approval by one person in the settings."
+)
+
+
+def may_propose(project: Project, person: User) -> bool:
+    """Whether the person is requester or manager of the project now, and can sign in."""
+    return person.is_active and proposers(project).filter(user=person).exists()
+
+
+def proposers(project: Project) -> QuerySet[Membership, int]:
+    """The ids of everybody who may propose in the project."""
+    rows = Membership.objects.filter(
+        project=project, role__in=(Role.REQUESTER, Role.MANAGER), removed_at__isnull=True,
+        user__is_active=True,
+    )  # fmt: skip
+    return rows.values_list("user_id", flat=True)
+
+
+def require_decider(project: Project, by: User) -> None:
+    """Raise NotAllowed unless the person may decide about money in the project, and proved it."""
+    why_not = why_not_decide_in(project, by)
+    if why_not:
+        raise NotAllowed(why_not)
+    require_strength(project, by, "decide about payments")
+
+
+def require_proposer(project: Project, by: User) -> None:
+    """Raise NotAllowed unless the person is requester or manager of the project."""
+    if not may_propose(project, by):
+        raise NotAllowed("This needs the role of requester or manager in this project.")
+
+
+def roles_of(project: Project, person: User) -> list[str]:
+    """What the person is in the project now."""
+    rows = Membership.objects.filter(project=project, user=person, removed_at__isnull=True)
+    return sorted(rows.exclude(role=Role.WORKER).values_list("role", flat=True))
+
+
+def clean_amount(value: Decimal, name: str) -> Decimal:
+    """An amount of 0 or more in whole cents, or Invalid naming the field."""
+    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
+        raise Invalid(f"{name} is not an amount.", fields={name: "0 or more, two decimals."})
+    return value.quantize(CENT)
+
+
+def clean_text(text: str, name: str, most: int) -> str:
+    """A text that fits, or Invalid: nothing that somebody wrote is cut silently."""
+    text = text.replace("\x00", "").strip()
+    if len(text) > most:
+        raise Invalid(f"{name} is too long.", fields={name: f"{most:,} characters at most."})
+    return text
+
+
+def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
+    """Code and text of a rejection, or Invalid; ``name`` is the worker's pseudonym."""
+    if code not in REASONS:
+        raise Invalid(f"{name}: choose a reason.", fields={"reason_code": "Choose one."})
+    text = clean_text(text, "reason", MAX_REASON)
+    if len(text) < MIN_REASON:
+        raise Invalid(
+            f"{name}: the reason is read by the worker; write what was asked and what is missing.",
+            fields={"reason": f"At least {MIN_REASON} characters; it has {len(text)}."},
+        )
+    return code, text
+
+
+def build_line(batch: PayoutBatch, assignment: Assignment, line: Line) -> PayoutLine:
+    """The checked row of one proposed line."""
+    name = assignment.worker.pseudonym
+    if line.decision not in Decision.values:
+        raise Invalid(f"{name}: there is no such decision.", fields={"decision": "Choose one."})
+    if line.decision == Decision.REJECT:
+        code, text = clean_reason(name, line.reason_code, line.reason)
+        return PayoutLine(
+            batch=batch, assignment=assignment, decision=line.decision,
+            base=Decimal(0), bonus=Decimal(0), reason_code=code, reason=text,
+        )  # fmt: skip
+    base = assignment.pay if line.base is None else clean_amount(line.base, "base")
+    return PayoutLine(
+        batch=batch,
+        assignment=assignment,
+        decision=line.decision,
+        base=base,
+        bonus=clean_amount(line.bonus, "bonus"),
+        bonus_note=clean_text(line.bonus_note, "bonus_note", 200) if line.bonus else "",
+        reason=clean_less(assignment, base, line.reason),
+    )
+
+
+def why_not_base(assignment: Assignment, base: Decimal) -> str:
+    """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
+    agreed = assignment.pay
+    if base > agreed:
+        return f"{agreed} at most; the rest is a bonus"
+    if base < agreed and not base:
+        return "Paying nothing is a rejection, which the worker may reply to"
+    return ""
+
+
+def clean_less(assignment: Assignment, base: Decimal, reason: str) -> str:
+    """The reason that stands with a line; Invalid where less than agreed is paid without one."""
+    name = assignment.worker.pseudonym
+    why_not = why_not_base(assignment, base)
+    if why_not:
+        raise Invalid(f"{name}: {why_not}.", fields={"base": f"{why_not}."})
+    reason = clean_text(reason, "reason", MAX_REASON)
+    if base < assignment.pay and len(reason) < MIN_LESS:
+        raise Invalid(
+            f"{name}: {base} is under the agreed {assignment.pay}; the worker reads why.",
+            fields={"reason": f"At least {MIN_LESS} characters."},
+        )
+    return reason
+
+
+def check_proposable(lines: Sequence[Line], rows: dict[int, Assignment]) -> None:
+    """Raise unless every line names a submitted assignment that nothing else decides about."""
+    for line in lines:
+        row = rows.get(line.assignment_id)
+        if row is None:
+            raise Invalid(
+                f"Assignment {line.assignment_id} is not one of this task.",
+                fields={"lines": str(line.assignment_id)},
+            )
+        if row.state != AssignmentState.SUBMITTED:
+            raise Conflict(f"{row.worker.pseudonym} has not submitted assignment {row.pk}.")
+        if row.settled_at:
+            raise Conflict(f"Assignment {row.pk} of {row.worker.pseudonym} is settled already.")
+    busy = PayoutLine.objects.filter(assignment__in=rows, live=True).select_related("batch").first()
+    if busy:
+        raise Conflict(
+            f"Assignment {busy.assignment_id} is in proposal {busy.batch.number} already."
+        )
+    rejected = [line.assignment_id for line in lines if line.decision == Decision.REJECT]
+    before = Rejection.objects.filter(assignment__in=rejected).first()
+    if before:
+        raise Conflict(
+            f"The rejection of assignment {before.assignment_id} was overturned; "
+            "it cannot be rejected a second time. Approve or hold it.",
+            code="rejected-before",
+        )

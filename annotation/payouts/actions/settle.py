@@ -1,0 +1,220 @@
+"""What an approval writes: the cap, the ledger, rejections with their window, who is told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+
+from django.db.models import Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts.roles.selectors import managers_of
+from annotation.models import (
+    Assignment,
+    LedgerEntry,
+    PayoutBatch,
+    PayoutLine,
+    Project,
+    Rejection,
+    Task,
+    User,
+)
+from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.task_states import tell_budget
+from annotation.notifications.actions.webhooks import emit
+from annotation.payouts.actions import ledger as books
+from annotation.payouts.actions import payments
+from annotation.payouts.actions.rules import approvers
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import money, plural
+
+ZERO = Decimal("0.00")
+Decision = PayoutLine.Decision
+
+
+def sort_out(
+    lines: Sequence[PayoutLine], line_ids: Sequence[int] | None
+) -> tuple[list[PayoutLine], list[PayoutLine], list[PayoutLine]]:
+    """Lines to pay, to reject and to hold."""
+    if line_ids is None:
+        chosen = {line.pk for line in lines if line.decision != Decision.HOLD}
+    else:
+        chosen = set(line_ids)
+    if chosen - {line.pk for line in lines}:
+        raise Invalid("A chosen line is not part of this proposal.", fields={"lines": "Unknown."})
+    going = [line for line in lines if line.pk in chosen]
+    rejected = [line for line in going if line.decision == Decision.REJECT]
+    paid = [line for line in going if line.decision != Decision.REJECT]
+    return paid, rejected, [line for line in lines if line.pk not in chosen]
+
+
+def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None:
+    """Raise Conflict if ``amount`` does not fit; ``project`` is locked, so that no two race."""
+    if not amount:
+        return
+    task = Task.objects.get(pk=batch.task_id)
+    for holder, label in ((task, "task"), (project, "project")):
+        if holder.budget is None:
+            continue
+        spent = holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO
+        if spent + amount > holder.budget:
+            raise Conflict(
+                f"The {label}’s budget is {holder.budget}; {spent} is spent, {amount} is too much.",
+                code="over-budget",
+            )
+
+
+def settle(
+    batch: PayoutBatch,
+    paid: Sequence[PayoutLine],
+    rejected: Sequence[PayoutLine],
+    held: Sequence[PayoutLine],
+    by: User,
+) -> None:
+    """Write what is owed and what is rejected, and plan what has to be paid."""
+    now = timezone.now()
+    _write_owed(batch, paid, by)
+    _write_rejections(batch, rejected, by, now)
+    PayoutLine.objects.filter(
+        pk__in=[line.pk for line in paid if line.decision == Decision.HOLD]
+    ).update(decision=Decision.APPROVE)
+    settled = [line.assignment_id for line in (*paid, *rejected)]
+    Assignment.objects.filter(pk__in=settled).update(settled_at=now)
+    PayoutLine.objects.filter(pk__in=[line.pk for line in held]).update(live=False)
+    payments.plan_payments(batch=batch, paid=paid, rejected=rejected)
+    if paid:
+        _tell_approved(batch, paid)
+        tell_budget(task=batch.task, project=batch.project)
+
+
+def _write_owed(batch: PayoutBatch, paid: Sequence[PayoutLine], by: User) -> None:
+    LedgerEntry.objects.bulk_create(
+        LedgerEntry(
+            project=batch.project,
+            task=batch.task,
+            worker=line.assignment.worker,
+            assignment=line.assignment,
+            line=line,
+            kind=kind,
+            debit=books.work(batch.task_id),
+            credit=books.owed(line.assignment.worker_id),
+            amount=amount,
+            currency=batch.project.currency,
+            key=f"{kind}:{line.assignment_id}",
+            memo=line.bonus_note if kind == "bonus" else "",
+            by=by,
+        )
+        for line in paid
+        for kind, amount in (("base", line.base), ("bonus", line.bonus))
+        if amount > 0
+    )
+
+
+def _write_rejections(
+    batch: PayoutBatch, rejected: Sequence[PayoutLine], by: User, now: dt.datetime
+) -> None:
+    until = now + dt.timedelta(days=batch.project.reply_days)
+    Rejection.objects.bulk_create(
+        Rejection(
+            assignment=line.assignment,
+            line=line,
+            reason_code=line.reason_code,
+            reason=line.reason,
+            rejected_by=by,
+            rejected_at=now,
+            reply_until=until,
+        )
+        for line in rejected
+    )
+    last = timezone.localtime(until)
+    for line in rejected:
+        notify(
+            to=[line.assignment.worker.user],
+            kind="rejection",
+            text=(
+                f"Work of yours in {batch.project.name} was not accepted. The reason stands with "
+                f"it; you may reply once, until {last:%d %B %Y}."
+            ),
+            key=f"rejection:{line.assignment_id}",
+            url=reverse("work_home") + "#rejected",
+            project=batch.project,
+        )
+
+
+def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
+    """Each worker, once a proposal: how much of their work was approved, and for how much."""
+    by_worker: dict[int, list[PayoutLine]] = {}
+    for line in paid:
+        by_worker.setdefault(line.assignment.worker_id, []).append(line)
+    currency = batch.project.currency
+    for pk, lines in by_worker.items():
+        bonus = sum((line.bonus for line in lines), ZERO)
+        total = sum((line.base for line in lines), bonus)
+        of_it = f", including a bonus of {money(bonus, currency)}" if bonus else ""
+        less = any(line.base < line.assignment.pay for line in lines)
+        why = " It is less than agreed; the reason is on your work page." if less else ""
+        verb = "was" if len(lines) == 1 else "were"
+        notify(
+            to=[lines[0].assignment.worker.user], kind="work.approved", project=batch.project,
+            key=f"work.approved:{batch.pk}:{pk}", url=reverse("work_home") + "#approved",
+            text=f"{plural(len(lines), 'assignment')} in {batch.project.name} {verb} "
+            f"approved: {money(total, currency)}{of_it}.{why}",
+        )  # fmt: skip
+
+
+# Who is told -----------------------------------------------------------------------------------
+
+
+def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
+    """Whoever may approve it (where nobody may, all who could see to that), and programs."""
+    project = batch.project
+    people = approvers(project, batch.proposed_by)
+    told = f"Proposal {batch.number} in {project.name} awaits a second person"
+    if not people:
+        people = [project.owner, *managers_of(project)]
+        told = f"Nobody can approve proposal {batch.number} in {project.name} yet"
+    notify(
+        to=[one for one in people if one.pk != batch.proposed_by_id],
+        kind="payout.waits", key=f"payout.proposed:{batch.pk}", project=project,
+        text=f"{told}: {money(amount, project.currency)}.", url=_url(batch),
+    )  # fmt: skip
+    emit(
+        project=project, event="payout.proposed",
+        data={"proposal": batch.number, "task": batch.task_id, "total": str(amount),
+              "currency": project.currency},
+    )  # fmt: skip
+
+
+def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) -> None:
+    """The proposer, where somebody else approved it; and programs."""
+    project = batch.project
+    if batch.decided_by_id != batch.proposed_by_id:
+        told = f"{plural(paid, 'line')} paid, {rejected} rejected"
+        notify(
+            to=[batch.proposed_by], kind="payout.decided", key=f"payout.decided:{batch.pk}",
+            text=f"Proposal {batch.number} in {project.name} was approved: "
+            f"{money(amount, project.currency)}, {told}.",
+            url=_url(batch), project=project,
+        )  # fmt: skip
+    emit(
+        project=project, event="payout.approved",
+        data={"proposal": batch.number, "task": batch.task_id, "total": str(amount),
+              "currency": project.currency, "paid": paid, "rejected": rejected},
+    )  # fmt: skip
+
+
+def tell_sent_back(batch: PayoutBatch) -> None:
+    """The proposer, unless they took it back themselves."""
+    if batch.decided_by_id == batch.proposed_by_id:
+        return
+    notify(
+        to=[batch.proposed_by], kind="payout.decided", key=f"payout.decided:{batch.pk}",
+        text=f"Proposal {batch.number} in {batch.project.name} was sent back with a note.",
+        url=_url(batch), project=batch.project,
+    )  # fmt: skip
+
+
+def _url(batch: PayoutBatch) -> str:
+    return reverse("payout", args=[batch.project_id, batch.number])

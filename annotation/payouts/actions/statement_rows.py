@@ -1,0 +1,229 @@
+"""Rows of a statement against the payments of a task: which is which, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, Visit
+from annotation.payouts.statement_file import Reported
+from crowdqc.numbers import money
+
+ZERO = Decimal("0.00")
+State = Payment.State
+
+
+@dataclass
+class _Known:
+    """What the books hold, and which payments a row has taken already."""
+
+    payments: dict[int, Payment]
+    of_assignment: dict[int, list[int]]  # assignment -> payments
+    submissions: dict[str, list[int]]  # their name of it -> assignments
+    participants: dict[str, list[int]]
+    fees: dict[int, Decimal]  # payment -> fee that is booked
+    before: dict[tuple[str, ...], list[dict[str, Any]]]  # rows of earlier statements
+    taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
+    taken: set[int] = field(default_factory=set)
+
+
+def hold_against(
+    task: Task, recruitment: Recruitment | None, reported: Sequence[Reported]
+) -> list[dict[str, Any]]:
+    """What becomes of every row, and behind them a row for each payment that the file lacks."""
+    known = _known(task, recruitment)
+    rows = [_held(one, known, task.project.currency) for one in reported]
+    return rows + [_lacking(one, known) for one in _missing(known, reported)]
+
+
+def _known(task: Task, recruitment: Recruitment | None) -> _Known:
+    rows = Payment.objects.filter(
+        assignment__task=task, recruitment=recruitment, amount__gt=0,
+        what__in=(Payment.What.BASE, Payment.What.BONUS),
+    ).select_related("worker")  # fmt: skip
+    payments = {row.pk: row for row in rows.order_by("pk")}
+    known = _Known(payments, {}, {}, {}, _fees(task), {})
+    for row in payments.values():
+        known.of_assignment.setdefault(row.assignment_id, []).append(row.pk)
+        if recruitment is None:
+            _add(known.submissions, str(row.assignment_id), row.assignment_id)
+            _add(known.participants, row.worker.pseudonym, row.assignment_id)
+            _add(known.participants, row.worker.external_id, row.assignment_id)
+    visits = Visit.objects.filter(recruitment=recruitment, assignment__isnull=False)
+    for session, participant, pk in visits.values_list("session", "participant", "assignment"):
+        _add(known.submissions, session, pk)
+        _add(known.participants, participant, pk)
+    for statement in Statement.objects.filter(task=task, recruitment=recruitment).order_by("pk"):
+        _remember(statement, known)
+    return known
+
+
+def taken_back(statement: Statement, payment_id: int) -> str:
+    """The name of a file since which this payment stands booked back; "" where it does not."""
+    known = _known(statement.task, statement.recruitment)
+    return known.taken_back.get(payment_id, "")
+
+
+def _remember(statement: Statement, known: _Known) -> None:
+    """What an earlier file told: the same row again is no second payment."""
+    told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    back = set(
+        LedgerEntry.objects.filter(key__startswith=f"statement:{statement.pk}:").values_list(
+            "key", flat=True
+        )
+    )
+    for place, row in enumerate(statement.rows):
+        if row["outcome"] == "missing":
+            if f"statement:{statement.pk}:{place}" in back:
+                known.taken_back[row["payment"]] = statement.name
+            continue
+        identity = tuple(row[name] for name in IDENTITY)
+        told.setdefault(identity, []).append({**row, "statement": statement.name})
+        if row["payment"] and row["outcome"] in ("matched", "different"):
+            known.taken.add(row["payment"])
+            known.taken_back.pop(row["payment"], None)
+    for identity, rows in told.items():
+        if len(rows) > len(known.before.get(identity, ())):
+            known.before[identity] = rows
+
+
+IDENTITY = ("submission", "participant", "kind", "amount", "currency", "paid_at")
+
+
+def _add(into: dict[str, list[int]], name: str, pk: int) -> None:
+    if name and pk not in into.setdefault(name, []):
+        into[name].append(pk)
+
+
+def _fees(task: Task) -> dict[int, Decimal]:
+    rows = (
+        LedgerEntry.objects.filter(task=task, kind=LedgerEntry.Kind.FEE, key__startswith="fee:")
+        .order_by()
+        .values_list("key")
+        .annotate(s=Sum("amount"))
+    )
+    return {int(key.removeprefix("fee:")): amount for key, amount in rows}
+
+
+def _held(one: Reported, known: _Known, currency: str) -> dict[str, Any]:
+    """One row of the file with its outcome, in words, and what there is to book."""
+    row = {
+        "line": one.line, "submission": one.submission, "participant": one.participant,
+        "kind": one.kind, "amount": str(one.amount), "currency": one.currency,
+        "fee": None if one.fee is None else str(one.fee), "paid_at": one.paid_at,
+        "worker": "", "payment": None, "ours": None, "waits": False,
+    }  # fmt: skip
+    again = known.before.get(one.identity)
+    if again:
+        told = again.pop(0)
+        same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
+        note = f"as {told['statement']} said before: {told['note']}"
+        return _row({**row, **same}, note=note)
+    own = _payments_of(one, known)
+    free = [pk for pk in own if pk not in known.taken]
+    fee = one.fee or ZERO
+    if not own:
+        note = "the books hold no such payment"
+        foreign = one.currency != currency
+        return _row(row, "unknown", note, *((ZERO, ZERO) if foreign else (one.amount, fee)))
+    if not free:
+        payment = known.payments[own[0]]
+        row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
+        row["ours"] = str(payment.amount)
+        return _row(row, "twice", "the same payment left a second time", one.amount, fee)
+    payment = known.payments[_best(free, one, known)]
+    known.taken.add(payment.pk)
+    row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(payment.amount)}
+    row["waits"] = payment.state != State.DONE and one.currency == payment.currency
+    if payment.pk in known.taken_back:
+        note = f"booked back since {known.taken_back[payment.pk]} lacked it"
+        return _row(row, "different", note, one.amount, one.fee or ZERO)
+    return _row(row, *_compared(one, payment, known.fees.get(payment.pk, ZERO)))
+
+
+def _payments_of(one: Reported, known: _Known) -> list[int]:
+    assignments = known.submissions.get(one.submission) or known.participants.get(
+        one.participant, []
+    )
+    return [
+        pk
+        for assignment in assignments
+        for pk in known.of_assignment.get(assignment, [])
+        if known.payments[pk].what == one.kind
+    ]
+
+
+def _best(free: Iterable[int], one: Reported, known: _Known) -> int:
+    """Of several, the one of the same amount; of these, one that we hold for paid."""
+
+    def rank(pk: int) -> tuple[bool, bool, int]:
+        row = known.payments[pk]
+        return row.amount != one.amount, row.state != State.DONE, pk
+
+    return min(free, key=rank)
+
+
+def _compared(one: Reported, payment: Payment, fee: Decimal) -> tuple[str, str, Decimal, Decimal]:
+    ours = payment.amount
+    if one.currency != payment.currency:
+        note = f"in {one.currency}, and ours is in {payment.currency}; correct it by hand"
+        return "different", note, ZERO, ZERO
+    if payment.state != State.DONE:
+        state = payment.get_state_display().lower()
+        return "different", f"paid there, and here: {state}", one.amount, one.fee or ZERO
+    more, more_fee = one.amount - ours, ZERO if one.fee is None else one.fee - fee
+    said = []
+    if more:
+        said.append(f"ours is {money(ours, payment.currency)}")
+    if more_fee:
+        said.append(f"fee {money(one.fee, one.currency)}, booked {money(fee, one.currency)}")
+    return "different" if said else "matched", "; ".join(said), more, more_fee
+
+
+def _missing(known: _Known, reported: Sequence[Reported]) -> list[Payment]:
+    """Payments that we hold for done, or sent, up to the file's last day, and that it lacks."""
+    last = max((one.paid_at[:10] for one in reported), default="")
+    return [
+        row
+        for row in known.payments.values()
+        if row.pk not in known.taken
+        and row.state in (State.DONE, State.SENDING)
+        and (not last or _day(row) <= last)
+    ]
+
+
+def _day(payment: Payment) -> str:
+    moment = payment.done_at or payment.sent_at or payment.created_at
+    return timezone.localtime(moment).date().isoformat()
+
+
+def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
+    done = payment.state == State.DONE
+    row = {
+        "line": None, "submission": "", "participant": "", "kind": payment.what,
+        "amount": str(payment.amount), "currency": payment.currency, "fee": None, "paid_at": "",
+        "worker": payment.worker.pseudonym, "payment": payment.pk, "ours": str(payment.amount),
+        "waits": False,
+    }  # fmt: skip
+    note = f"{'booked as paid' if done else 'sent'} {_day(payment)}, and the file lacks it"
+    back = (-payment.amount, -known.fees.get(payment.pk, ZERO)) if done else (ZERO, ZERO)
+    return _row(row, "missing", note, *back)
+
+
+def _row(
+    row: dict[str, Any],
+    outcome: str = "",
+    note: str = "",
+    more: Decimal = ZERO,
+    more_fee: Decimal = ZERO,
+) -> dict[str, Any]:
+    """The row as it is kept; ``books``: there is something to book for it."""
+    return {
+        **row, "outcome": outcome or row["outcome"], "note": note, "more": str(more),
+        "more_fee": str(more_fee), "books": bool(more or more_fee),
+    }  # fmt: skip

@@ -1,0 +1,79 @@
+"""What is booked by hand: alone up to the project's limit a day, else proposed to a second person.
+
+All that was booked alone within 24 hours counts, whoever booked it, so that splitting an amount,
+over rows or over accounts, gains nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Correction, Project, Statement, Task, User
+from annotation.notifications.actions.notices import notify
+from annotation.payouts.actions.rules import approvers
+from annotation.records.actions.audit import record
+from crowdqc.numbers import money
+
+State = Correction.State
+ABOVE_LIMIT = (
+    "This is above the limit for one person and awaits a second manager. Nothing is booked yet."
+)
+ZERO, DAY = Decimal("0.00"), dt.timedelta(days=1)
+
+
+def booked_alone(project: Project) -> Decimal:
+    """What was booked by hand without a second person within the last 24 hours."""
+    rows = project.corrections.filter(state=State.ALONE, decided_at__gt=timezone.now() - DAY)
+    return rows.aggregate(s=Sum("amount"))["s"] or ZERO
+
+
+def propose_above_limit(
+    *,
+    by: User,
+    task: Task,
+    amount: Decimal,
+    key: str,
+    memo: str,
+    statement: Statement | None = None,
+    place: int | None = None,
+    debit: str = "",
+    credit: str = "",
+) -> Correction | None:
+    """Note a booking by hand. Given back: the proposal that it becomes; None: book it now.
+
+    Part of the caller's transaction. The project's row is locked, so that no two bookings at
+    once stay under the limit together.
+    """
+    project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    there = project.corrections.filter(key=key).exclude(state=State.DECLINED).first()
+    if there is not None:
+        return there if there.state == State.PROPOSED else None
+    fields: dict[str, Any] = {
+        "project": project, "task": task, "statement": statement, "place": place, "debit": debit,
+        "credit": credit, "amount": amount, "currency": project.currency, "memo": memo, "key": key,
+        "proposed_by": by,
+    }  # fmt: skip
+    if project.single_approval or booked_alone(project) + amount <= project.correction_limit:
+        Correction.objects.create(
+            **fields, state=State.ALONE, decided_by=by, decided_at=timezone.now(),
+            single_approval=project.single_approval,
+        )  # fmt: skip
+        return None
+    made = Correction.objects.create(**fields)
+    record(
+        by=by, project=project, action="correction.propose", on=made, amount=str(amount),
+        debit=debit, credit=credit,
+    )  # fmt: skip
+    notify(
+        to=approvers(project, by), kind="correction.waits", key=f"correction.waits:{made.pk}",
+        text=f"A correction of {money(amount, project.currency)} in {project.name} awaits a "
+        "second person.",
+        project=project, url=reverse("ledger", args=[project.pk]) + "#corrections",
+    )  # fmt: skip
+    return made

@@ -1,0 +1,45 @@
+"""Reads of bookings by hand that await a second person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from annotation.accounts.roles.selectors import chain_of
+from annotation.models import Correction, Project, User
+from annotation.payouts.actions.rules import GONE, proposers, why_not_decide_in, why_not_second
+from annotation.payouts.selectors.balance import account_names
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One proposed correction as one person sees it."""
+
+    correction: Correction
+    debit: str
+    credit: str
+    why_not: str  # why the viewer may not approve it; "" when they may
+    own: bool
+
+
+def corrections_of(project: Project) -> QuerySet[Correction]:
+    """Everything booked by hand or proposed to be, the newest first."""
+    rows = project.corrections.select_related("task", "statement", "proposed_by", "decided_by")
+    return rows.order_by("-pk")
+
+
+def waiting(project: Project, viewer: User) -> list[Waiting]:
+    """What awaits a second person, the oldest first."""
+    rows = list(corrections_of(project).filter(state=Correction.State.PROPOSED).order_by("pk"))
+    why_not = why_not_decide_in(project, viewer)
+    may = set(proposers(project))
+    chain = chain_of(project)
+    names = account_names(project, {c for row in rows for c in (row.debit, row.credit) if c})
+    found = []
+    for row in rows:
+        gone = "" if row.proposed_by_id in may else GONE
+        reason = why_not or gone or why_not_second(project, row.proposed_by, viewer, chain)
+        own = row.proposed_by_id == viewer.pk
+        found.append(Waiting(row, names.get(row.debit, ""), names.get(row.credit, ""), reason, own))
+    return found

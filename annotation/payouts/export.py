@@ -1,0 +1,105 @@
+"""Payouts and the ledger as CSV, streamed row by row, with pseudonyms only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.models import LedgerEntry, Payment, PayoutBatch
+from crowdqc.files.cells import csv_lines
+
+LEDGER = (
+    "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "debit",
+    "credit", "amount", "currency", "memo", "by",
+)  # fmt: skip
+PAYOUT = (
+    "proposal",
+    "assignment",
+    "worker",
+    "submitted_at",
+    "decision",
+    "base",
+    "bonus",
+    "pay",
+    "currency",
+    "bonus_note",
+    "reason_code",
+    "reason",
+)
+BY_HAND = (
+    "payment", "proposal", "task_title", "assignment", "worker", "participant", "kind", "amount",
+    "currency",
+)  # fmt: skip
+
+
+def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """CSV text, one line at a time."""
+    yield from csv_lines([header])
+    yield from csv_lines(rows)
+
+
+def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
+    """One row an entry, oldest first."""
+    for entry in entries.order_by("id").iterator(chunk_size=500):
+        yield (
+            f"e-{entry.pk:05d}",
+            entry.at.isoformat(),
+            entry.task_id,
+            entry.task.current.title if entry.task.current else "",
+            entry.line.batch.number if entry.line else "",
+            entry.assignment_id or "",
+            entry.worker.pseudonym if entry.worker else "",
+            entry.kind,
+            entry.debit,
+            entry.credit,
+            entry.amount,
+            entry.currency,
+            entry.memo,
+            str(entry.by) if entry.by else "the platform’s report",
+        )
+
+
+def payout_rows(batch: PayoutBatch) -> Iterator[Sequence[Any]]:
+    """One row a line of the proposal, with what became of it."""
+    currency = batch.project.currency
+    approved = batch.state == PayoutBatch.State.APPROVED
+    lines_ = batch.lines.select_related("assignment__worker", "rejection").order_by("pk")
+    for line in lines_.iterator(chunk_size=500):
+        rejected = line.decision == line.Decision.REJECT
+        # Held in an approved proposal: its line is free again though nobody overturned it.
+        held = approved and not line.live and not hasattr(line, "rejection")
+        paid = line.decision == line.Decision.APPROVE and not held
+        yield (
+            batch.number,
+            line.assignment_id,
+            line.assignment.worker.pseudonym,
+            line.assignment.submitted_at.isoformat() if line.assignment.submitted_at else "",
+            "hold" if held else line.decision,
+            line.base,
+            line.bonus,
+            line.base + line.bonus if paid else 0,
+            currency,
+            line.bonus_note,
+            line.reason_code,
+            line.reason if rejected or line.base < line.assignment.pay else "",
+        )
+
+
+def by_hand_rows(payments: QuerySet[Payment]) -> Iterator[Sequence[Any]]:
+    """One row a payment that somebody has to make."""
+    for payment in payments.select_related("assignment__visit").iterator(chunk_size=500):
+        visit = getattr(payment.assignment, "visit", None)
+        task = payment.assignment.task
+        yield (
+            payment.pk,
+            payment.line.batch.number,
+            task.current.title if task.current else "",
+            payment.assignment_id,
+            payment.worker.pseudonym,
+            visit.participant if visit else payment.worker.external_id,
+            payment.what,
+            payment.amount,
+            payment.currency,
+        )

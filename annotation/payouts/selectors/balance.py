@@ -1,0 +1,208 @@
+"""The books as accounts: what went in and out of each, by currency, and what is still owed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, F, Sum
+
+from annotation.models import Membership, Payment, PayoutBatch, Project
+from annotation.payouts.actions.ledger import channels
+
+ZERO = Decimal("0.00")
+# Kind of account: its heading, in the order in which they stand.
+KINDS = {
+    "work": "Work on", "worker": "Owed to", "paid": "Paid", "fees": "Fees of what was paid",
+    "unknown": "Paid without an approval of ours,",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Account:
+    """One account, or all workers' together."""
+
+    code: str
+    name: str
+    debit: Decimal
+    credit: Decimal
+
+    @property
+    def kind(self) -> str:
+        return self.code.partition(":")[0]
+
+    @property
+    def balance(self) -> Decimal:
+        """Positive: more went in (credit) than out."""
+        return self.credit - self.debit
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The trial balance of one currency: both sides are the same, by the shape of the books."""
+
+    currency: str
+    accounts: list[Account]  # workers as one line
+    workers: list[Account]  # each by itself, those with something open first
+
+    @property
+    def debit(self) -> Decimal:
+        return sum((one.debit for one in self.accounts), ZERO)
+
+    @property
+    def credit(self) -> Decimal:
+        return sum((one.credit for one in self.accounts), ZERO)
+
+    @property
+    def balances(self) -> bool:
+        return self.debit == self.credit
+
+    def _total(self, kind: str) -> Decimal:
+        return sum((one.balance for one in self.accounts if one.kind == kind), ZERO)
+
+    @property
+    def owed(self) -> Decimal:
+        """What workers are still owed; what one was paid too much is not owed to another."""
+        return sum((one.balance for one in self.workers if one.balance > 0), ZERO)
+
+    @property
+    def overpaid(self) -> Decimal:
+        return -sum((one.balance for one in self.workers if one.balance < 0), ZERO)
+
+    @property
+    def paid(self) -> Decimal:
+        """What left through all channels, fees included."""
+        return self._total("paid")
+
+    @property
+    def cost(self) -> Decimal:
+        """What the work cost so far, paid or not."""
+        return -self._total("work")
+
+    @property
+    def open(self) -> list[Account]:
+        return [one for one in self.workers if one.balance]
+
+
+def trial_balances(project: Project) -> list[Trial]:
+    """One a currency; a fixed number of queries."""
+    sums: dict[str, dict[str, list[Decimal]]] = {}
+    for at, side in enumerate(("debit", "credit")):
+        rows = project.ledger.order_by().values_list("currency", side).annotate(s=Sum("amount"))
+        for currency, code, amount in rows:
+            own = sums.setdefault(currency, {}).setdefault(code, [ZERO, ZERO])
+            own[at] += amount
+    names = account_names(project, {code for own in sums.values() for code in own})
+    return [_trial(currency, sums[currency], names) for currency in sorted(sums)]
+
+
+def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str]) -> Trial:
+    found = [Account(code, names[code], *both) for code, both in sums.items()]
+    workers = [one for one in found if one.kind == "worker"]
+    rest = [one for one in found if one.kind != "worker"]
+    if workers:
+        debit = sum((one.debit for one in workers), ZERO)
+        credit = sum((one.credit for one in workers), ZERO)
+        noun = "1 worker" if len(workers) == 1 else f"{len(workers)} workers"
+        rest.append(Account("worker:", f"Owed to {noun}", debit, credit))
+    order = list(KINDS)
+    return Trial(
+        currency,
+        sorted(rest, key=lambda one: (order.index(one.kind), one.name)),
+        sorted(workers, key=lambda one: (not one.balance, one.name)),
+    )
+
+
+def account_names(project: Project, codes: Iterable[str]) -> dict[str, str]:
+    """What accounts are called on pages."""
+    wanted = set(codes)
+    titles = dict(project.tasks.values_list("pk", "current__title"))
+    ids = [int(code.partition(":")[2]) for code in wanted if code.startswith("worker:")]
+    people = dict(Membership.objects.filter(pk__in=ids).values_list("pk", "pseudonym"))
+    ways = channels(project)
+
+    def name(code: str) -> str:
+        kind, _, rest = code.partition(":")
+        if kind == "work":
+            return f"{KINDS[kind]} {titles.get(int(rest)) or f'task {rest}'}"
+        if kind == "worker":
+            return f"{KINDS[kind]} {people.get(int(rest), rest)}"
+        return f"{KINDS.get(kind, kind)} {ways.get(rest, rest)}"
+
+    return {code: name(code) for code in wanted}
+
+
+def correctable(project: Project) -> list[tuple[str, str]]:
+    """Accounts that a correction may name: those with an entry, and the project's channels."""
+    known = {
+        code
+        for side in ("debit", "credit")
+        for code in project.ledger.order_by().values_list(side, flat=True).distinct()
+    }
+    for through in channels(project):
+        known |= {f"paid:{through}", f"fees:{through}"}
+    order = list(KINDS)
+    named = account_names(project, known)
+    return sorted(named.items(), key=lambda row: (order.index(row[0].partition(":")[0]), row[1]))
+
+
+# To be paid by hand ----------------------------------------------------------------------------
+
+
+def by_hand(project: Project) -> list[dict[str, Any]]:
+    """Proposals with payments that people still have to make: how many, to whom, how much."""
+    rows = (
+        Payment.objects.filter(
+            assignment__task__project=project, what__in=("base", "bonus"), state="by_hand"
+        )
+        .order_by()
+        .values("line__batch__number", "currency", title=F("assignment__task__current__title"))
+        .annotate(n=Count("pk"), amount=Sum("amount"), people=Count("worker", distinct=True))
+        .order_by("-line__batch__number")
+    )
+    return list(rows)
+
+
+def hand_payments(project: Project, number: int | None = None) -> Any:
+    """Open payments by hand, of one proposal or of all, with what a transfer needs to name."""
+    rows = Payment.objects.filter(
+        assignment__task__project=project, what__in=("base", "bonus"), state="by_hand"
+    )
+    if number is not None:
+        rows = rows.filter(line__batch__number=number)
+    return rows.select_related(
+        "worker", "line__batch", "assignment__task__current", "recruitment"
+    ).order_by("line__batch__number", "worker__pseudonym", "pk")
+
+
+# Word and mark of a payment's state, for people who wait for it.
+STATES = {
+    "planned": ("on the way through the platform", "waiting"),
+    "prepared": ("on the way through the platform", "waiting"),
+    "sending": ("on the way through the platform", "waiting"),
+    "unclear": ("a person has to look at the platform", "warn"),
+    "failed": ("refused by the platform", "bad"),
+    "by_hand": ("to be paid by hand", "waiting"),
+    "done": ("paid", "done"),
+}
+
+
+def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
+    """What became of a proposal's payments: how many, how much, by what they wait for."""
+    rows = (
+        Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
+        .order_by()
+        .values_list("state")
+        .annotate(n=Count("pk"), amount=Sum("amount"))
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for state, number, amount in rows:
+        word, mark = STATES[state]
+        own = found.setdefault(word, {
+            "word": word, "mark": mark, "n": 0, "amount": ZERO, "by_hand": state == "by_hand",
+        })  # fmt: skip
+        own["n"] += number
+        own["amount"] += amount
+    return sorted(found.values(), key=lambda row: row["word"])

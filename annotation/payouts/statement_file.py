@@ -1,0 +1,132 @@
+"""What a platform says it paid: one row a payment, every fault of every row named."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils.dateparse import parse_date, parse_datetime
+
+from annotation.files.reading.importer import Field, Problem, Row, guess, missing, refuse
+from annotation.files.reading.sheet import read
+from crowdqc.numbers import exact
+
+FIELDS = (
+    Field("submission", "Submission", either="submission or participant",
+          also=("submission_id", "session_id", "assignment", "assignment_id")),
+    Field("participant", "Participant", either="submission or participant",
+          also=("participant_id", "prolific_pid", "worker", "worker_id")),
+    Field("kind", "Kind", also=("type", "what")),
+    Field("amount", "Amount", required=True, also=("paid", "total", "reward")),
+    Field("currency", "Currency"),
+    Field("fee", "Fee", also=("fees", "service_fee")),
+    Field("paid_at", "Paid at", also=("date", "created_at", "paid_on")),
+)  # fmt: skip
+KINDS = {
+    "": "base", "base": "base", "reward": "base", "submission": "base", "approval": "base",
+    "bonus": "bonus",
+}  # fmt: skip
+MOST = Decimal(1_000_000)
+MAX_ROWS = 20_000
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One payment as the file tells it."""
+
+    line: int
+    submission: str
+    participant: str
+    kind: str
+    amount: Decimal
+    currency: str
+    fee: Decimal | None  # None: the file says nothing of a fee
+    paid_at: str  # ISO, or empty
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The same payment told again, in another file, has the same."""
+        return (
+            self.submission, self.participant, self.kind, str(self.amount), self.currency,
+            self.paid_at,
+        )  # fmt: skip
+
+
+def read_statement(content: bytes, name: str, currency: str) -> list[Reported]:
+    """Every row of the file, or Invalid naming all rows that cannot be read."""
+    sheet = read(content, name)
+    columns = guess(list(sheet.columns), FIELDS)
+    problems = list(sheet.unreadable)
+    problems += [
+        _column(one.name, f"There is no column {one.name}.") for one in missing(columns, FIELDS)
+    ]
+    if len(sheet.rows) > MAX_ROWS:
+        problems.append(_column("", f"It has {len(sheet.rows):,} rows; {MAX_ROWS:,} is the most."))
+    if problems:
+        refuse(name, problems, len(sheet.rows), "rows")
+    good = []
+    for row in sheet.rows:
+        reported, wrong = _row(row, columns, currency)
+        problems += wrong
+        if reported is not None:
+            good.append(reported)
+    refuse(name, problems, len(good), "rows")
+    return good
+
+
+def _column(name: str, wrong: str) -> Problem:
+    mend = "The columns are submission or participant, kind, amount, currency, fee, paid_at."
+    return Problem(None, name, "", wrong, mend)
+
+
+def _row(
+    row: Row, columns: Mapping[str, str], currency: str
+) -> tuple[Reported | None, list[Problem]]:
+    value = {field: row.values.get(column, "").strip() for field, column in columns.items()}
+    wrong: list[Problem] = []
+
+    def bad(field: str, says: str, mend: str) -> None:
+        wrong.append(Problem(row.line, columns.get(field, field), value.get(field, ""), says, mend))
+
+    amount, fee = _money(value.get("amount", "")), _money(value.get("fee", ""))
+    if amount is None or not amount:
+        bad("amount", "This is no amount.", "An amount above 0 with two decimals, as 1.80.")
+    if value.get("fee") and fee is None:
+        bad("fee", "This is no amount.", "An amount with two decimals, or nothing.")
+    kind = KINDS.get(value.get("kind", "").casefold())
+    if kind is None:
+        bad("kind", "There is no such kind.", "base or bonus.")
+    paid_at = _moment(value.get("paid_at", ""))
+    if paid_at is None:
+        bad("paid_at", "This is no date.", "A date as 2026-11-22, with or without a time.")
+    if not value.get("submission") and not value.get("participant"):
+        bad("submission", "Nothing says whom it is about.", "A submission or a participant.")
+    if wrong or amount is None or kind is None or paid_at is None:
+        return None, wrong
+    told = Reported(
+        line=row.line, submission=value.get("submission", "")[:120],
+        participant=value.get("participant", "")[:120], kind=kind, amount=amount,
+        currency=(value.get("currency") or currency).upper()[:3], fee=fee, paid_at=paid_at,
+    )  # fmt: skip
+    return told, []
+
+
+def _money(text: str) -> Decimal | None:
+    value = exact(text.strip().lstrip("€$£"), high=MOST)
+    if value is None or value != value.quantize(CENT):
+        return None
+    return value.quantize(CENT)
+
+
+def _moment(text: str) -> str | None:
+    """ISO text of a date or a time, "" for none, None where it is neither."""
+    if not text:
+        return ""
+    try:
+        found: dt.datetime | dt.date | None = parse_datetime(text) or parse_date(text)
+    except ValueError:
+        return None
+    return None if found is None else found.isoformat()

@@ -1,0 +1,217 @@
+"""Money after the decision: the ledger, rejections, and whether an answer counts."""
+
+from __future__ import annotations
+
+import uuid
+from decimal import Decimal
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_access
+from annotation.models import Answer, Correction, LedgerEntry, Rejection
+from annotation.payouts import export as exports
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.ledger import book_correction
+from annotation.payouts.actions.rules import require_decider, why_not_decide_in
+from annotation.payouts.corrections.propose import ABOVE_LIMIT
+from annotation.payouts.corrections.selectors import waiting
+from annotation.payouts.selectors import ledger as books
+from annotation.payouts.selectors.balance import account_names, correctable, trial_balances
+from annotation.payouts.selectors.proposals import rejections, rejections_owed
+from annotation.work.actions import answers
+from crowdqc import numbers
+from crowdqc.errors import Invalid, Missing
+
+PAGE = 50
+
+
+@login_required
+@require_safe
+def ledger(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The journal with both accounts of every entry, and the trial balance by currency."""
+    access = get_access(request, project_id)
+    return _ledger(request, access)
+
+
+def _ledger(
+    request: HttpRequest,
+    access: Access,
+    sent: QueryDict | None = None,
+    error: Invalid | None = None,
+) -> HttpResponse:
+    filters = books.wanted(request.GET)
+    rows = books.entries(access.project, filters)
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    codes = {code for row in page for code in (row.debit, row.credit)}
+    names = account_names(access.project, codes)
+    for row in page:
+        row.from_to = (names[row.debit], names[row.credit])  # type: ignore[attr-defined]
+    context = {
+        "rows": page,
+        "filters": filters,
+        "kinds": LedgerEntry.Kind.choices,
+        "totals": books.totals(rows),
+        "trials": trial_balances(access.project),
+        "choices": books.choices(access.project),
+        "query": request.GET.urlencode(),
+        "accounts": correctable(access.project),
+        "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
+        "why_not": why_not_decide_in(access.project, access.user),
+        "waiting": waiting(access.project, access.user),
+        "key": sent.get("key", "") if sent else str(uuid.uuid4()),
+        "sent": sent or {},
+        "error": error,
+    }
+    status = 422 if error else 200
+    return render(request, "annotation/manager/ledger.html", context, status=status)
+
+
+@login_required
+@require_POST
+def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Book a correction: an amount that moves between two accounts, with its reason."""
+    access = get_access(request, project_id)
+    require_decider(access.project, access.user)
+    sent = request.POST
+    try:
+        task = access.project.tasks.filter(pk=numbers.whole(sent.get("task", "")) or 0).first()
+        if task is None:
+            raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
+        task.project = access.project
+        row = book_correction(
+            by=access.user, task=task, debit=sent.get("debit", ""), credit=sent.get("credit", ""),
+            amount=_amount(sent.get("amount", "")), memo=sent.get("memo", ""),
+            key=_key(sent.get("key", "")),
+        )  # fmt: skip
+    except Invalid as error:
+        return _ledger(request, access, sent, error)
+    if isinstance(row, Correction):
+        messages.info(request, ABOVE_LIMIT)
+        return redirect(reverse("ledger", args=[project_id]) + "#corrections")
+    messages.success(request, "The correction is booked. What stood there stands as it was.")
+    return redirect("ledger", project_id)
+
+
+def _amount(text: str) -> Decimal:
+    amount = numbers.exact(text, low=-numbers.LARGEST)
+    if amount is None:
+        raise Invalid("This is no amount.", fields={"amount": "An amount, as 1.80."})
+    return amount
+
+
+def _key(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise Invalid("The form’s key is missing. Load the page again.") from error
+
+
+@login_required
+@require_safe
+def ledger_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
+    """The ledger (as filtered) as CSV, with pseudonyms."""
+    access = get_access(request, project_id)
+    rows = books.entries(access.project, books.wanted(request.GET))
+    response = StreamingHttpResponse(
+        exports.lines(exports.LEDGER, exports.ledger_rows(rows)), content_type="text/csv"
+    )
+    response["Content-Disposition"] = 'attachment; filename="ledger.csv"'
+    return response
+
+
+@login_required
+@require_safe
+def rejection_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Rejections with their replies; those that are owed an answer first."""
+    access = get_access(request, project_id)
+    only_owed = request.GET.get("show") == "owed"
+    rows = rejections(access.project, only_owed=only_owed)
+    context = {
+        "rows": Paginator(rows, PAGE).get_page(request.GET.get("page")),
+        "only_owed": only_owed,
+        "owed": rejections_owed(access.project),
+        "reasons": payouts.REASONS,
+        "why_not": why_not_decide_in(access.project, access.user),
+    }
+    return render(request, "annotation/manager/rejections.html", context)
+
+
+@login_required
+@require_http_methods(["POST"])
+def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -> HttpResponse:
+    """Answer a reply, or take a rejection back."""
+    access = get_access(request, project_id)
+    rejection = Rejection.objects.filter(
+        pk=rejection_id, assignment__task__project=access.project
+    ).first()
+    if rejection is None:
+        raise Missing("There is no such rejection in this project.")
+    require_decider(access.project, access.user)  # before what was typed is looked at
+    outcome = request.POST.get("outcome")
+    if outcome not in Rejection.Outcome.values:
+        raise Invalid("Say whether it stands.", fields={"outcome": "stands or overturned"})
+    try:
+        payouts.decide_reply(
+            by=access.user,
+            rejection=rejection,
+            overturn=outcome == Rejection.Outcome.OVERTURNED,
+            note=request.POST.get("note", ""),
+        )
+    except Invalid as error:
+        messages.error(request, f"Nothing was changed. {error.message}")
+    else:
+        again = " Its work may be proposed for pay again." if outcome == "overturned" else ""
+        messages.success(request, f"The worker can read your answer now.{again}")
+    url = reverse("rejection_list", args=[access.project.pk])
+    return redirect(f"{url}#rejection-{rejection.pk}")
+
+
+@login_required
+@require_POST
+def answer_counts(request: HttpRequest, project_id: int, answer_id: int) -> HttpResponse:
+    """Let an answer count or not; whether it is paid is another decision."""
+    access = get_access(request, project_id)
+    answer = (
+        Answer.objects.filter(pk=answer_id, item__task__project=access.project)
+        .select_related("item__task")
+        .first()
+    )
+    if answer is None:
+        raise Missing("There is no such answer in this project.")
+    wanted = request.POST.get("counts")
+    if wanted not in ("yes", "no"):
+        raise Invalid("Say whether the answer counts.", fields={"counts": "yes or no"})
+    error = ""
+    try:
+        answer = answers.set_counts(
+            by=access.user,
+            answer=answer,
+            counts=wanted == "yes",
+            reason=request.POST.get("reason", ""),
+        )
+    except Invalid as refused:
+        error = refused.fields.get("reason", refused.message)
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"answer": answer, "error": error, "changed": not error}
+        status = 422 if error else 200
+        return render(request, "annotation/manager/_counts.html", context, status=status)
+    if error:
+        messages.error(request, error)
+    back = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(
+        back, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return redirect(back if safe else reverse("task", args=[project_id, answer.item.task_id]))

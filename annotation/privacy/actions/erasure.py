@@ -1,0 +1,257 @@
+"""Erasing what people wrote: all of one worker's on request, everybody's after the days kept.
+
+Texts, explanations, quotes, drafts, questionnaires and logs go; so do the names by which others
+know the person. What stays: the pseudonym, ids, choices (judgments, ratings, ticks), decisions,
+the audit log and every amount. ``evaluation.people.erasure`` calls this after it has cleared its side.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from django.db import connection, models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.accounts.security import log as security_log
+from annotation.accounts.security.stepup import needs_stepup
+from annotation.accounts.signing import actions as account_actions
+from annotation.formats.uploads.actions import drop_stale
+from annotation.models import (
+    Answer,
+    ApiToken,
+    Assignment,
+    AssignmentItem,
+    Candidate,
+    ChoiceValue,
+    ExportFile,
+    Item,
+    KeptReply,
+    Membership,
+    Notice,
+    PanelMember,
+    PlatformEvent,
+    Rejection,
+    Role,
+    SpanValue,
+    TextValue,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.privacy.actions import retention
+from annotation.privacy.actions.names import forget_names, free_name
+from annotation.privacy.name_places import GONE
+from annotation.privacy.selectors import erasure as reads
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from annotation.work.actions.leases import take_back
+from crowdqc.errors import Conflict, NotAllowed
+from crowdqc.numbers import plural
+
+AT_ONCE = 50  # assignments a transaction
+WHY = {
+    "worker": "Erased on the worker’s request.",
+    "due": "Erased after the days that the project keeps texts.",
+}
+# Shapes whose answers are their text: without it there is nothing left that could count.
+TEXTUAL = ("texts", "responses", "attributes")
+
+
+@contextmanager
+def erasing() -> Iterator[None]:
+    """Open the database's guards of frozen rows for what follows in this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('crowdqc.erasing', 'on', true)")
+        yield
+        cursor.execute("SELECT set_config('crowdqc.erasing', 'off', true)")
+
+
+@transaction.atomic
+def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
+    """Decide that a worker is erased: they leave the project now, the rest follows by itself.
+
+    By a requester or manager, or by the worker. Leases are returned, agreements and seats on
+    panels end. Raises Conflict while payments are on their way, and while something waits for a
+    decision: only the worker may go ahead then, told what it means.
+    """
+    worker = (
+        Membership.objects.select_for_update(of=("self",)).select_related("project").get(
+            pk=worker.pk
+        )
+    )  # fmt: skip
+    own = worker.user_id is not None and worker.user_id == by.pk
+    staff = Membership.objects.filter(
+        project=worker.project_id, user=by, removed_at__isnull=True,
+        role__in=(Role.REQUESTER, Role.MANAGER),
+    )  # fmt: skip
+    if not own and not staff.exists():
+        raise NotAllowed("Nobody erases somebody else's work here.")
+    if worker.role != Role.WORKER:
+        raise Conflict("Only what a worker did is erased; others are removed from the project.")
+    if worker.erase_asked_at:
+        return worker
+    found = reads.held(worker)
+    if found.on_the_way:
+        raise Conflict(
+            f"{plural(found.on_the_way, 'payment is', 'payments are')} on the way. "
+            "Erase when they are confirmed: their numbers are needed until then."
+        )
+    if found.undecided and not (own and although_undecided):
+        raise Conflict(
+            f"Not decided yet: {' and '.join(found.undecided)}. Decide that first: "
+            "afterwards nobody can read what it is about.",
+            code="undecided",
+        )
+    now = timezone.now()
+    for lease in worker.assignments.filter(state=AssignmentState.LEASED):
+        take_back(by=by, assignment=lease)
+    worker.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=now)
+    PanelMember.objects.filter(worker=worker, until__isnull=True).update(until=now, ended_by=by)
+    worker.erase_asked_at, worker.removed_at = now, worker.removed_at or now
+    worker.save(update_fields=["erase_asked_at", "removed_at"])
+    record(
+        by=by, project=worker.project, action="worker.erase_ask", on=worker, own=own,
+        undecided=found.unsettled + found.to_answer,
+    )  # fmt: skip
+    return worker
+
+
+@transaction.atomic
+def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int:
+    """Erase texts, spans, questionnaires and drafts of these assignments, AT_ONCE at most.
+
+    Returns how many of them held any. Idempotent.
+    """
+    rows = list(
+        Assignment.objects.select_for_update(of=("self",), no_key=True)
+        .filter(pk__in=assignments)
+        .select_related("task__project")
+        .order_by("pk")
+    )
+    answers = list(
+        Answer.objects.filter(assignment__in=[row.pk for row in rows]).values_list(
+            "pk", "assignment_id", "stage"
+        )
+    )
+    ids = [pk for pk, _, _ in answers]
+    forms = [pk for pk, _, stage in answers if stage != Answer.Stage.MAIN]
+    texts = _count_by(TextValue.objects.filter(answer__in=ids))
+    TextValue.objects.filter(answer__in=ids).delete()
+    SpanValue.objects.filter(answer__in=ids).delete()
+    ChoiceValue.objects.filter(answer__in=forms).delete()
+    textual = [row.pk for row in rows if get_type(row.task.type).shape in TEXTUAL]
+    # The slot stays taken: nobody is asked, and paid, again for what somebody had taken back.
+    Answer.objects.filter(assignment__in=textual, counts=True).update(
+        counts=False, uncounted_reason=WHY[why]
+    )
+    drafts = set(_blank_drafts(rows))
+    blank_texts(Candidate.objects.filter(source_answer__in=ids))
+    Rejection.objects.filter(assignment__in=rows).exclude(reply="").update(reply=GONE)
+    for row in rows:
+        if texts.get(row.pk) or row.pk in drafts:
+            record(
+                by=by, project=row.task.project, action="answers.erase", on=row, why=why,
+                texts=texts.get(row.pk, 0),
+            )  # fmt: skip
+    return len({*texts, *drafts})
+
+
+def _count_by(texts: models.QuerySet[TextValue]) -> dict[int, int]:
+    rows = texts.values("answer__assignment").annotate(n=models.Count("pk"))
+    return dict(rows.values_list("answer__assignment", "n"))
+
+
+def _blank_drafts(rows: Sequence[Assignment]) -> list[int]:
+    """Empty the drafts of these assignments; returns which had any."""
+    drafts = AssignmentItem.objects.filter(assignment__in=rows).exclude(draft={})
+    found = list(drafts.values_list("assignment_id", flat=True))
+    drafts.update(draft={})
+    return found
+
+
+def blank_texts(texts: models.QuerySet[Candidate]) -> None:
+    """Empty frozen texts under judgment and ask nobody about them any more; their keys stay."""
+    ids = list(texts.exclude(text="").values_list("pk", flat=True))
+    if not ids:
+        return
+    with erasing():
+        Candidate.objects.filter(pk__in=ids).update(text="", words=0)
+    items = Item.objects.filter(Q(first__in=ids) | Q(second__in=ids))
+    items.update(redundancy=F("held"))
+
+
+def finish(*, worker: int) -> Membership:
+    """Erase logs, names and messages of a worker whose words are gone; twice is once."""
+    member = Membership.objects.select_related("project", "user").get(pk=worker)
+    if member.erased_at or not member.erase_asked_at:
+        return member
+    retention.erase_logs_of_erased(worker=member)
+    with transaction.atomic():
+        member = (
+            Membership.objects.select_for_update(of=("self",))
+            .select_related("project", "user")
+            .get(pk=worker)
+        )
+        if member.erased_at:
+            return member
+        blank_texts(Candidate.objects.filter(author=member))
+        with erasing():
+            forget_names(worker=member)
+        if member.user is not None:
+            _forget_messages(member.user, member)
+        # Files that were made or taken in of this project may hold what has just gone.
+        ExportFile.objects.filter(project=member.project).delete()
+        rows = Membership.objects.filter(project=member.project)
+        member.external_id = free_name(rows, "external_id", member.pk)
+        member.user, member.erased_at = None, timezone.now()
+        member.save(update_fields=["external_id", "user", "erased_at"])
+        record(by=None, project=member.project, action="worker.erase", on=member)
+    return member
+
+
+def _forget_messages(user: User, member: Membership) -> None:
+    Notice.objects.filter(user=user, project=member.project).delete()
+    ApiToken.objects.filter(user=user, project=member.project).delete()
+    KeptReply.objects.filter(user=user).delete()
+
+
+@needs_stepup("close the account")
+@transaction.atomic
+def forget_account(*, by: User) -> None:
+    """Take every name off one's own account and close it, when no project is left.
+
+    The row itself stays without a name, since the audit log points at it. Raises Conflict while
+    the person still belongs to a project or owns one.
+    """
+    user = User.objects.select_for_update().get(pk=by.pk)
+    left = reads.keeps_account(user)
+    if left:
+        raise Conflict(left)
+    user.username = free_name(User.objects.all(), "username", user.pk)
+    user.email = user.display_name = user.first_name = user.last_name = ""
+    user.is_active = user.wants_mail = False
+    user.set_unusable_password()
+    user.save()
+    for model in (ApiToken, KeptReply, Notice):
+        model._default_manager.filter(user=user).delete()
+    account_actions.forget(by=user)
+    with erasing():
+        security_log.forget(user)
+    record(by=user, project=None, action="account.erase", on=user)
+
+
+# -- what is kept for some days only -----------------------------------------------------------
+
+KEPT_DAYS = 30  # what was received, sent or made, and has done its work
+
+
+def sweep(now: dt.datetime | None = None) -> int:
+    """Erase payloads, replies, files and uploads that have done their work; how many rows."""
+    before = (now or timezone.now()) - dt.timedelta(days=KEPT_DAYS)
+    gone = PlatformEvent.objects.filter(received_at__lt=before, applied_at__isnull=False).exclude(
+        payload={}
+    ).update(payload={})  # fmt: skip
+    gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
+    return gone + drop_stale(before=before) + security_log.sweep(now)

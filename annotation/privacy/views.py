@@ -1,0 +1,72 @@
+"""Erasing interaction logs: of a project, of one worker, of oneself."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from annotation.access import get_access, get_worker, worker_memberships
+from annotation.models import Role
+from annotation.privacy.actions import retention
+from crowdqc.errors import Invalid, Missing
+from crowdqc.numbers import plural, whole
+
+
+def _tell(request: HttpRequest, number: int) -> None:
+    if number:
+        erased = plural(number, "log is erased", "logs are erased")
+        messages.success(request, f"{erased}. Answers and payments stay.")
+    else:
+        messages.info(request, "There was no log to erase.")
+
+
+@login_required
+@require_POST
+def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse:
+    """For how many days the texts of answers are kept; empty: for good."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    raw = request.POST.get("days", "").strip()
+    try:
+        days = (whole(raw, high=99_999) or 0) if raw else None
+        retention.keep_texts(by=access.user, project=access.project, days=days)
+    except Invalid as error:
+        messages.error(request, f"{error.message} {error.fields['days']}")
+    else:
+        kept = f"for {plural(days, 'day')}" if days else "until deleted"
+        messages.success(request, f"Texts of answers are kept {kept}.")
+    return redirect("project_settings", project_id)
+
+
+@login_required
+@require_POST
+def project_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Every log of the project's finished work, by a requester."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    number = retention.erase_logs_of_project(by=access.user, project=access.project)
+    _tell(request, number)
+    return redirect("project_settings", project_id)
+
+
+@login_required
+@require_POST
+def worker_logs_erase(request: HttpRequest, project_id: int, membership_id: int) -> HttpResponse:
+    """One worker's logs, by a requester or a manager."""
+    access = get_access(request, project_id)
+    worker = get_worker(access, membership_id)
+    _tell(request, retention.erase_logs_of_worker(by=access.user, worker=worker))
+    return redirect("worker_card", project_id, membership_id)
+
+
+@login_required
+@require_POST
+def own_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
+    """A worker's own logs of work that is decided."""
+    worker = worker_memberships(request.user).filter(project=project_id).first()
+    if worker is None:
+        get_access(request, project_id, Role.WORKER)  # says which of the two
+        raise Missing("There is no such project, or you do not belong to it.")
+    _tell(request, retention.erase_own_logs(by=request.user, worker=worker))  # type: ignore[arg-type]
+    return redirect("work_record")

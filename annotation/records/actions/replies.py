@@ -1,0 +1,59 @@
+"""What was answered to a request with an Idempotency-Key: sent again, it gets the same answer.
+
+The reply is written in the transaction of what it answers: both are there or neither. A request
+that dies on the way leaves nothing, so its key may be used again; one that is refused leaves
+nothing either. While a request is at work its key is held by a lock that ends with it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import KeptReply, User
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.sealing.sealed import seal, unseal
+
+PURPOSE = "kept reply"
+KEPT = dt.timedelta(days=2)
+
+
+def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
+    """The reply kept under this key (status and body), or None: then the key is held until the end.
+
+    To be called within a transaction. Conflict where the same key is at work just now.
+    """
+    if not (0 < len(key) <= 120 and key.isascii() and key.isprintable()):
+        raise Invalid("The Idempotency-Key takes 1 to 120 plain characters.", code="bad-key")
+    name = hashlib.blake2b(f"{by.pk} {key}".encode(), digest_size=8).digest()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(%s)", [int.from_bytes(name, "big", signed=True)]
+        )
+        held = cursor.fetchone()
+    if not (held and held[0]):
+        raise Conflict("A request with this key is in progress. Ask again.", code="key-in-work")
+    row = KeptReply.objects.filter(user=by, key=key).first()
+    if row is None:
+        return None
+    if row.request_hash != request_hash:
+        raise Invalid("This key was used for another request.", code="key-reused")
+    return row.status, json.loads(unseal(row.sealed, PURPOSE, "The reply", again="the request"))
+
+
+def keep(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
+    """Keep a reply, within the transaction of its effect."""
+    return KeptReply.objects.create(
+        user=by, key=key, request_hash=request_hash, status=status,
+        sealed=seal(json.dumps(body), PURPOSE),
+    )  # fmt: skip
+
+
+def forget_old() -> int:
+    """Delete the replies that were kept for long enough."""
+    return KeptReply.objects.filter(created_at__lt=timezone.now() - KEPT).delete()[0]

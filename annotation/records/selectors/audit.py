@@ -1,0 +1,189 @@
+"""The audit log: who did what, filtered, in pages that stay in place while it grows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+
+from annotation.models import AuditEntry, Membership, Project, Role, User
+from annotation.records.selectors.audit_words import FAMILIES, about, rest, sentence
+from crowdqc.numbers import whole
+
+PAGE = 50
+SYSTEM = "the system"
+CHUNK = 2000
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What of the log is shown; empty: everything."""
+
+    person: str = ""
+    family: str = ""
+    object_type: str = ""
+    object_id: int = 0
+    since: dt.date | None = None
+    until: dt.date | None = None
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Filters:
+        """From an address; what cannot be read filters nothing."""
+        number = query.get("id", "")
+        family = query.get("family", "")
+        return cls(
+            query.get("person", "").strip()[:80], family if family in FAMILIES else "",
+            query.get("object", "")[:40],
+            whole(number) or 0,
+            _date(query.get("since", "")), _date(query.get("until", "")),
+        )  # fmt: skip
+
+    @property
+    def any(self) -> bool:
+        return self != Filters()
+
+    @property
+    def query(self) -> str:
+        """The same as the end of an address."""
+        told = {
+            "person": self.person, "family": self.family, "object": self.object_type,
+            "id": self.object_id, "since": self.since, "until": self.until,
+        }  # fmt: skip
+        return urlencode({name: value for name, value in told.items() if value})
+
+
+def _date(text: str) -> dt.date | None:
+    try:
+        return parse_date(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry in words."""
+
+    entry: AuditEntry
+    who: str
+    said: str
+    about: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """Entries, the newest first, and where the older ones begin."""
+
+    lines: list[Line]
+    older: int | None
+
+
+class _Names:
+    """Names of actors as this project knows them: staff by name, workers by pseudonym alone."""
+
+    def __init__(self, project: Project) -> None:
+        self.known: dict[int, str] = {}
+        for member in project.memberships.filter(user__isnull=False).select_related("user"):
+            worker = member.role == Role.WORKER
+            if member.user_id is not None and not (worker and member.user_id in self.known):
+                self.known[member.user_id] = member.pseudonym if worker else str(member.user)
+
+    def of(self, entry: AuditEntry) -> str:
+        if entry.actor_id is None:
+            return SYSTEM
+        return self.known.get(entry.actor_id, "somebody who left")
+
+
+def _midnight(day: dt.date) -> dt.datetime:
+    return timezone.make_aware(dt.datetime.combine(day, dt.time()))
+
+
+def entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
+    """The project's entries that the filters let through, the newest first."""
+    rows = AuditEntry.objects.filter(project=project).order_by("-pk")
+    if filters.person:
+        rows = rows.filter(_by(project, filters.person))
+    if filters.family:
+        rows = rows.filter(action__startswith=f"{filters.family}.")
+    if filters.object_type:
+        rows = rows.filter(object_type=filters.object_type)
+    if filters.object_id:
+        rows = rows.filter(object_id=filters.object_id)
+    if filters.since:
+        rows = rows.filter(at__gte=_midnight(filters.since))
+    if filters.until:
+        rows = rows.filter(at__lt=_midnight(filters.until) + dt.timedelta(days=1))
+    return rows
+
+
+def _by(project: Project, name: str) -> Q:
+    """Entries of the people of the project who are called so; a worker only by pseudonym."""
+    if name == SYSTEM:
+        return Q(actor=None)
+    called = Q(role=Role.WORKER, pseudonym__iexact=name) | (
+        ~Q(role=Role.WORKER) & (Q(user__display_name__iexact=name) | Q(user__username__iexact=name))
+    )
+    found = Membership.objects.filter(called, project=project, user__isnull=False)
+    return Q(actor__in=list(found.values_list("user_id", flat=True)))
+
+
+def page(project: Project, filters: Filters, before: int = 0) -> Page:
+    """One page of entries, those before the entry ``before`` if it is given."""
+    rows = entries(project, filters)
+    if before:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows[: PAGE + 1])
+    older = found[PAGE - 1].pk if len(found) > PAGE else None
+    return Page(lines(project, found[:PAGE]), older)
+
+
+def lines(project: Project, found: Iterable[AuditEntry]) -> list[Line]:
+    """These entries of the project in words."""
+    names = _Names(project)
+    return [_line(one, names.of(one)) for one in found]
+
+
+def _line(entry: AuditEntry, who: str) -> Line:
+    return Line(
+        entry, who, sentence(entry.action, entry.detail),
+        about(entry.object_type, entry.object_id), rest(entry.detail),
+    )  # fmt: skip
+
+
+COLUMNS = ("id", "at", "who", "action", "said", "object", "object_id", "detail")
+
+
+def rows(project: Project, filters: Filters) -> Iterator[dict[str, Any]]:
+    """The same entries as rows of a file, the oldest first."""
+    names = _Names(project)
+    for one in entries(project, filters).order_by("pk").iterator(chunk_size=CHUNK):
+        line = _line(one, names.of(one))
+        told = (
+            one.pk, one.at.isoformat(), line.who, one.action, line.said, one.object_type,
+            one.object_id, line.rest,
+        )  # fmt: skip
+        yield dict(zip(COLUMNS, told, strict=True))
+
+
+def staff_names(project: Project) -> list[str]:
+    """Who can be looked for by name."""
+    found = project.memberships.exclude(role=Role.WORKER).select_related("user")
+    return sorted({str(one.user) for one in found})
+
+
+def object_types(project: Project) -> list[tuple[str, str]]:
+    """What entries are about, with the words for it."""
+    kinds = AuditEntry.objects.filter(project=project).values_list("object_type", flat=True)
+    return sorted((kind, about(kind, 0)[:-2]) for kind in set(kinds.distinct()) if kind)
+
+
+def own(user: User, limit: int = PAGE) -> list[Line]:
+    """What the person's account did outside any project: tokens, passwords, mail."""
+    found = AuditEntry.objects.filter(actor=user, project=None).order_by("-pk")[:limit]
+    return [_line(one, "You") for one in found]

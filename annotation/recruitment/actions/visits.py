@@ -1,0 +1,327 @@
+"""People who come from elsewhere: their way in, their assignment, and the code they leave with.
+
+Whoever comes first with a name keeps it: a visit belongs to the browser that holds its secret.
+Nothing that stands openly in an address (an id, a session) lets anybody into somebody's work.
+"""
+
+from __future__ import annotations
+
+import secrets
+from urllib.parse import quote
+
+from django.db import transaction
+from django.db.models import Q
+
+from annotation.accounts.projects.actions import add_worker
+from annotation.models import (
+    Answer,
+    Assignment,
+    Membership,
+    PlatformEvent,
+    Recruitment,
+    Role,
+    UsedEntry,
+    User,
+    Visit,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.records.actions.audit import VISITOR, record
+from annotation.recruitment.actions.platform_events import apply
+from annotation.recruitment.platforms.entry_params import ASK, Coming, Refused, digest, external_id
+from annotation.work.actions.leases import give_back
+from crowdqc import limits
+from crowdqc.errors import Conflict, Invalid, TooMuch
+
+PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
+# Our word for how a visit ended -> the platform's type of completion code.
+OUTCOMES = {
+    "completed": "COMPLETED",
+    "failed_attention": "FAILED_ATTENTION_CHECK",
+    "no_consent": "NO_CONSENT",
+    "incompatible_device": "INCOMPATIBLE_DEVICE",
+    "other": "OTHER",
+}
+LEAVING = ("no_consent", "incompatible_device", "other")
+GONE = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
+ELSEWHERE = Refused(
+    "This entry was opened in another browser before, and belongs to that one.",
+    f"Open it in the browser where you began. If that is not possible: {ASK.lower()}",
+    code="other-browser", status=409,
+)  # fmt: skip
+
+
+def refused(*, recruitment: Recruitment, error: Refused) -> None:
+    """Keep that somebody was turned away, and why; not who it claimed to be.
+
+    Anybody can be turned away as often as they like, and the audit log only grows: so many an
+    hour stand there for each way in.
+    """
+    if not limits.take(limits.REFUSALS, recruitment.pk):
+        return
+    record(
+        by=None, project=recruitment.task.project, action="entry.refused", on=recruitment,
+        why=error.code,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | None) -> Visit:
+    """The visit of whoever comes; Refused in words where it is not theirs to open.
+
+    ``bound`` is the digest of this browser's secret, ``who`` is signed in here already. The
+    signature of ``coming`` was checked before.
+    """
+    # One row a recruitment: two clicks of one person stand in line.
+    recruitment = (
+        Recruitment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("task__project")
+        .get(pk=recruitment.pk)
+    )
+    _check(recruitment, coming)
+    known = recruitment.visits.select_related("worker__user", "assignment")
+    visit = known.filter(participant=coming.participant).first()
+    if visit is None and not recruitment.active:
+        raise Refused("This study takes nobody any more.", ASK, code="inactive", status=410)
+    fresh = _use_token(recruitment, coming, bound, who, visit)
+    if visit is not None:
+        return _come_again(recruitment, visit, coming, bound, who, fresh=fresh)
+    if coming.session and known.filter(session=coming.session).exists():
+        raise Refused("This session belongs to somebody else.", ASK, code="session", status=409)
+    if recruitment.entry == Recruitment.Entry.BOUND and not limits.take(
+        limits.NEW_VISITORS, recruitment.pk
+    ):
+        raise TooMuch("Too many people came at once. Open the link again in an hour.")
+    worker = _worker(recruitment, coming, bound, who)
+    visit = Visit.objects.create(
+        recruitment=recruitment, participant=coming.participant, study=coming.study,
+        session=coming.session, worker=worker, bound=bound, return_to=coming.submit_to,
+    )  # fmt: skip
+    record(by=worker.user, project=recruitment.task.project, action="entry.open", on=visit)
+    _early_events(visit)
+    return visit
+
+
+def _check(recruitment: Recruitment, coming: Coming) -> None:
+    signed = recruitment.entry == Recruitment.Entry.SIGNED
+    if recruitment.study_id and coming.study != recruitment.study_id and not signed:
+        raise Refused("The address names another study.", ASK, code="study")
+    if coming.submit_to and coming.submit_to not in submit_addresses(recruitment):
+        raise Refused("The address to hand in at is not one of this study.", ASK, code="submit-to")
+
+
+def submit_addresses(recruitment: Recruitment) -> list[str]:
+    """Where a marketplace's form may be sent back to."""
+    wants = recruitment.parameters.get("submit_to")
+    return recruitment.return_url.split() if wants else []
+
+
+def _use_token(
+    recruitment: Recruitment, coming: Coming, bound: str, who: User | None, visit: Visit | None
+) -> bool:
+    """Note a signed entry as used here. True: the platform vouched just now, by a new one."""
+    if not coming.token:
+        return False
+    jwt = recruitment.entry == Recruitment.Entry.JWT
+    # A signature can be written in several ways; what it signs cannot.
+    told = coming.token.rpartition(".")[0] if jwt else coming.token
+    used, made = UsedEntry.objects.get_or_create(
+        recruitment=recruitment, token_hash=digest(told), defaults={"bound": bound}
+    )
+    mine = visit is not None and who is not None and visit.worker.user_id == who.pk
+    if not made and used.bound != bound and not mine:
+        raise ELSEWHERE
+    return made and jwt
+
+
+def _come_again(
+    recruitment: Recruitment, visit: Visit, coming: Coming, bound: str, who: User | None, *,
+    fresh: bool,
+) -> Visit:  # fmt: skip
+    if coming.session and visit.session and coming.session != visit.session:
+        raise Refused(
+            "You came before under another session of this study; it can be done once.",
+            f"Go on with the first one, or return this one there. {ASK}",
+            code="second-session", status=409,
+        )  # fmt: skip
+    signed_in = who is not None and visit.worker.user_id == who.pk
+    if visit.bound != bound and not signed_in:
+        if visit.bound and not fresh:
+            raise ELSEWHERE
+        record(
+            by=visit.worker.user, project=recruitment.task.project, action="entry.bind", on=visit
+        )
+        visit.bound = bound
+        visit.save(update_fields=["bound"])
+    return visit
+
+
+def _worker(recruitment: Recruitment, coming: Coming, bound: str, who: User | None) -> Membership:
+    """The person's membership; one that is there is given only to whom it belongs."""
+    project, name = recruitment.task.project, external_id(recruitment, coming.participant)
+    member = Membership.objects.filter(project=project, external_id=name, role=Role.WORKER).first()
+    if member is None or member.user_id is None:
+        user = User(username=f"{VISITOR}{secrets.token_hex(12)}", wants_mail=False)
+        user.set_unusable_password()
+        user.save()
+        if member is None:
+            return add_worker(project=project, user=user, external_id=name)
+        member.user = user
+        member.save(update_fields=["user"])
+        return member
+    if member.removed_at:
+        raise Refused("You were removed from this project.", ASK, code="removed")
+    vouched = recruitment.entry != Recruitment.Entry.BOUND
+    here = Q(bound=bound) | Q(bound="")
+    proven = who is not None and member.user_id == who.pk
+    if not (vouched or proven or member.visits.filter(here).exists()):
+        raise ELSEWHERE
+    return member
+
+
+def _early_events(visit: Visit) -> None:
+    """What the platform said of this submission before its person came."""
+    if not visit.session:
+        return
+    waiting = PlatformEvent.objects.filter(
+        recruitment=visit.recruitment, applied_at=None, payload__resource_id=visit.session
+    )
+    for event in waiting.order_by("pk"):
+        apply(event)
+
+
+@transaction.atomic
+def let_in_again(*, by: User, recruitment: Recruitment, participant: str) -> Visit:
+    """Let the next browser that comes with this id have its visit: for a lost or changed one."""
+    visit = recruitment.visits.filter(participant=participant.strip()).first()
+    if visit is None:
+        hint = "Nobody came with this id."
+        raise Invalid(hint, fields={"participant": hint})
+    UsedEntry.objects.filter(recruitment=recruitment, bound=visit.bound).delete()
+    visit.bound = ""
+    visit.save(update_fields=["bound"])
+    record(by=by, project=recruitment.task.project, action="entry.release", on=visit)
+    return visit
+
+
+# The assignment of a visit -----------------------------------------------------------------------
+
+
+def tie(assignment: Assignment) -> None:
+    """Tie a new assignment to the visit it is for; Conflict where the person has none left.
+
+    Part of the claim. People with an account of their own have no visits and are not asked.
+    """
+    if not assignment.worker.external_id:
+        return
+    visits = Visit.objects.filter(worker_id=assignment.worker_id)
+    free = visits.filter(recruitment__task_id=assignment.task_id).filter(
+        Q(assignment=None) | Q(assignment__state__in=GONE)
+    )
+    visit = free.order_by("-pk").first()
+    if visit is not None:
+        visit.assignment, visit.outcome, visit.code = assignment, "", ""
+        visit.save(update_fields=["assignment", "outcome", "code"])
+    elif visits.exists():
+        raise Conflict("You came for one assignment here. For another, start on your platform.")
+
+
+def retie(assignment: Assignment, by: User) -> None:
+    """Give a late submit its visit back from an assignment that was begun after it.
+
+    One submission is one piece of work: Conflict where the later one is handed in already.
+    """
+    if not assignment.worker.external_id:
+        return
+    mine = Visit.objects.filter(
+        worker_id=assignment.worker_id, recruitment__task_id=assignment.task_id
+    ).select_related("assignment__worker", "assignment__task__project")
+    found = list(mine.order_by("-pk"))
+    if not found or any(one.assignment_id == assignment.pk for one in found):
+        return
+    visit = next((one for one in found if not _handed_in(one.assignment)), None)
+    if visit is None:
+        raise Conflict("You handed in other work for this study; it can be done once.")
+    other = visit.assignment
+    if other is not None and other.state == AssignmentState.LEASED:
+        give_back(by=by, assignment=other)
+    moved = Visit.objects.filter(pk=visit.pk, assignment=other).update(
+        assignment=assignment, outcome="", code=""
+    )
+    if not moved:
+        raise Conflict("This study was just gone on with elsewhere; nothing was changed.")
+
+
+def _handed_in(assignment: Assignment | None) -> bool:
+    return assignment is not None and assignment.state == AssignmentState.SUBMITTED
+
+
+def complete(assignment: Assignment) -> None:
+    """Note that a visit ended with a submit; part of the submit."""
+    if not assignment.worker.external_id:
+        return
+    visit = Visit.objects.filter(assignment=assignment).select_related("recruitment").first()
+    if visit is None:
+        return
+    outcome = "completed"
+    if visit.recruitment.codes.get("failed_attention") and _failed_attention(assignment):
+        outcome = "failed_attention"
+    _set_outcome(visit, outcome)
+
+
+def _failed_attention(assignment: Assignment) -> bool:
+    """Whether two attention items (or the only one) were answered otherwise than hoped for.
+
+    It chooses the code, and nothing else: no code rejects anybody here.
+    """
+    rows = Answer.objects.filter(assignment=assignment, item__expected__isnull=False)
+    total = wrong = 0
+    for answer in rows.select_related("item").prefetch_related("choices"):
+        given = {choice.field: choice.code for choice in answer.choices.all()}
+        total += 1
+        wrong += any(given.get(name) != code for name, code in (answer.item.expected or {}).items())
+    return wrong >= 2 or (wrong == total == 1)
+
+
+def _set_outcome(visit: Visit, outcome: str) -> None:
+    visit.outcome, visit.code = outcome, visit.recruitment.codes.get(outcome, "")
+    visit.save(update_fields=["outcome", "code"])
+
+
+@transaction.atomic
+def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
+    """End a visit before its submit: its slots are free, and the person gets the way back."""
+    visit = (
+        Visit.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("recruitment__task__project", "worker", "assignment")
+        .get(pk=visit.pk)
+    )
+    if visit.worker.user_id != by.pk:
+        raise Conflict("This is somebody else’s visit.")
+    if outcome not in LEAVING:
+        raise Invalid("Say why you leave.", fields={"outcome": "Choose one."})
+    assignment = visit.assignment
+    if assignment is not None and assignment.state == AssignmentState.SUBMITTED:
+        raise Conflict("Your work is handed in already.")
+    if assignment is not None and assignment.state == AssignmentState.LEASED:
+        assignment.worker = visit.worker
+        give_back(by=by, assignment=assignment)
+    _set_outcome(visit, outcome)
+    record(
+        by=by, project=visit.recruitment.task.project, action="entry.leave", on=visit,
+        outcome=outcome,
+    )  # fmt: skip
+    return visit
+
+
+def way_back(visit: Visit) -> str:
+    """The address that takes the person back with their code; "" where none is set."""
+    recruitment = visit.recruitment
+    if not visit.code or recruitment.parameters.get("submit_to"):
+        return ""
+    pattern = recruitment.return_url
+    if not pattern and recruitment.kind == Recruitment.Kind.PROLIFIC:
+        pattern = PROLIFIC_DONE
+    values = {"code": visit.code, "participant": visit.participant, "session": visit.session}
+    for name, value in values.items():
+        pattern = pattern.replace("{" + name + "}", quote(value, safe=""))
+    return pattern

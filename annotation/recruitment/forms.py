@@ -1,0 +1,162 @@
+"""What requesters say of a way into a task; the actions decide. Secrets are never filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from annotation.accounts.projects.forms import CURRENCIES, TitleField
+from annotation.models import Recruitment
+from annotation.recruitment.actions.visits import OUTCOMES
+from annotation.recruitment.platforms import entry_params as coming
+
+WORDS = {
+    "completed": ("Completed", "Handed in."),
+    "failed_attention": (
+        "Attention failed", "Handed in with known answers missed. It rejects nobody here.",
+    ),
+    "no_consent": ("No consent", "Did not agree to what is recorded."),
+    "incompatible_device": ("Incompatible device", "Cannot do it on this device."),
+    "other": ("Other", "Left for another reason."),
+}  # fmt: skip
+SECRET = {"autocomplete": "off", "spellcheck": "false"}
+
+
+def _code(**more: Any) -> forms.TextInput:
+    return forms.TextInput(attrs={"class": "code", "autocomplete": "off", **more})
+
+
+def _secret(label: str, help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, strip=True, max_length=600, help_text=help_text,
+        widget=forms.PasswordInput(attrs=SECRET),
+    )  # fmt: skip
+
+
+class RecruitmentForm(forms.Form):
+    """What both kinds have."""
+
+    name = TitleField(max_length=80, help_text="For people of this project.")
+    entry = forms.ChoiceField(label="How people prove who they are", widget=forms.RadioSelect)
+    audience = forms.CharField(
+        label="Audience", required=False, max_length=200, widget=_code(),
+        help_text="Whom the signature is for: the address or domain of this site.",
+    )  # fmt: skip
+    jwks_url = forms.CharField(
+        label="Address of the keys (JWKS)", required=False, max_length=300, widget=_code(),
+        help_text="Empty: Prolific’s own.",
+    )  # fmt: skip
+    issuer = forms.CharField(
+        label="Issuer", required=False, max_length=200, widget=_code(),
+        help_text="Empty: Prolific’s own, or any on a panel of your own.",
+    )  # fmt: skip
+    active = forms.BooleanField(
+        label="Takes people now", required=False, initial=True,
+        help_text="Off: nobody new comes in. Who is at work may finish.",
+    )  # fmt: skip
+    kind = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["entry"].choices = Recruitment.Entry.choices  # type: ignore[attr-defined]
+        for name in OUTCOMES:
+            label, help_text = WORDS[name]
+            self.fields[f"code_{name}"] = forms.CharField(
+                label=label, required=False, max_length=60, help_text=help_text, widget=_code(),
+            )  # fmt: skip
+
+    def codes(self) -> list[Any]:
+        """The fields of the codes."""
+        return [self[f"code_{name}"] for name in OUTCOMES]
+
+    @classmethod
+    def of(cls, row: Recruitment) -> RecruitmentForm:
+        """The form as the way in stands, without its secrets."""
+        initial = {name: getattr(row, name, None) for name in cls.base_fields}
+        initial |= {f"code_{name}": row.codes.get(name, "") for name in OUTCOMES}
+        initial |= {f"parameter_{word}": name for word, name in row.parameters.items()}
+        initial |= {"token": "", "webhook": ""}
+        return cls(initial=initial)
+
+
+class ProlificForm(RecruitmentForm):
+    """A study on Prolific."""
+
+    kind = Recruitment.Kind.PROLIFIC
+    study_id = forms.CharField(
+        label="Study", max_length=80, widget=_code(),
+        help_text="Its id, as in its address on Prolific.",
+    )  # fmt: skip
+    token = _secret(
+        "API token",
+        "Approvals, rejections and bonuses then leave automatically. Kept sealed, shown nowhere.",
+    )
+    webhook = _secret(
+        "Webhook secret", "Prolific then tells who returned or ran out of time. Kept sealed."
+    )
+    api_url = forms.CharField(
+        label="Address of the API", required=False, max_length=200, widget=_code(),
+        help_text="Empty: Prolific’s own.",
+    )  # fmt: skip
+    study_currency = forms.ChoiceField(
+        label="Currency", required=False, choices=[("", "As Prolific says"), *CURRENCIES],
+        help_text="Of the study. It must be the project’s, or nothing is sent.",
+    )  # fmt: skip
+    fee_percent = forms.DecimalField(
+        label="Fee", required=False, min_value=0, max_value=100, decimal_places=2, initial=0,
+        help_text="What Prolific takes of each amount, to be held against its statements.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+    )  # fmt: skip
+
+    def clean_fee_percent(self) -> Any:
+        return self.cleaned_data.get("fee_percent") or 0
+
+
+class PanelForm(RecruitmentForm):
+    """A panel of one's own, or a marketplace with MTurk's parameters."""
+
+    kind = Recruitment.Kind.PANEL
+    parameter_participant = forms.CharField(
+        label="Person", initial="participant", max_length=40, widget=_code(),
+        help_text=f"As {coming.MTURK['participant']}.",
+    )  # fmt: skip
+    parameter_session = forms.CharField(
+        label="Session", required=False, max_length=40, widget=_code(),
+        help_text=f"As {coming.MTURK['session']}; may be empty.",
+    )  # fmt: skip
+    parameter_study = forms.CharField(
+        label="Study", required=False, max_length=40, widget=_code(),
+        help_text=f"As {coming.MTURK['study']}; may be empty.",
+    )  # fmt: skip
+    parameter_submit_to = forms.CharField(
+        label="Where to hand in", required=False, max_length=40, widget=_code(),
+        help_text=f"As {coming.MTURK['submit_to']}, for MTurk’s way; else empty.",
+    )  # fmt: skip
+    return_url = forms.CharField(
+        label="Way back", required=False, max_length=400, widget=_code(),
+        help_text="https://…, with {code}, {participant} or {session} in it; or, for MTurk’s way, "
+        "the addresses that work may be handed in at, with spaces between.",
+    )  # fmt: skip
+
+
+FORMS: dict[str, type[RecruitmentForm]] = {form.kind: form for form in (ProlificForm, PanelForm)}
+
+
+class LinksForm(forms.Form):
+    """For whom signed links are wanted."""
+
+    people = forms.CharField(
+        label="Ids", required=False, help_text="One a line; the same id gets the same link again.",
+        widget=forms.Textarea(attrs={"rows": 4, "class": "code"}),
+    )  # fmt: skip
+    count = forms.IntegerField(
+        label="And new ones", required=False, min_value=0, max_value=5000,
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )  # fmt: skip
+
+
+class LetInForm(forms.Form):
+    """Whom to let in from another browser."""
+
+    participant = forms.CharField(label="Their id", max_length=80, widget=_code())

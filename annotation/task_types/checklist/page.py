@@ -1,0 +1,105 @@
+"""What the page of a checklist shows: a text beside its source, and a yes/no line a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from annotation.models import Item
+from annotation.task_types.checklist.type import NO, PREFIX, YES
+from annotation.task_types.pairwise.page import Line, Option, shown, sources_of
+from annotation.task_types.rendering import words_in
+
+OFFERED = ((YES, "Yes", "y"), (NO, "No", "n"))
+OPEN = "Not answered yet: yes or no."
+
+
+@dataclass(frozen=True)
+class Part:
+    """The lines of one component, which stand together; its name may be empty."""
+
+    component: str
+    lines: list[Line]
+
+
+def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
+    """Every question as a line, numbered in the order of the page."""
+    return [
+        Line(
+            number=number,
+            field=PREFIX + row["name"],
+            label=row["label"],
+            question="",
+            description="",
+            options=tuple(
+                Option(value, label, key, draft.get(PREFIX + row["name"]) == value)
+                for value, label, key in OFFERED
+            ),
+        )
+        for number, row in enumerate(in_order(settings["questions"]), 1)
+    ]
+
+
+def in_order(questions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The questions with those of one component together, components as they first come."""
+    components = list(dict.fromkeys(row["component"] for row in questions))
+    return sorted(questions, key=lambda row: components.index(row["component"]))
+
+
+def parts(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Part]:
+    """The lines by component."""
+    rows = zip(in_order(settings["questions"]), lines(settings, draft), strict=True)
+    return [
+        Part(component, [line for _, line in members])
+        for component, members in groupby(rows, key=lambda pair: pair[0]["component"])
+    ]
+
+
+def page(
+    item: Item,
+    settings: Mapping[str, Any],
+    draft: Mapping[str, Any],
+    *,
+    sources: bool = True,
+    named: bool = False,
+) -> dict[str, Any]:
+    """What check.html needs of an item whose text and group are fetched.
+
+    ``sources``: the passage of its group may be shown; ``named``: say beside the lines that are
+    open what is missing. Asks the database nothing.
+    """
+    passage = item.group.passage if sources else ""
+    return {
+        "text": shown(item.first, "left", set()) if item.first else None,
+        "beside": sources_of(passage),
+        "beside_words": words_in(passage),
+        **lines_of(settings, draft, named=named),
+    }
+
+
+def lines_of(
+    settings: Mapping[str, Any], draft: Mapping[str, Any] | None = None, *, named: bool = False
+) -> dict[str, Any]:
+    """The lines alone, as checklist_answer.html needs them."""
+    found = parts(settings, draft or {})
+    asked = [line for part in found for line in part.lines]
+    still_open = sum(not line.answered for line in asked)
+    return {
+        "parts": found,
+        "lines": asked,
+        "answered": len(asked) - still_open,
+        "still_open": still_open,
+        "current": next((line.number for line in asked if not line.answered), 1),
+        "dimension": settings["dimension"],
+        "named": named and still_open > 0,
+        "open_words": OPEN,
+    }
+
+
+def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What a draft says, in one line: how many questions are answered yes, and how many no."""
+    given = [draft.get(PREFIX + row["name"]) for row in settings["questions"]]
+    counts = [(given.count(value), label.lower()) for value, label, _ in OFFERED]
+    return ", ".join(f"{number} {label}" for number, label in counts if number)

@@ -1,0 +1,147 @@
+"""Checklist: the same yes/no questions about every text, answered line by line.
+
+Chu, Lee, Park and Kim (InteractEval), 3.5: a text's score on a dimension is the share of its
+checklist's questions that are answered yes; here people answer the list that models answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotation.task_types.base import Values, whole_number
+from annotation.task_types.scales import ids, text, truth
+from crowdqc.errors import Invalid
+
+PREFIX = "c-"
+YES, NO = "yes", "no"
+ORDINALS = {YES: 1, NO: 0}
+MAX_QUESTIONS, MAX_QUESTION, MAX_NAME, MAX_COMPONENT = 100, 600, 40, 80
+MAX_SOURCES = 200  # attributes a question may come from
+KINDS = ("", "person", "model")  # whose attribute it was
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class Checklist:
+    """One text beside its source, and the list."""
+
+    slug = "checklist"
+    label = "Checklist"
+    sentence = (
+        "The same yes/no questions about every text, beside its source. People and models answer "
+        "one list, and a text’s score is its share of yes."
+    )
+    shape = "checks"
+    item_noun = "text"
+    answer_template = "annotation/types/checklist_answer.html"
+    item_template = "annotation/worker/check.html"
+    builder_template = "annotation/types/checklist_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "questions": clean_questions(raw.get("questions", [])),
+            "dimension": text(raw, "dimension", "dimension", 80),
+            # The frozen checklist version that the questions are of; 0: written by hand.
+            "version": whole_number(raw, "version", 0, 0, 2**31 - 1),
+            "show_sources": truth(raw.get("show_sources", True)),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+            "left_out": ids(raw.get("left_out"), "left_out"),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft: dict[str, Any] = {}
+        for name, value in raw.items():
+            if not name.startswith(PREFIX) or value in ("", None):
+                continue
+            if len(name) > len(PREFIX) + MAX_NAME or value not in ORDINALS:
+                raise Invalid(f"{name} is {str(value)[:40]!r}.", fields={name: "yes or no."})
+            draft[name] = value
+        if len(draft) > MAX_QUESTIONS:
+            raise Invalid(
+                "There are too many lines.", fields={"draft": f"{MAX_QUESTIONS} at most."}
+            )
+        draft["skipped"] = truth(raw.get("skipped", False))
+        return draft
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return any(name.startswith(PREFIX) for name in draft)
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"} if settings.get("show_sources", True) else ())
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        given = {
+            name.removeprefix(PREFIX): value
+            for name, value in draft.items()
+            if name.startswith(PREFIX)
+        }
+        if not given and draft.get("skipped") and settings["skippable"]:
+            return None
+        asked = [row["name"] for row in settings["questions"]]
+        unknown = sorted(set(given) - set(asked))
+        if unknown:
+            raise Invalid(f"There is no question {unknown[0]!r} in this checklist.")
+        still = [number for number, name in enumerate(asked, 1) if name not in given]
+        if still:
+            raise Invalid(_open(still, len(asked)))
+        return Values(choices=[(name, given[name], ORDINALS[given[name]]) for name in asked])
+
+
+def _open(still: Sequence[int], total: int) -> str:
+    if len(still) == 1:
+        return f"Line {still[0]} of {total} is not answered yet."
+    return f"{len(still)} of {total} lines are not answered yet, the first is line {still[0]}."
+
+
+def clean_questions(raw: Any) -> list[dict[str, Any]]:
+    """The lines of a list with their names, components and origins; Invalid names the line."""
+    if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
+        raise Invalid("questions is not a list.", fields={"questions": "A list of objects."})
+    if len(raw) > MAX_QUESTIONS:
+        raise Invalid("Too many questions.", fields={"questions": f"{MAX_QUESTIONS} at most."})
+    taken = [str(row.get("name") or "") for row in raw]
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(raw, 1):
+        where = f"question {number}"
+        label = text(row, "label", where, MAX_QUESTION)
+        if not label:
+            raise Invalid(f"{where} asks nothing.", fields={where: "Write the question."})
+        name = str(row.get("name") or "") or free_name(taken)
+        if not _NAME.fullmatch(name):
+            raise Invalid(
+                f"{where}: {name!r} cannot be a short name.",
+                fields={where: "Small letters, digits and _, beginning with a letter."},
+            )
+        if any(name == one["name"] for one in found):
+            raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
+        taken.append(name)
+        component = text(row, "component", where, MAX_COMPONENT)
+        found.append({"name": name, "label": label, "component": component,
+                      "attributes": _origins(row.get("attributes", []), where)})  # fmt: skip
+    return found
+
+
+def free_name(taken: Sequence[str]) -> str:
+    """The first short name (q1, q2, ...) that no line has."""
+    number = 1
+    while f"q{number}" in taken:
+        number += 1
+    return f"q{number}"
+
+
+def _origins(raw: Any, where: str) -> list[dict[str, str]]:
+    """The attributes a question came from: text, whose, and whether a person's or a model's."""
+    if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
+        raise Invalid(f"{where}: attributes is not a list.", fields={where: "A list of objects."})
+    found = [
+        {"text": text(row, "text", where, 1000), "author": text(row, "author", where, 160),
+         "kind": text(row, "kind", where, 10)}
+        for row in raw[:MAX_SOURCES]
+    ]  # fmt: skip
+    if any(one["kind"] not in KINDS for one in found):
+        raise Invalid(f"{where}: whose attribute is it?", fields={where: "person or model."})
+    return found

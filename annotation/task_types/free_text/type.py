@@ -1,0 +1,68 @@
+"""Free text: a question, an answer in the worker's own words, or an honest "I don't know"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.task_types.base import Values
+from annotation.task_types.scales import truth
+from annotation.task_types.texts import check_words, drafted_text, word_limits
+from crowdqc.errors import Invalid
+
+DONT_KNOW = "I don't know"
+
+
+class FreeText:
+    """The task type AQER scores."""
+
+    slug = "free_text"
+    label = "Free text"
+    sentence = (
+        "Questions, perhaps about a text, answered in people’s own words. Workers and language "
+        "models are scored by AQER."
+    )
+    shape = "texts"
+    item_noun = "question"
+    answer_template = "annotation/types/free_text_answer.html"
+    item_template = "annotation/worker/item.html"
+    builder_template = "annotation/types/free_text_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        low, high = word_limits(raw, (1, 0, 2000), (120, 1, 5000))
+        return {
+            "min_words": low,
+            "max_words": high,
+            "dont_know": truth(raw.get("dont_know", True)),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "text": drafted_text(raw, "answer"),
+            "declined": truth(raw.get("declined", False)),
+            "skipped": truth(raw.get("skipped", False)),
+        }
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return bool(draft.get("declined") or str(draft.get("text", "")).strip())
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"})
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        text = str(draft.get("text", "")).strip()
+        if draft.get("declined"):
+            if not settings["dont_know"]:
+                raise Invalid("“I don’t know” is not offered here; write an answer.")
+            return Values(
+                texts=[("answer", 0, DONT_KNOW)], choices=[("declined", "dont_know", None)]
+            )
+        if not text:
+            if settings["skippable"]:
+                return None
+            raise Invalid("There is no answer yet.")
+        check_words(len(text.split()), settings)
+        return Values(texts=[("answer", 0, text)])

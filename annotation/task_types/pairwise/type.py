@@ -1,0 +1,171 @@
+"""Pairwise judgments: which of two texts is better, on each dimension, left, right or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.task_types.base import ON_PAGE, Values, whole_number
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, stored
+from annotation.task_types.scales import drafted, given, ids, labelled, rows, text, truth
+from crowdqc.errors import Invalid
+
+PREFIX = "d-"
+SEEN = "seen"  # the sides that were in view, as the page notes them with the draft
+SEEN_BOTH = "seen_both"  # said by a box where no script can see to it
+SIDES = ("balanced", "random", "authored")
+KINDS = ("all", "per_topic", "balanced")  # which pairs of a topic are asked
+# Every assignment a like mixture of lengths and origins; by chance; one pair from each stratum.
+STRATA = ("mixed", "none", "one_each")
+# The seven dimensions of Gienapp et al. (SIGIR 2025), Table 2, in our own words; the last one
+# is a forced choice.
+TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "correctness_topical", "label": "Topical correctness",
+     "question": "Which one answers the question better?",
+     "description": "It keeps to what was asked, and what it says holds.", "neutral": True},
+    {"name": "coherence_logical", "label": "Logical coherence",
+     "question": "Which one is easier to follow?",
+     "description": "One statement leads to the next.", "neutral": True},
+    {"name": "coherence_stylistic", "label": "Stylistic coherence",
+     "question": "Which one keeps one style of writing?",
+     "description": "Tone, form and wording stay the same throughout.", "neutral": True},
+    {"name": "coverage_broad", "label": "Broad coverage",
+     "question": "Which one looks at more sides of the topic?",
+     "description": "Count the aspects, not the words.", "neutral": True},
+    {"name": "coverage_deep", "label": "Deep coverage",
+     "question": "Which one explains more in detail?",
+     "description": "It gives reasons, numbers, examples.", "neutral": True},
+    {"name": "consistency_internal", "label": "Internal consistency",
+     "question": "Which one makes clearer how different views fit together?",
+     "description": "It contradicts itself nowhere, or says where views differ.",
+     "neutral": True},
+    {"name": "quality_overall", "label": "Overall quality",
+     "question": "Which one is better, all in all?",
+     "description": "Choose the one you would rather have been given.", "neutral": False},
+)  # fmt: skip
+DEFAULT = (
+    {"name": "quality_overall", "label": "Overall", "question": "Which one is better, all in all?",
+     "description": "", "neutral": True},
+)  # fmt: skip
+
+
+class Pairwise:
+    """Two texts side by side."""
+
+    slug = "pairwise"
+    label = "Pairwise judgments"
+    sentence = (
+        "Two texts side by side: which one is better, on each dimension? Sources are ranked, and "
+        "every worker gets a competence."
+    )
+    shape = "pairs"
+    item_noun = "pair"
+    answer_template = "annotation/types/pairwise_answer.html"
+    item_template = "annotation/worker/judge.html"
+    builder_template = "annotation/types/pairwise_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        sides = raw.get("sides") or "balanced"
+        if sides not in SIDES:
+            raise Invalid("There is no such order.", fields={"sides": ", ".join(SIDES)})
+        return {
+            "dimensions": _dimensions(raw.get("dimensions", list(DEFAULT))),
+            "sides": sides,
+            "show_sources": truth(raw.get("show_sources", True)),
+            "show_differences": truth(raw.get("show_differences", True)),
+            "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+            "design": _design(raw.get("design")),
+            "left_out": ids(raw.get("left_out"), "left_out"),
+            "made": str(raw.get("made") or "")[:64],
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft = drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
+        told = f"{LEFT} {RIGHT}" if truth(raw.get(SEEN_BOTH)) else str(raw.get(SEEN, ""))
+        seen = [side for side in (LEFT, RIGHT) if side in told.split()]
+        return {**draft, SEEN: " ".join(seen)} if seen else draft
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return bool(given(draft, PREFIX))
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset()  # sources open on demand
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        values = given(draft, PREFIX)
+        if not values and draft.get("skipped") and settings["skippable"]:
+            return None
+        known = {dimension["name"]: dimension for dimension in settings["dimensions"]}
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise Invalid(f"There is no line {unknown[0]!r} in this task.")
+        still = [dimension["label"] for name, dimension in known.items() if name not in values]
+        if still:
+            more = f" and {len(still) - 1} more" if len(still) > 1 else ""
+            raise Invalid(f"“{still[0]}”{more} not judged yet.")
+        choices: list[tuple[str, str, int | None]] = []
+        for name, dimension in known.items():
+            if values[name] == NEUTRAL and not dimension["neutral"]:
+                raise Invalid(f"“{dimension['label']}” asks for left or right.")
+            code = stored(values[name], flipped=flipped)
+            choices.append((name, code, ORDINALS[code]))
+        if settings.get(ON_PAGE):
+            _check_seen(draft)
+        return Values(choices=choices)
+
+
+def _check_seen(draft: Mapping[str, Any]) -> None:
+    """Invalid unless both texts were in view: nobody judges a text that they never had open."""
+    seen = str(draft.get(SEEN, "")).split()
+    unseen = [side for side in (LEFT, RIGHT) if side not in seen]
+    if len(unseen) == 1:
+        raise Invalid(
+            f"The {unseen[0]} response has not been on your screen. Open it, then go on.",
+            fields={SEEN: unseen[0]},
+        )
+    if unseen:
+        raise Invalid(
+            "Neither response has been on your screen. Open both, then go on.",
+            fields={SEEN: "left, right"},
+        )
+
+
+def _dimensions(raw: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    taken: list[str] = []
+    for number, row in enumerate(rows(raw, "dimensions"), 1):
+        where = f"dimension {number}"
+        found.append(
+            {
+                **labelled(row, where, taken),
+                "description": text(row, "description", where),
+                "neutral": truth(row.get("neutral", True)),
+            }
+        )
+    if not found:
+        raise Invalid("There is nothing to judge.", fields={"dimensions": "One at least."})
+    return found
+
+
+def _design(raw: Any) -> dict[str, Any]:
+    """How the pairs are drawn from the texts (annotation.pair_design.model), kept with the version.
+
+    ``pairs_per_topic``: where not all are asked; ``repeat_every``: one pair in so many is asked
+    once more, the other way round (0: none); ``strata``: how assignments mix lengths and origins.
+    """
+    row: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    chosen = {}
+    for name, values in (("kind", KINDS), ("strata", STRATA)):
+        chosen[name] = row.get(name) or values[0]
+        if chosen[name] not in values:
+            raise Invalid(f"There is no {name} like this.", fields={name: ", ".join(values)})
+    return {
+        **chosen,
+        "pairs_per_topic": whole_number(row, "pairs_per_topic", 6, 1, 500),
+        "repeat_every": whole_number(row, "repeat_every", 3, 0, 100),
+        "seed": whole_number(row, "seed", 1, 0, 10**6),
+    }

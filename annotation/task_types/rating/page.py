@@ -1,0 +1,124 @@
+"""What the page of a rating with a document shows: numbered sentences, question, answer, fields.
+
+Pure; asks the database nothing. A document's numbers are those of ``annotation.task_types.sentences``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from annotation.models import Item, ItemGroup
+from annotation.task_types.pairwise.page import lines
+from annotation.task_types.rating.explanation import (
+    EVIDENCE,
+    EXPLANATION,
+    FEEDBACK,
+    NONE,
+    REQUIRED,
+    copies,
+    numbers,
+)
+from annotation.task_types.rating.type import asks_beside as _asks_beside
+from annotation.task_types.rating.type import beside_problems
+from annotation.task_types.rendering import words_in
+from annotation.task_types.sentences import paragraphs, sentences
+from crowdqc.errors import Invalid
+
+Settings = Mapping[str, Any]
+TEMPLATE = "annotation/worker/rate.html"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence of the document as the page shows it."""
+
+    number: int
+    text: str
+    anchor: bool  # the question arose from it
+    chosen: bool  # it is evidence
+
+
+def item_settings(passage: str, question: str, answer: str, anchor: int = 0) -> dict[str, Any]:
+    """What an item of a document has of its own: settings ``anchor``, ``sentences``, ``copies``.
+
+    ``anchor`` is the number of the sentence the question arose from, 0 for none; Invalid where the
+    document has no such sentence. ``copies`` is what an explanation must not be.
+    """
+    last = len(sentences(passage))
+    if not 0 <= anchor <= last:
+        there = f"1 to {last}; 0 for none" if last else "0: there is no document"
+        raise Invalid(f"The document has no sentence {anchor}.", fields={"sentence": f"{there}."})
+    return {"anchor": anchor, "sentences": last, "copies": copies(question, answer)}
+
+
+def document(group: ItemGroup, anchor: int = 0, chosen: Mapping[int, Any] | None = None) -> Any:
+    """The document's sentences by paragraph; the anchored and the chosen ones are marked."""
+    marked = chosen or {}
+    return [
+        [Line(one.number, one.text, one.number == anchor, one.number in marked) for one in row]
+        for row in paragraphs(group.passage)
+    ]
+
+
+def chosen(draft: Mapping[str, Any], settings: Settings) -> list[int]:
+    """The evidence of a draft; none while what is typed cannot be read."""
+    try:
+        return numbers(str(draft.get(EVIDENCE, "")), int(settings.get("sentences") or 0))
+    except Invalid:
+        return []
+
+
+class Entry(Protocol):
+    """An item as somebody has it before them, with what they entered."""
+
+    @property
+    def item(self) -> Item: ...
+    @property
+    def draft(self) -> Any: ...
+    @property
+    def position(self) -> int: ...
+
+
+def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -> dict[str, Any]:
+    """What rate.html needs beside annotation.task_types.pairwise.page.page.
+
+    ``named``: say beside the fields what is missing or wrong.
+    """
+    draft, item = entry.draft, entry.item
+    asked = settings.get(EXPLANATION) or {}
+    wrong = beside_problems(draft, settings) if named else {}
+    open_lines = [line for line in lines(settings, draft) if not line.answered]
+    return {
+        **shown(item, settings, draft),
+        "wants_explanation": asked.get("wanted", NONE) != NONE,
+        "explanation_required": asked.get("wanted") == REQUIRED,
+        "least_words": asked.get("min_words", 1),
+        "explanation_wrong": wrong.get(EXPLANATION, ""),
+        "explanation_words": words_in(str(draft.get(EXPLANATION, ""))),
+        "evidence_wrong": wrong.get(EVIDENCE, ""),
+        "asks_feedback": bool(settings.get(FEEDBACK)) and entry.position + 1 == total,
+        "scales_wrong": bool(named and open_lines),
+    }
+
+
+def shown(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str, Any]:
+    """The document and how it is asked about, as far as the item has one."""
+    anchor = int(settings.get("anchor") or 0)
+    marked = chosen(draft, settings)
+    there = bool(item.group.passage.strip())
+    return {
+        "paragraphs": document(item.group, anchor, dict.fromkeys(marked)) if there else [],
+        "document_title": item.group.title,
+        "sentence_count": int(settings.get("sentences") or 0),
+        "anchor": anchor,
+        "evidence": settings.get(EVIDENCE, NONE) if there else NONE,
+        "evidence_count": len(marked),
+        "of_document": settings.get("layout") == "document",
+    }
+
+
+def asks_beside(settings: Settings) -> bool:
+    """Whether it is a rating whose page holds more than a text and its scales."""
+    return "scales" in settings and _asks_beside(settings)

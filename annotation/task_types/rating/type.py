@@ -1,0 +1,199 @@
+"""Ratings on ordinal scales: a text by itself, or an answer to a question about a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.rating import explanation
+from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.scales import MAX_LABEL, drafted, given, ids, labelled, rows, text, truth
+from crowdqc.errors import Invalid
+
+PREFIX = "r-"
+TEXT, DOCUMENT = "text", "document"
+LAYOUTS = (TEXT, DOCUMENT)
+TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "quality_overall", "label": "Overall quality", "question": "How good is this text?",
+     "points": [{"value": 1, "label": "poor"}, {"value": 2, "label": "weak"},
+                {"value": 3, "label": "fair"}, {"value": 4, "label": "good"},
+                {"value": 5, "label": "very good"}]},
+)  # fmt: skip
+# The two judgments of Wadhwa et al., section 3.3, in our own words; the values are the scores
+# that a label stands for before any rescaling.
+COMPLETENESS: tuple[dict[str, Any], ...] = (
+    {"name": "completeness", "label": "Completeness",
+     "question": "How much of what the document says to the question is in the answer?",
+     "description": "Look for what the document tells about the question, then for what of it "
+     "the answer leaves out.",
+     "points": [{"value": 0, "label": "misses all of it"}, {"value": 30, "label": "misses a lot"},
+                {"value": 70, "label": "misses a little"}, {"value": 100, "label": "complete"}]},
+    {"name": "correctness", "label": "Correctness",
+     "question": "Does everything in the answer agree with the document?",
+     "description": "One statement that the document contradicts, or does not make, is enough "
+     "for incorrect.",
+     "points": [{"value": 0, "label": "incorrect"}, {"value": 1, "label": "correct"}]},
+)  # fmt: skip
+
+
+class Rating:
+    """One text, or one answer beside its document, and the scales."""
+
+    slug = "rating"
+    label = "Ratings on scales"
+    sentence = (
+        "One text or answer at a time, rated on scales whose points are described, with an "
+        "explanation and the sentences of a document that show it."
+    )
+    shape = "ratings"
+    item_noun = "text"
+    answer_template = "annotation/types/rating_answer.html"
+    item_template = "annotation/worker/judge.html"
+    builder_template = "annotation/types/rating_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        layout = raw.get("layout") or TEXT
+        if layout not in LAYOUTS:
+            raise Invalid("There is no such layout.", fields={"layout": " or ".join(LAYOUTS)})
+        asked = explanation.clean(raw)
+        if layout == TEXT:  # without a document there is no sentence to point at
+            asked[EVIDENCE] = explanation.NONE
+        usual = list(TEMPLATE if layout == TEXT else COMPLETENESS)
+        return {
+            "scales": _scales(raw.get("scales", usual)),
+            "layout": layout,
+            **asked,
+            "feedback": truth(raw.get("feedback", False)),
+            "release": _release(raw.get("release")),
+            # Of documents alone: an assignment holds answers about one of them.
+            "one_document": truth(raw.get("one_document", True)),
+            "show_sources": truth(raw.get("show_sources", True)),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+            "left_out": ids(raw.get("left_out"), "left_out"),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft = drafted(raw, PREFIX, _is_whole, "A point of the scale.")
+        return {**draft, **explanation.drafted(raw)}
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return bool(given(draft, PREFIX))
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"} if settings.get("layout") == DOCUMENT else ())
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        values = given(draft, PREFIX)
+        if not values and draft.get("skipped") and settings["skippable"]:
+            return None
+        unknown = sorted(set(values) - {scale["name"] for scale in settings["scales"]})
+        if unknown:
+            raise Invalid(f"There is no scale {unknown[0]!r} in this task.")
+        choices = _choices(values, settings)
+        beside = beside_problems(draft, settings)
+        if beside:
+            field, wrong = next(iter(beside.items()))
+            raise Invalid(f"{field.capitalize()}: {wrong}", fields=beside)
+        said = [(EXPLANATION, 0, str(draft.get(EXPLANATION, "")).strip())]
+        if settings.get(EXPLANATION, {}).get("wanted", explanation.NONE) == explanation.NONE:
+            said = []
+        if settings.get("feedback"):
+            said.append((FEEDBACK, 0, str(draft.get(FEEDBACK, "")).strip()))
+        return Values(
+            texts=[row for row in said if row[2]],
+            choices=choices,
+            spans=explanation.spans(str(draft.get(EVIDENCE, "")), settings),
+        )
+
+
+def by_document(settings: Mapping[str, Any]) -> bool:
+    """Whether an assignment holds answers about one document, in their order."""
+    return settings.get("layout") == DOCUMENT and bool(settings.get("one_document"))
+
+
+def asks_beside(settings: Mapping[str, Any]) -> bool:
+    """Whether the page of an item needs more than a text and its scales."""
+    wanted = (settings.get(EXPLANATION) or {}).get("wanted", explanation.NONE)
+    more = settings.get("layout") == DOCUMENT or bool(settings.get("feedback"))
+    return more or wanted != explanation.NONE
+
+
+def noun_of(task_type: TaskType, settings: Mapping[str, Any]) -> str:
+    """What one item of a task of these settings is called: an answer where there is a document."""
+    about = task_type.shape == Rating.shape and settings.get("layout") == DOCUMENT
+    return "answer" if about else task_type.item_noun
+
+
+def beside_problems(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong besides the scales, by field: explanation, evidence."""
+    values = given(draft, PREFIX)
+    best = all(
+        values.get(scale["name"]) == str(scale["points"][-1]["value"])
+        for scale in settings["scales"]
+    )
+    labels = [
+        words for scale in settings["scales"]
+        for words in (scale["label"], scale["question"], *(p["label"] for p in scale["points"]))
+    ]  # fmt: skip
+    found = {
+        EXPLANATION: explanation.explanation_problem(
+            str(draft.get(EXPLANATION, "")), settings, labels
+        ),
+        EVIDENCE: explanation.evidence_problem(str(draft.get(EVIDENCE, "")), settings, best=best),
+    }
+    return {field: wrong for field, wrong in found.items() if wrong}
+
+
+def _choices(
+    values: Mapping[str, str], settings: Mapping[str, Any]
+) -> list[tuple[str, str, int | None]]:
+    choices: list[tuple[str, str, int | None]] = []
+    for scale in settings["scales"]:
+        name = scale["name"]
+        if name not in values:
+            raise Invalid(f"“{scale['label']}” is not rated yet.")
+        if int(values[name]) not in {point["value"] for point in scale["points"]}:
+            raise Invalid(f"“{scale['label']}” has no point {values[name]}.")
+        choices.append((name, values[name], int(values[name])))
+    return choices
+
+
+def _release(raw: Any) -> dict[str, int] | None:
+    """At most so many assignments every so many hours; None: all at once."""
+    if not isinstance(raw, Mapping) or not raw.get("assignments"):
+        return None
+    return {
+        "assignments": whole_number(raw, "assignments", 1, 1, 100_000),
+        "hours": whole_number(raw, "hours", 24, 1, 24 * 60),
+    }
+
+
+def _is_whole(value: Any) -> bool:
+    return str(value).lstrip("-").isdecimal()
+
+
+def _scales(raw: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    taken: list[str] = []
+    for number, row in enumerate(rows(raw, "scales"), 1):
+        where = f"scale {number}"
+        points: list[dict[str, Any]] = [
+            {"value": whole_number(point, "value", at, -100, 100),
+             "label": text(point, "label", where, MAX_LABEL)}
+            for at, point in enumerate(rows(row.get("points", []), "points"), 1)
+        ]  # fmt: skip
+        if len({point["value"] for point in points}) < max(2, len(points)):
+            raise Invalid(
+                f"{where} needs two points or more, each with its own value.",
+                fields={where: "Two points at least."},
+            )
+        points.sort(key=lambda point: point["value"])
+        described = text(row, "description", where)
+        found.append({**labelled(row, where, taken), "description": described, "points": points})
+    if not found:
+        raise Invalid("There is nothing to rate.", fields={"scales": "One at least."})
+    return found

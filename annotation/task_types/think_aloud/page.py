@@ -1,0 +1,106 @@
+"""What the page of a think-aloud shows: rubric, scored samples, and the attributes so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import ItemGroup
+from annotation.task_types.rendering import words_in
+from annotation.task_types.think_aloud.type import TRANSCRIPT, ThinkAloud, attributes_of
+from crowdqc.errors import DomainError
+
+SPARE = 3  # empty rows for who works without scripts
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One scored text with the source it was written from."""
+
+    number: int
+    title: str
+    text: str
+    source: str
+    score: str
+
+    @property
+    def words(self) -> int:
+        return words_in(self.text)
+
+    @property
+    def source_words(self) -> int:
+        return words_in(self.source)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attribute on the page; ``mark`` is its stretch of the transcript, "12-40"."""
+
+    number: int
+    text: str
+    mark: str
+
+    @property
+    def place(self) -> int:
+        """From 0, as its fields count."""
+        return self.number - 1
+
+
+def samples(group: ItemGroup) -> list[Sample]:
+    """The scored samples of a dimension, in their order."""
+    return [
+        Sample(
+            number, str(row.get("title", "")), str(row.get("text", "")),
+            str(row.get("source", "")), str(row.get("score", "")),
+        )
+        for number, row in enumerate(group.passages, 1)
+    ]  # fmt: skip
+
+
+def rows(draft: Mapping[str, Any]) -> list[Row]:
+    """The attributes of a draft."""
+    return [
+        Row(number, one["text"], "" if one["start"] is None else f"{one['start']}-{one['end']}")
+        for number, one in enumerate(attributes_of(draft), 1)
+    ]
+
+
+def problem_of(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What a submit would say about it; empty when nothing."""
+    try:
+        ThinkAloud().check(draft, settings)
+    except DomainError as error:
+        return error.message
+    return ""
+
+
+def page(
+    group: ItemGroup,
+    settings: Mapping[str, Any],
+    draft: Mapping[str, Any],
+    *,
+    named: bool = False,
+) -> dict[str, Any]:
+    """What think.html needs of a dimension; ``named``: say what keeps it from being complete."""
+    found = rows(draft)
+    spare = [Row(len(found) + n, "", "") for n in range(1, SPARE + 1)]
+    return {
+        "dimension": group.title,
+        "rubric": group.passage,
+        "samples": samples(group),
+        "rows": found,
+        "spare": spare,
+        "enough": len(found) >= settings["min_attributes"],
+        "transcript": str(draft.get(TRANSCRIPT, "")),
+        "problem": problem_of(draft, settings) if named else "",
+    }
+
+
+def in_words(draft: Mapping[str, Any]) -> str:
+    """What a draft says, in one line: how many attributes, and which."""
+    found = attributes_of(draft)
+    if not found:
+        return ""
+    told = "; ".join(one["text"] for one in found)
+    return f"{len(found)} attribute{'' if len(found) == 1 else 's'}: {told}"

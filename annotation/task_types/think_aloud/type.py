@@ -1,0 +1,167 @@
+"""Think-aloud: what matters when a text is scored on one dimension, thought aloud over samples.
+
+Chu, Lee, Park and Kim (InteractEval), 3.3: people read a rubric and four scored samples and say
+what they would look at; those thoughts, taken apart, are the attributes of the dimension.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from annotation.task_types.base import Values, whole_number
+from annotation.task_types.scales import truth
+from annotation.task_types.texts import storable
+from crowdqc.errors import Invalid
+
+ATTRIBUTE, TRANSCRIPT = "attribute", "transcript"
+# Fields of the page: the attribute's text, and where it was marked ("12-40"), by its place from 0.
+TEXT_FIELD, MARK_FIELD = "attribute-", "mark-"
+MAX_ATTRIBUTES, MAX_ATTRIBUTE, MAX_TRANSCRIPT = 200, 1000, 50_000
+_PLACE = re.compile(r"(?:attribute|mark)-(\d{1,3})")
+_MARK = re.compile(r"(\d{1,6})-(\d{1,6})")
+Attribute = dict[str, Any]  # text, start, end; both None where it was typed
+
+
+class ThinkAloud:
+    """One dimension: its rubric, scored samples, and the attributes that come to mind."""
+
+    slug = "think_aloud"
+    label = "Think-aloud"
+    sentence = (
+        "A rubric and scored samples; people say, one by one, what they would look at. Their "
+        "attributes, and those of models, become a checklist."
+    )
+    shape = "attributes"
+    item_noun = "dimension"
+    answer_template = "annotation/types/think_aloud_answer.html"
+    item_template = "annotation/worker/think.html"
+    builder_template = "annotation/types/think_aloud_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "min_attributes": whole_number(raw, "min_attributes", 5, 1, MAX_ATTRIBUTES),
+            "transcript": truth(raw.get("transcript", True)),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the page, gaps closed; a list ``attributes`` (text, start, end) stands in.
+
+        ``attribute-N`` is the text and ``mark-N`` its stretch of the transcript ("12-40", in
+        characters, the end outside), N from 0 without gaps.
+        """
+        transcript = _text(raw.get(TRANSCRIPT, ""), TRANSCRIPT, MAX_TRANSCRIPT)
+        rows = raw["attributes"] if "attributes" in raw else _of_fields(raw)
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+            raise Invalid("The attributes are not a list.", fields={"attributes": "A list."})
+        found = [one for row in rows if (one := _attribute(row, len(transcript)))["text"].strip()]
+        if len(found) > MAX_ATTRIBUTES:
+            raise Invalid(
+                f"There are {len(found)} attributes.",
+                fields={"attributes": f"{MAX_ATTRIBUTES} at most."},
+            )
+        draft: dict[str, Any] = {}
+        for place, one in enumerate(found):
+            draft[f"{TEXT_FIELD}{place}"] = one["text"]
+            if one["start"] is not None:
+                draft[f"{MARK_FIELD}{place}"] = f"{one['start']}-{one['end']}"
+        return {**draft, TRANSCRIPT: transcript, "skipped": truth(raw.get("skipped", False))}
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return bool(attributes_of(draft))
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage", "passages"})
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        found = attributes_of(draft)
+        if not found and draft.get("skipped") and settings["skippable"]:
+            return None
+        said = str(draft.get(TRANSCRIPT, ""))
+        if said.strip() and not settings["transcript"]:
+            raise Invalid("A transcript is not offered here; type the attributes.")
+        _enough(found, settings["min_attributes"])
+        _once(one["text"] for one in found)
+        texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(found)]
+        if said.strip():
+            texts.append((TRANSCRIPT, 0, said))
+        spans = [
+            (ATTRIBUTE, n, TRANSCRIPT, one["start"], one["end"])
+            for n, one in enumerate(found)
+            if one["start"] is not None
+        ]
+        return Values(texts=texts, spans=spans)
+
+
+def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:
+    """The attributes that a draft holds, in their order, without space around them."""
+    rows = [{**row, "text": row["text"].strip()} for row in _of_fields(draft)]
+    return [row for row in rows if row["text"]]
+
+
+def _enough(found: list[Attribute], wanted: int) -> None:
+    if len(found) < wanted:
+        there = f"{len(found)} attribute{'' if len(found) == 1 else 's'}" if found else "none"
+        raise Invalid(
+            f"At least {wanted} attribute{' is' if wanted == 1 else 's are'} wanted; "
+            f"there {'is' if len(found) == 1 else 'are'} {there}."
+        )
+
+
+def _once(texts: Iterable[str]) -> None:
+    seen: dict[str, int] = {}
+    for number, text in enumerate(texts, 1):
+        first = seen.setdefault(" ".join(text.lower().split()), number)
+        if first != number:
+            raise Invalid(f"Attributes {first} and {number} say the same; remove one.")
+
+
+def _of_fields(raw: Mapping[str, Any]) -> list[Attribute]:
+    places = {int(match[1]) for name in raw if (match := _PLACE.fullmatch(name))}
+    rows = []
+    for place in sorted(places):
+        mark = str(raw.get(f"{MARK_FIELD}{place}") or "")
+        pointed = _MARK.fullmatch(mark)
+        if mark and not pointed:
+            raise Invalid(
+                f"Mark {place} is {mark[:20]!r}.",
+                fields={f"{MARK_FIELD}{place}": "Start and end, as 12-40."},
+            )
+        start, end = (int(pointed[1]), int(pointed[2])) if pointed else (None, None)
+        text = raw.get(f"{TEXT_FIELD}{place}")
+        rows.append({"text": "" if text is None else text, "start": start, "end": end})
+    return rows
+
+
+def _attribute(row: Mapping[str, Any], length: int) -> Attribute:
+    """One attribute as stored; the stretch it was marked in lies within the transcript.
+
+    A stretch that the transcript no longer has (it was shortened since) is dropped.
+    """
+    text = _text(row.get("text", ""), ATTRIBUTE, MAX_ATTRIBUTE)
+    start, end = row.get("start"), row.get("end")
+    if start is None and end is None:
+        return {"text": text, "start": None, "end": None}
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
+        raise Invalid(
+            "A marked stretch has a start before its end.",
+            fields={"attributes": "Two whole numbers."},
+        )
+    inside = end <= length
+    return {"text": text, "start": start if inside else None, "end": end if inside else None}
+
+
+def _text(value: Any, name: str, most: int) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"The {name} is not a text.", fields={name: "Send a text."})
+    text = storable(value)
+    if len(text) > most:
+        raise Invalid(
+            f"The {name} has {len(text):,} characters; {most:,} is the most.",
+            fields={name: f"{most:,} characters at most."},
+        )
+    return text

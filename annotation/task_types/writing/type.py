@@ -1,0 +1,182 @@
+"""Writing with sources: a response to a query, in a style, citing ranked passages by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.task_types.base import Values, whole_number
+from annotation.task_types.rendering import words_in
+from annotation.task_types.scales import MAX_LABEL, labelled, rows, text, truth
+from annotation.task_types.texts import check_words, drafted_text, word_limits
+from annotation.task_types.writing import questionnaire
+from annotation.task_types.writing.citations import Marker, parse
+from crowdqc.errors import Invalid
+
+ENTRY, EXIT = "entry", "exit"
+FORBIDDEN, ALLOWED = "forbidden", "allowed"
+MAX_INSTRUCTIONS = 4000
+CITATION = "citation"
+
+YES_MAYBE_NO = [
+    {"value": 1, "label": "yes"}, {"value": 0, "label": "maybe"}, {"value": -1, "label": "no"},
+]  # fmt: skip
+
+
+def _scale(low: str, high: str) -> list[dict[str, Any]]:
+    labels = (low, "", "", "", high)
+    return [{"value": n, "label": label or str(n)} for n, label in enumerate(labels, 1)]
+
+
+STYLES: tuple[dict[str, str], ...] = (
+    {"name": "bullet", "label": "Bulleted list",
+     "instructions": "List the points that matter for the query, one bullet each. No introduction "
+     "and no conclusion. Begin each bullet with “- ”."},
+    {"name": "essay", "label": "Essay",
+     "instructions": "Begin with a clear thesis, argue for it point by point, and end with a "
+     "conclusion that follows from the arguments."},
+    {"name": "news", "label": "News article",
+     "instructions": "Begin with the most important facts, go on with the details that matter, "
+     "and leave the background to the end."},
+)  # fmt: skip
+ENTRY_TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "knowledge", "label": "Knowledge", "question": "How much do you know about the topic?",
+     "points": _scale("nothing", "a lot")},
+    {"name": "expertise", "label": "Expertise", "question": "How expert are you in the field?",
+     "points": _scale("not at all", "very")},
+    {"name": "answerable", "label": "Answerable",
+     "question": "Is there a definite answer to the query?", "points": YES_MAYBE_NO},
+    {"name": "controversial", "label": "Controversial",
+     "question": "Is the query controversial?", "points": YES_MAYBE_NO},
+)  # fmt: skip
+EXIT_TEMPLATE: tuple[dict[str, Any], ...] = (
+    {"name": "satisfaction", "label": "Satisfaction",
+     "question": "Are you satisfied with what you wrote?", "points": YES_MAYBE_NO},
+    {"name": "sources", "label": "Quality of sources",
+     "question": "How good were the passages as sources?",
+     "points": _scale("useless", "very good")},
+    {"name": "own_knowledge", "label": "Own knowledge",
+     "question": "How much of your text comes from what you knew yourself?",
+     "points": _scale("nothing", "nearly all")},
+    {"name": "omissions", "label": "Omissions",
+     "question": "Did you leave out things that the passages say about the query?",
+     "points": YES_MAYBE_NO},
+)  # fmt: skip
+
+
+class Writing:
+    """One response to one query in one style."""
+
+    slug = "writing"
+    label = "Writing with sources"
+    sentence = (
+        "A query and ranked passages; people write a response in a given style and cite what they "
+        "use. How a text came about can be replayed."
+    )
+    shape = "responses"
+    item_noun = "response"
+    answer_template = "annotation/types/writing_answer.html"
+    item_template = "annotation/worker/write.html"
+    builder_template = "annotation/types/writing_settings.html"
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        low, high = word_limits(raw, (200, 0, 5000), (300, 1, 10_000))
+        target = whole_number(raw, "target_words", 250, 1, 10_000)
+        if not low <= target <= high:
+            raise Invalid(
+                "The words aimed at are outside the limits.",
+                fields={"target_words": f"{low} to {high}."},
+            )
+        tools = str(raw.get("tools") or FORBIDDEN)
+        if tools not in (FORBIDDEN, ALLOWED):
+            raise Invalid(
+                "Tools are allowed or forbidden.", fields={"tools": f"{FORBIDDEN} or {ALLOWED}."}
+            )
+        return {
+            "styles": _styles(raw.get("styles", list(STYLES))),
+            "target_words": target,
+            "min_words": low,
+            "max_words": high,
+            "min_citations": whole_number(raw, "min_citations", 1, 0, 100),
+            # The number that the first passage is cited by: 1, or 0 in some published corpora.
+            "first_number": whole_number(raw, "first_number", 1, 0, 1),
+            "tools": tools,
+            "tools_note": text(raw, "tools_note", "tools_note"),
+            ENTRY: questionnaire.clean(raw.get(ENTRY, list(ENTRY_TEMPLATE)), ENTRY),
+            EXIT: questionnaire.clean(raw.get(EXIT, list(EXIT_TEMPLATE)), EXIT),
+            # A worker who wrote on a topic in one style is not asked for another one.
+            "once_a_topic": truth(raw.get("once_a_topic", True)),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "text": drafted_text(raw, self.item_noun),
+            **questionnaire.drafted(raw, ENTRY),
+            **questionnaire.drafted(raw, EXIT),
+            "skipped": truth(raw.get("skipped", False)),
+        }
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return bool(str(draft.get("text", "")).strip())
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset()  # of many passages only a part is read
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        written = str(draft.get("text", "")).strip()
+        if not written and draft.get("skipped") and settings["skippable"]:
+            return None
+        before = questionnaire.answered(draft, ENTRY, settings[ENTRY])
+        if not written:
+            raise Invalid("There is no text yet.")
+        marks = parse(written)
+        check_words(words_in(written), settings)
+        _check_citations(marks, settings)
+        after = questionnaire.answered(draft, EXIT, settings[EXIT])
+        return Values(
+            texts=[("answer", 0, written), *before[0], *after[0]],
+            choices=[*before[1], *after[1]],
+            spans=citation_spans(marks, settings["first_number"]),
+        )
+
+
+def citation_spans(marks: list[Marker], first_number: int) -> list[tuple[str, int, str, int, int]]:
+    """A span for each number of each mark; its target is the rank of the passage, from 1."""
+    pointed = [(number, mark) for mark in marks for number in mark.numbers]
+    return [
+        (CITATION, index, str(number - first_number + 1), mark.start, mark.end)
+        for index, (number, mark) in enumerate(pointed)
+    ]
+
+
+def _check_citations(marks: list[Marker], settings: Mapping[str, Any]) -> None:
+    """Every number is that of a passage, and enough different ones are cited."""
+    first, there = settings["first_number"], settings.get("passages", 0)
+    numbers = dict.fromkeys(number for mark in marks for number in mark.numbers)
+    for number in numbers:
+        if not first <= number < first + there:
+            shown = f"[{first}] to [{first + there - 1}]" if there else "none"
+            raise Invalid(f"[{number}] is cited, and there is no such passage; there is {shown}.")
+    if len(numbers) < settings["min_citations"]:
+        wanted = settings["min_citations"]
+        raise Invalid(
+            f"{len(numbers)} passage{'' if len(numbers) == 1 else 's'} cited; "
+            f"at least {wanted} {'is' if wanted == 1 else 'are'} wanted."
+        )
+
+
+def _styles(raw: Any) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    taken: list[str] = []
+    for number, row in enumerate(rows(raw, "styles"), 1):
+        where = f"style {number}"
+        named = labelled(row, where, taken)
+        told = text(row, "instructions", where, MAX_INSTRUCTIONS)
+        found.append({"name": named["name"], "label": named["label"][:MAX_LABEL],
+                      "instructions": told})  # fmt: skip
+    if not found:
+        raise Invalid("There is no style to write in.", fields={"styles": "One at least."})
+    return found

@@ -1,0 +1,290 @@
+"""Claims and drafts. The redundancy is never exceeded.
+
+Locks: a transaction takes the worker or the assignment first and items after it, items once and
+in the order of their ids unless it skips locked ones. NO KEY locks let others refer to a row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from annotation.accounts.projects.actions import current_consent
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Membership,
+    PanelMember,
+    Task,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState, TaskVersion
+from annotation.pairs.actions import release
+from annotation.panels.selectors.qualification import barred
+from annotation.records.actions.audit import record
+from annotation.recruitment.actions import visits
+from annotation.task_types import get_type
+from annotation.task_types.rating.type import by_document
+from annotation.work.actions import slots
+from annotation.work.actions.leases import lock_own, release_expired
+from annotation.work.actions.slots import Picked
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+
+MAX_SEQ = 2**53  # numbers that JavaScript can count by one
+DONE = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
+
+
+def _start(task: Task, worker: Membership) -> int:
+    """Where a worker begins: staggered starts overlap, so the graph is connected."""
+    end = task.items.filter(held__lt=F("redundancy")).aggregate(m=Max("position"))["m"] or 0
+    return random.Random(f"{task.pk}:{worker.pk}").randrange(end + 1)  # noqa: S311
+
+
+class _TooFew(Exception):
+    """Others hold locks, or leases that ran out, on some of what a full bundle needs."""
+
+
+def _arrange(
+    items: Sequence[Picked], version: TaskVersion, seed: str, *, together: bool
+) -> list[int]:
+    """Ids in the order of presentation: as written, or random.
+
+    ``together``: random over groups and then within them, so that a passage is read once; else
+    over all items.
+    """
+    items = sorted(items, key=lambda i: (i.group_position, i.group, i.position, i.pk))
+    if version.order == TaskVersion.Order.FIXED:
+        return [item.pk for item in items]
+    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    if not together:
+        return rng.sample([item.pk for item in items], len(items))
+    groups: dict[int, list[int]] = {}
+    for item in items:
+        groups.setdefault(item.group, []).append(item.pk)
+    order = list(groups.values())
+    rng.shuffle(order)
+    for group in order:
+        rng.shuffle(group)
+    return [pk for group in order for pk in group]
+
+
+def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") -> Assignment:
+    """Lease the worker a bundle; a lease they already have is given back as it is.
+
+    Raises Conflict when the task is not open or nothing is left for this worker, NotAllowed
+    without an agreement to the text in force.
+    """
+    if worker.user_id != by.pk or worker.project_id != task.project_id:
+        raise NotAllowed("Nobody claims for somebody else.")
+    assignment = _claimed(by=by, task=task, worker=worker, source=source)
+    if assignment is None:  # an own lease ran out
+        release_expired(worker=worker)
+        assignment = _claimed(by=by, task=task, worker=worker, source=source)
+    if assignment is None:
+        raise Conflict("Your last assignment is just being closed. Try again.")
+    return assignment
+
+
+def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assignment | None:
+    try:
+        return _claim(by=by, task=task, worker=worker, source=source, wait=False)
+    except _TooFew:  # the locks that were taken are gone with that transaction
+        # In a transaction of its own: its locks are gone before the picking begins.
+        release_expired(task=task, limit=50)
+        return _claim(by=by, task=task, worker=worker, source=source, wait=True)
+
+
+@transaction.atomic
+def _claim(
+    *, by: User, task: Task, worker: Membership, source: str, wait: bool
+) -> Assignment | None:
+    """A lease; None when the worker still has one whose time is over."""
+    # One row a worker: two clicks of one person stand in line, people do not.
+    Membership.objects.select_for_update(no_key=True).only("pk").get(pk=worker.pk)
+    found = slots.reached(task, worker)
+    if found.assignment and found.assignment_state == AssignmentState.LEASED:
+        held = Assignment.objects.select_related("version").get(pk=found.assignment)
+        return held if held.expires_at > timezone.now() else None
+    if found.task_state != TaskState.OPEN or found.version is None:
+        raise Conflict("This task is not open at the moment.")
+    if current_consent(worker) is None:
+        raise NotAllowed(
+            "Please read and answer the question about recording first.", code="no-consent"
+        )
+    version = task.current
+    if version is None or version.pk != found.version:  # published meanwhile
+        version = TaskVersion.objects.get(pk=found.version)
+    if task.panel_id and not on_panel(task, worker):
+        raise NotAllowed("This task is for a panel that you are not on.")
+    why_not = barred([task], [worker]).get(task.pk)
+    if why_not:
+        raise Conflict(why_not, code="qualification")
+    release.check(task, version)
+    items, stretch = _picked(task, version, worker, found.position, wait=wait)
+    if not items:
+        raise Conflict("There is nothing left for you in this task.")
+    return _lease(
+        task=task, version=version, worker=worker, items=items, by=by, source=source,
+        stretch=stretch,
+    )  # fmt: skip
+
+
+def _picked(
+    task: Task, version: TaskVersion, worker: Membership, reached: int | None, *, wait: bool
+) -> tuple[Sequence[Picked], int | None]:
+    """Items for a bundle, locked, and the stretch they are of; _TooFew where waiting may help."""
+    stretch = None
+    if by_document(version.settings):
+        items = slots.pick_document(task, version, worker)
+        wanted = 1
+    else:
+        if get_type(task.type).shape in ("pairs", "ratings"):
+            stretch, start = slots.next_stretch(task, version)
+        else:
+            start = reached if reached is not None else _start(task, worker)
+        items = slots.pick(task, version, worker, start, wait=wait)
+        wanted = version.items_per_assignment
+    if len(items) < wanted and not wait:
+        raise _TooFew
+    return items, stretch
+
+
+def _lease(
+    *,
+    task: Task,
+    version: TaskVersion,
+    worker: Membership,
+    items: Sequence[Picked],
+    by: User,
+    source: str,
+    stretch: int | None,
+) -> Assignment:
+    now = timezone.now()
+    assignment = Assignment.objects.create(
+        task=task,
+        version=version,
+        worker=worker,
+        source=source,
+        stretch=stretch,
+        pay=version.pay,
+        leased_at=now,
+        expires_at=now + dt.timedelta(minutes=version.lease_minutes),
+    )
+    visits.tie(assignment)
+    # Pairs of one topic side by side would be judged against each other.
+    together = get_type(task.type).shape == "texts"
+    order = [item.pk for item in items]
+    if not by_document(version.settings):  # a document is read from its beginning
+        order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
+    slots.take(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
+    record(
+        by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
+    )
+    return assignment
+
+
+def _entries(
+    task: Task, version: TaskVersion, worker: Membership, order: Sequence[int], seed: str
+) -> list[slots.Entry]:
+    """The bundle with its attention items at drawn places, and which pairs are shown turned."""
+    if get_type(task.type).shape != "pairs":
+        return [slots.Entry(pk) for pk in order]
+    rng, mixed = random.Random(seed), list(order)  # noqa: S311 (an order, not a secret)
+    hidden = slots.attention(task, version, worker, seed)
+    for pk in hidden:
+        mixed.insert(rng.randrange(len(mixed) + 1), pk)
+    turned = slots.turned(mixed, worker, version.settings.get("sides", "balanced"), seed)
+    return [slots.Entry(pk, pk not in hidden, turned.get(pk, False)) for pk in mixed]
+
+
+def on_panel(task: Task, worker: Membership) -> bool:
+    """Whether the worker is on the panel that the task asks for."""
+    members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
+    return members.filter(worker=worker).exists()
+
+
+def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
+    """Note the first opening of the page; the minimum time and the log count from it."""
+    if assignment.worker.user_id != by.pk:
+        raise NotAllowed("This is somebody else's assignment.")
+    if assignment.opened_at is None:
+        now = timezone.now()
+        rows = Assignment.objects.filter(pk=assignment.pk)
+        if rows.filter(opened_at__isnull=True).update(opened_at=now):
+            assignment.opened_at = now
+        else:  # another tab was first
+            assignment.opened_at = rows.values_list("opened_at", flat=True).get()
+    return assignment
+
+
+def show_item(*, by: User, assignment: Assignment, position: int) -> None:
+    """Note that the worker has seen a question; with "no look back" its passage ends here."""
+    if assignment.worker.user_id != by.pk:
+        raise NotAllowed("This is somebody else's assignment.")
+    entry = AssignmentItem.objects.filter(assignment=assignment, position=position)
+    seen = entry.filter(shown_at__isnull=True).update(shown_at=timezone.now())
+    if not seen and not entry.exists():
+        raise Invalid("There is no such question in this assignment.")
+
+
+class DraftChanged(Conflict):
+    """What is kept of an item is not what this draft was made from; both are there to choose."""
+
+    code = "draft-changed"
+
+    def __init__(self, entry: AssignmentItem) -> None:
+        super().__init__(
+            f"Number {entry.position + 1} was changed in another tab or on another device. Open it "
+            "and choose a version; nothing is lost."
+        )
+        self.entry = entry
+
+
+def is_apart(
+    entry: AssignmentItem, draft: Mapping[str, Any], after: Collection[int] | None
+) -> bool:
+    """Whether a draft would overwrite a state of its item that it does not know."""
+    known = after is None or not entry.draft_seq or entry.draft_seq in after
+    return not known and draft != entry.draft
+
+
+@transaction.atomic
+def save_draft(
+    *,
+    by: User,
+    assignment: Assignment,
+    item_id: int,
+    draft: Mapping[str, Any],
+    seq: int,
+    after: Collection[int] | None = None,
+) -> AssignmentItem:
+    """Keep what is written so far; an older save that arrives late changes nothing.
+
+    The entry returned says by its ``draft_seq`` what is kept: above ``seq``, something newer was.
+    ``after``: the numbers of the states that this one was made from; where another one is kept,
+    of a second tab or device, DraftChanged is raised with it and nothing is overwritten.
+    """
+    locked = lock_own(assignment, by)
+    if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
+        raise Conflict("This assignment is no longer in progress.")
+    entry = locked.entries.filter(item_id=item_id).first()
+    if entry is None:
+        raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})
+    if not 0 <= seq < MAX_SEQ:
+        raise Invalid("seq is out of range.", fields={"seq": "A whole number from 0."})
+    clean = get_type(locked.task.type).clean_draft(draft)
+    if is_apart(entry, clean, after):
+        raise DraftChanged(entry)
+    if seq <= entry.draft_seq:
+        return entry
+    entry.draft = clean
+    entry.draft_seq, entry.draft_saved_at = seq, timezone.now()
+    entry.save(update_fields=["draft", "draft_seq", "draft_saved_at"])
+    return entry

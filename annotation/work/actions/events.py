@@ -1,0 +1,247 @@
+"""The interaction log's one way in: after consent, in sequence, append-only, bounded.
+
+Texts and positions are in UTF-16 code units, as browsers count them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.accounts.projects.actions import current_consent
+from annotation.models import Assignment, EventBatch, EventStream, User
+from annotation.models.assignments import AssignmentState
+from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
+
+# "open" begins a page, "show" a question on it (its delta is the text found there).
+PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
+TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
+# Judging: a choice made (the line's field, the side as shown or the point), milliseconds that the
+# page or one response was before the worker, a response on screen for the first time, sources and
+# marks of differences shown or not.
+JUDGING_METHODS = ("change", "dwell", "view", "sources", "differences")
+# Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
+WRITING_METHODS = ("passage", "cite", "find")
+# Thinking aloud: a stretch of the transcript marked as an attribute, an attribute taken out.
+THINKING_METHODS = ("mark",)
+METHODS = frozenset(
+    (
+        *PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, *WRITING_METHODS, *THINKING_METHODS,
+        "offline", "online",
+    )
+)  # fmt: skip
+_MS = r"[0-9]{1,7}"
+WORDS = {  # method: what its name and its comment may be
+    "change": (
+        r"(?:[cdr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}", r"left|neutral|right|yes|no|-?[0-9]{1,3}"
+    ),
+    "mark": (r"set|remove", r"(?:[0-9]{1,6}-[0-9]{1,6})?"),
+    "dwell": (r"page|left|right|passage-[0-9]{1,3}", _MS),
+    "view": (r"left|right", r""),
+    "passage": (r"open|close", r"[0-9]{1,3}"),
+    "cite": (r"[0-9]{1,3}", r""),
+    "find": (r"", r"hits"),
+    "sources": (r"open|close", r"([0-9]{1,3})?"),
+    "differences": (r"on|off", r""),
+}  # fmt: skip
+KEY_CLASSES = frozenset(
+    ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
+)
+MAX_BATCH = 1000  # events
+MAX_RUN, MAX_RUN_MS = 200, 60_000  # keystrokes in one event, ms between two of them
+MAX_BATCH_BYTES = 512 * 1024
+MAX_ASSIGNMENT_BYTES = 20 * 1024 * 1024
+MAX_STREAMS = 200
+# Nobody types faster than this for long; a script that does is refused until time catches up.
+RATE = 200  # events a second and stream, on average since it was opened
+BURST = 10_000  # events
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@transaction.atomic
+def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
+    """A stream for one opening of the page; the same key gives the same stream."""
+    _writable(by, assignment)
+    known = EventStream.objects.filter(key=key).first()
+    if known is None:
+        # Locked, so that an erasure of the log sees this stream or is seen here.
+        fresh = Assignment.objects.select_for_update(no_key=True, of=("self",)).get(
+            pk=assignment.pk
+        )
+        if fresh.log_erased_at:
+            raise Conflict("The log of this assignment was erased; nothing more is recorded.")
+        if assignment.streams.count() >= MAX_STREAMS:
+            raise TooMuch("This assignment was opened too often to be recorded further.")
+        begun = assignment.opened_at or assignment.leased_at
+        offset = (timezone.now() - begun).total_seconds() * 1000
+        known, _ = EventStream.objects.get_or_create(
+            key=key, defaults={"assignment": assignment, "offset_ms": max(0, int(offset))}
+        )
+    if known.assignment_id != assignment.pk:
+        raise Conflict("This key belongs to another assignment.")
+    return known
+
+
+def _own(by: User, assignment: Assignment) -> None:
+    if assignment.worker.user_id != by.pk:
+        raise NotAllowed("This is somebody else's assignment.")
+
+
+def clean_event(raw: Any, number: int) -> dict[str, Any]:
+    """One event in the words of formats.md; Invalid names its number and field."""
+    if not isinstance(raw, dict) or raw.get("method") not in METHODS:
+        raise Invalid(
+            f"Event {number} has no known method.", fields={f"events.{number}.method": "Unknown."}
+        )
+    event: dict[str, Any] = {"method": raw["method"]}
+    time = raw.get("time")
+    if not isinstance(time, int | float) or isinstance(time, bool) or not 0 <= time < 1e11:
+        raise Invalid(
+            f"Event {number} has no time.",
+            fields={f"events.{number}.time": "Milliseconds since the assignment opened."},
+        )
+    event["time"] = int(time)
+    for name in ("target", "name", "comment"):
+        if raw.get(name) not in (None, ""):
+            event[name] = _text(str(raw[name]))[:500]
+    for name in ("x", "y", "screenWidth", "screenHeight", "length"):
+        value = raw.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+            event[name] = int(value)
+    if event["method"] == "keydown" and event.get("name") not in KEY_CLASSES:
+        raise Invalid(
+            f"Event {number} names a key; only its class is taken.",
+            fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
+        )
+    if event["method"] in WORDS:
+        _check_words(event, number)
+    if "delta" in raw:
+        event["delta"] = _delta(raw["delta"], number)
+    if "ms" in raw:
+        event |= _run(raw, event, number)
+    return event
+
+
+def _check_words(event: dict[str, Any], number: int) -> None:
+    """What is summed up later has to be of the vocabulary to the letter."""
+    for field, pattern in zip(("name", "comment"), WORDS[event["method"]], strict=True):
+        if not re.fullmatch(pattern, event.get(field, "")):
+            raise Invalid(
+                f"Event {number} is no {event['method']} that the log knows.",
+                fields={f"events.{number}.{field}": f"Must match {pattern or 'nothing'}."},
+            )
+
+
+def _delta(raw: Any, number: int) -> list[Any]:
+    """[ms, position, deleted, inserted] as formats.md has it."""
+    well = (
+        isinstance(raw, list)
+        and len(raw) == 4
+        and all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in raw[:3])
+        and isinstance(raw[3], str)
+    )
+    if not well:
+        raise Invalid(
+            f"Event {number} has a broken delta.",
+            fields={f"events.{number}.delta": "[ms, position, deleted, inserted]"},
+        )
+    return [raw[0], raw[1], raw[2], _text(raw[3])]
+
+
+def _run(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, Any]:
+    """The timing of a run of keystrokes: one interval for each unit typed or deleted."""
+    times, keys = raw["ms"], raw.get("keys", 0)
+    _, _, deleted, inserted = event.get("delta") or (0, 0, 0, "")
+    units = len(inserted.encode("utf-16-le")) // 2
+    well = (
+        event["method"] == "input"
+        and isinstance(times, list)
+        and len(times) == max(deleted, units)
+        and min(deleted, units) == 0
+        and 0 < len(times) <= MAX_RUN
+        and all(type(ms) is int and 0 <= ms < MAX_RUN_MS for ms in times)
+        and type(keys) is int
+        and 0 <= keys < 10 * MAX_RUN
+    )
+    if not well:
+        raise Invalid(
+            f"Event {number} is no run of keystrokes.",
+            fields={f"events.{number}.ms": "One interval in ms for each unit typed or deleted."},
+        )
+    return {"ms": times, "keys": keys}
+
+
+def _text(raw: str) -> str:
+    """A text that JSON in PostgreSQL can hold; what it cannot is replaced unit by unit."""
+    return LONE_SURROGATE.sub("\ufffd", raw).replace("\x00", "\ufffd")
+
+
+def _in_rate(stream: EventStream, fresh: int) -> None:
+    age = max(0.0, (timezone.now() - stream.opened_at).total_seconds())
+    if stream.next_seq + fresh > BURST + RATE * age:
+        raise TooMuch("More events came than a person makes; they are taken later.", code="rate")
+
+
+# Asked every few seconds by everybody who writes, hence plain SQL: a stream, locked, and how much
+# all streams of its assignment hold.
+STREAM = """
+SELECT s.*, (SELECT sum(a.stored_bytes) FROM annotation_eventstream a
+             WHERE a.assignment_id = s.assignment_id) AS stored_in_all
+FROM annotation_eventstream s WHERE s.key = %s FOR NO KEY UPDATE OF s
+"""
+
+
+@transaction.atomic
+def append(
+    *, by: User, assignment: Assignment, stream_key: UUID, first_seq: int, events: Sequence[Any]
+) -> int:
+    """Store a batch; returns the number the server expects next, which acknowledges all before.
+
+    A batch sent again, wholly or in part, adds only what is new. A gap raises Conflict with
+    ``fields["next"]``, so that the page sends what is missing.
+    """
+    if not isinstance(first_seq, int) or isinstance(first_seq, bool) or first_seq < 0:
+        raise Invalid("first_seq is wrong.", fields={"first_seq": "A whole number from 0."})
+    if not isinstance(events, list | tuple):
+        raise Invalid("events is not a list.", fields={"events": "A list of events."})
+    if len(events) > MAX_BATCH:
+        raise Invalid("The batch is too long.", fields={"events": f"{MAX_BATCH} at most."})
+    clean = [clean_event(event, number) for number, event in enumerate(events)]
+    size = len(json.dumps(clean, ensure_ascii=False).encode())
+    if size > MAX_BATCH_BYTES:
+        raise TooMuch("The batch is too large; send smaller ones.")
+    stream = next(iter(EventStream.objects.raw(STREAM, [stream_key])), None)
+    if stream is None or stream.assignment_id != assignment.pk:
+        raise Invalid(
+            "There is no such stream.", fields={"stream": "Open one first."}, code="no-stream"
+        )
+    _writable(by, assignment)
+    if first_seq > stream.next_seq:
+        raise Conflict(
+            f"Events from {stream.next_seq} are missing.", fields={"next": str(stream.next_seq)}
+        )
+    fresh = clean[stream.next_seq - first_seq :]
+    if not fresh:
+        return stream.next_seq
+    _in_rate(stream, len(fresh))
+    if stream.stored_in_all + size > MAX_ASSIGNMENT_BYTES:  # type: ignore[attr-defined]
+        raise TooMuch("The log of this assignment is full.", code="log-full")
+    last = stream.next_seq + len(fresh) - 1
+    EventBatch.objects.create(stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh)
+    stream.next_seq, stream.stored_bytes = last + 1, stream.stored_bytes + size
+    stream.save(update_fields=["next_seq", "stored_bytes"])
+    return stream.next_seq
+
+
+def _writable(by: User, assignment: Assignment) -> None:
+    _own(by, assignment)
+    if assignment.state == AssignmentState.RETURNED:
+        raise Conflict("The assignment was returned; nothing more is recorded.")
+    if current_consent(assignment.worker) is None:
+        raise NotAllowed("Nothing is recorded without your agreement.", code="no-consent")

@@ -1,0 +1,68 @@
+"""An answer in words, as somebody who reviews it reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from annotation.models import Answer
+from annotation.task_types.pairwise.page import in_words
+from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.rating.type import PREFIX
+from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
+
+BETTER = {"first": "First text better", "second": "Second text better", "neutral": "Neither better"}
+
+
+def said(answer: Answer) -> str:
+    """What an answer holds, a paragraph a part; its texts, choices and version are fetched.
+
+    Attributes stand one a line under their numbers, with the transcript after them; the lines of
+    a checklist under their questions. Of other answers, their texts.
+    """
+    texts = sorted(answer.texts.all(), key=lambda value: (value.field, value.index))
+    attributes = [value for value in texts if value.field == ATTRIBUTE]
+    if attributes:
+        listed = [f"{value.index + 1}. {value.text}" for value in attributes]
+        rest = [value.text for value in texts if value.field == TRANSCRIPT]
+        return "\n\n".join(["\n".join(listed), *rest])
+    asked = answer.version.settings.get("questions")
+    if asked:
+        given = {choice.field: choice.code for choice in answer.choices.all()}
+        rows: Sequence[str] = [
+            f"{given[row['name']]}: {row['label']}" for row in asked if row["name"] in given
+        ]
+        return "\n".join(rows)
+    return "\n\n".join(value.text for value in texts)
+
+
+def judged(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
+    """A judgment of a pair as it is stored, whichever side its texts were shown on."""
+    codes = {choice.field: choice.code for choice in answer.choices.all()}
+    rows = [
+        (words, [row["label"] for row in dimensions if codes.get(row["name"]) == code])
+        for code, words in BETTER.items()
+    ]
+    return "\n".join(f"{words}: {', '.join(labels)}" for words, labels in rows if labels)
+
+
+def given(answer: Answer) -> str:
+    """All that an answer holds, as the person who gave it reads it; its item is fetched too.
+
+    Of a rating the points, then why, the sentences, and the word to the requester; of a pair which
+    text is better in what; of other answers what ``said`` tells.
+    """
+    settings = {**answer.version.settings, **answer.item.settings}
+    if "dimensions" in settings:
+        return judged(answer, settings["dimensions"])
+    if "scales" not in settings:
+        return said(answer)
+    points = {PREFIX + choice.field: choice.code for choice in answer.choices.all()}
+    texts = {text.field: text.text for text in answer.texts.all()}
+    shown = sorted(span.start for span in answer.spans.all() if span.field == EVIDENCE)
+    parts = [in_words(points, settings), texts.get(EXPLANATION, "")]
+    if shown:
+        show = "Sentence that shows it" if len(shown) == 1 else "Sentences that show it"
+        parts.append(f"{show}: {', '.join(map(str, shown))}")
+    if texts.get(FEEDBACK):
+        parts.append(f"To the people who made the task: {texts[FEEDBACK]}")
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,424 @@
+"""What a worker sees: what is open to them, what they hold, what became of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from annotation.access import work_ever, worker_memberships
+from annotation.authoring.selectors.cost import an_hour
+from annotation.authoring.selectors.steps import Step, problem_of, steps, texts_of, with_texts
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Consent,
+    ConsentText,
+    ItemGroup,
+    LedgerEntry,
+    Membership,
+    PanelMember,
+    Qualification,
+    Task,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.pairs.selectors.release import Released, released
+from annotation.panels.selectors import qualification
+from annotation.task_types import get_type
+from annotation.task_types.rating.type import by_document, noun_of
+from annotation.work.selectors.paid import explain
+
+__all__ = [
+    "Home",
+    "InWork",
+    "Offer",
+    "Step",
+    "consents_of",
+    "home",
+    "in_work",
+    "is_open",
+    "memberships_with_consent",
+    "offers",
+    "opened_ms",
+    "passage_state",
+    "ran_out",
+    "recorded_assignments",
+    "seconds_left",
+    "seconds_to_wait",
+    "stands_rejected",
+    "steps",
+    "texts_of",
+    "with_texts",
+]
+
+MIN_OTHERS = 5  # submits of others before their usual time is told
+SHOWN = 50  # assignments listed of each kind
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An open task as one worker may take it."""
+
+    task: Task
+    worker: Membership
+    fewest: int  # in the next assignment, at least and at most: documents differ in their answers
+    questions: int
+    left: int  # assignments that this worker could still take
+    pay: Decimal
+    currency: str
+    minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
+    others: int
+    needs_consent: bool
+    release: Released | None = None  # where so many are given out at a time
+
+    @property
+    def now(self) -> int | None:
+        """How many may be claimed before the next batch, where that is not all that is left."""
+        found = self.release.left if self.release is not None else self.left
+        return found if 0 < found < self.left else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether all that may be claimed for now are taken."""
+        return self.release is not None and not self.release.left
+
+    @property
+    def noun(self) -> str:
+        """What one of its items is called."""
+        version = self.task.current
+        return noun_of(get_type(self.task.type), version.settings if version else {})
+
+    @property
+    def hourly(self) -> Decimal | None:
+        """What the pay comes to an hour at the median time of others."""
+        return an_hour(self.pay, self.minutes)
+
+
+@dataclass(frozen=True)
+class InWork:
+    """An assignment that can still be submitted."""
+
+    assignment: Assignment
+    answered: int
+    total: int
+    late: bool
+
+
+@dataclass(frozen=True)
+class Home:
+    """The worker's home, all projects together."""
+
+    memberships: list[Membership]  # with ``agreed``: the consent in force, or None
+    offers: list[Offer]
+    in_work: list[InWork]
+    waiting: list[Assignment]
+    rejected: list[Assignment]
+    approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
+    paid: list[tuple[str, Decimal]]  # per currency, from the ledger
+    rounds: list[Qualification]  # what was said of qualification rounds
+
+
+def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
+    """The person's work memberships; ``agreed`` is their consent to the text in force."""
+    in_force = ConsentText.objects.filter(project=OuterRef("text__project")).order_by("-number")
+    rows = worker_memberships(user).order_by("project__name", "pk")
+    members = list(rows if project_id is None else rows.filter(project=project_id))
+    consents = {
+        consent.membership_id: consent
+        for consent in Consent.objects.filter(
+            membership__in=members,
+            withdrawn_at__isnull=True,
+            text=Subquery(in_force.values("pk")[:1]),
+        ).select_related("text")
+    }
+    for member in members:
+        member.agreed = consents.get(member.pk)  # type: ignore[attr-defined]
+    return members
+
+
+def home(user: User) -> Home:
+    """Everything on the worker's home, in a number of queries that does not grow."""
+    members, ever = memberships_with_consent(user), work_ever(user)
+    own = _of(ever)
+    settled = list(
+        own.filter(settled_at__isnull=False)
+        .exclude(source="import")
+        .select_related("rejection")
+        .order_by("-settled_at")[: 2 * SHOWN]
+    )
+    explain(settled)
+    rejected = [row for row in settled if stands_rejected(row)]
+    # A rejection that was overturned is unsettled again and waits with the others.
+    waiting = own.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+    ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
+    paid = dict(
+        ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
+    )
+    return Home(
+        memberships=members,
+        offers=offers(members),
+        in_work=in_work(members),
+        waiting=list(waiting.select_related("rejection").order_by("-submitted_at")[:SHOWN]),
+        rejected=rejected,
+        approved=[(row, paid.get(row.pk, Decimal(0))) for row in settled if row not in rejected][
+            :SHOWN
+        ],
+        paid=list(
+            ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
+        ),
+        rounds=qualification.told(members),
+    )
+
+
+def stands_rejected(assignment: Assignment) -> bool:
+    """Whether it was rejected and that was not overturned; needs ``rejection`` selected."""
+    rejection = getattr(assignment, "rejection", None)
+    return rejection is not None and rejection.outcome != "overturned"
+
+
+def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
+
+
+def in_work(members: Sequence[Membership]) -> list[InWork]:
+    """Assignments of these memberships that can still be submitted, the newest first."""
+    rows = list(
+        _of(members)
+        .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
+        .order_by("-pk")[:SHOWN]
+    )
+    entries: dict[int, list[AssignmentItem]] = {row.pk: [] for row in rows}
+    needed = ("assignment", "draft", "flipped", "item__settings")
+    held = AssignmentItem.objects.filter(assignment__in=rows).select_related("item").only(*needed)
+    for entry in held:
+        entries[entry.assignment_id].append(entry)
+    found = []
+    for row in rows:
+        own, late = entries[row.pk], ran_out(row)
+        is_answered = get_type(row.task.type).is_answered
+        begun = [entry for entry in own if is_answered(entry.draft)]
+        if late and not begun:
+            continue  # ran out before anything was written: nothing to tell
+        on_page = row.source == "browser"
+        complete = sum(not problem_of(row, entry, on_page=on_page) for entry in begun)
+        found.append(InWork(row, complete, len(own), late))
+    return found
+
+
+def ran_out(assignment: Assignment) -> bool:
+    """Whether the lease is over, told or not yet told by the background."""
+    return assignment.state == AssignmentState.EXPIRED or (
+        assignment.state == AssignmentState.LEASED and assignment.expires_at <= timezone.now()
+    )
+
+
+# Of items i and versions v: in this version, not met by the worker and no text of their own.
+NOT_MET = """AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
+  AND i.id NOT IN (
+    SELECT e.item_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_candidate c
+    WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))"""
+# What is open to a worker: items (topics, where a task asks once a topic), the bundles that they
+# make where each is of one document, and the fewest and the most items that a document has.
+OPEN_SQL = f"""
+SELECT o.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
+                       THEN count(*) ELSE sum(o.n)::int END,
+       sum(ceil(o.n::numeric / v.items_per_assignment))::int, min(o.n), max(o.n)
+FROM (SELECT i.task_id, i.group_id, t.current_id, count(*) n FROM annotation_item i
+JOIN annotation_task t ON t.id = i.task_id
+JOIN annotation_taskversion v ON v.id = t.current_id
+WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
+  {NOT_MET}
+  AND NOT (coalesce((v.settings ->> 'once_a_topic')::boolean, false) AND i.group_id IN (
+    SELECT x.group_id FROM annotation_assignmentitem e
+    JOIN annotation_assignment a ON a.id = e.assignment_id
+    JOIN annotation_item x ON x.id = e.item_id
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted')))
+GROUP BY i.task_id, i.group_id, t.current_id) o
+JOIN annotation_taskversion v ON v.id = o.current_id
+GROUP BY o.task_id, v.id
+"""  # noqa: S608 (constants alone)
+# Attention items that the worker has not met: as many come with the next assignment as it asks for.
+ATTENTION_SQL = f"""
+SELECT i.task_id, least(count(*), coalesce((v.settings ->> 'gold_per_assignment')::int, 0))::int
+FROM annotation_item i
+JOIN annotation_task t ON t.id = i.task_id
+JOIN annotation_taskversion v ON v.id = t.current_id
+WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
+  {NOT_MET}
+GROUP BY i.task_id, v.id
+"""  # noqa: S608 (constants alone)
+# Times longer than the lease with all its extensions are of pages left open.
+TIMES_SQL = """
+SELECT a.task_id, count(*),
+       percentile_cont(0.5) WITHIN GROUP (
+           ORDER BY extract(epoch FROM a.submitted_at - coalesce(a.opened_at, a.leased_at)))
+FROM annotation_assignment a
+WHERE a.task_id = ANY(%(tasks)s) AND a.state = 'submitted' AND a.source <> 'import'
+  AND NOT a.worker_id = ANY(%(workers)s)
+GROUP BY a.task_id
+"""
+
+
+def offers(members: Sequence[Membership]) -> list[Offer]:
+    """The open tasks of these memberships in which something is left for the worker."""
+    by_project = {member.project_id: member for member in members}
+    held = Assignment.objects.filter(
+        task=OuterRef("pk"), worker__in=members, state=AssignmentState.LEASED,
+        expires_at__gt=timezone.now(),
+    )  # fmt: skip
+    on_panel = PanelMember.objects.filter(
+        panel=OuterRef("panel"), worker__in=members, until__isnull=True
+    )
+    rows = list(
+        Task.objects.filter(project__in=by_project, state=TaskState.OPEN)
+        .filter(~Exists(held))
+        .filter(Q(panel__isnull=True) | Exists(on_panel))
+        .select_related("current", "project")
+        .order_by("project", "pk")
+    )
+    left, times = _left_and_times(rows, members)
+    batches, closed = released(rows), qualification.barred(rows, members)
+    hidden = _attention(rows, members)
+    found = []
+    for task in rows:
+        version = task.current
+        open_items, bundles, fewest, most = left.get(task.pk, (0, 0, 0, 0))
+        if not open_items or version is None or task.pk in closed:
+            continue
+        worker, per = by_project[task.project_id], version.items_per_assignment
+        if not by_document(version.settings):
+            bundles, fewest, most = -(-open_items // per), open_items, open_items
+        others, seconds = times.get(task.pk, (0, None))
+        known = seconds is not None and others >= MIN_OTHERS
+        found.append(
+            Offer(
+                task=task,
+                worker=worker,
+                fewest=min(fewest, per) + hidden.get(task.pk, 0),
+                questions=min(most, per) + hidden.get(task.pk, 0),
+                left=bundles,
+                pay=version.pay,
+                currency=task.project.currency,
+                minutes=seconds / 60 if known and seconds is not None else None,
+                others=others,
+                needs_consent=getattr(worker, "agreed", None) is None,
+                release=batches.get(task.pk),
+            )
+        )
+    return found
+
+
+def _left_and_times(
+    tasks: Sequence[Task], members: Sequence[Membership]
+) -> tuple[dict[int, tuple[int, int, int, int]], dict[int, tuple[int, float]]]:
+    if not tasks:
+        return {}, {}
+    ids = {"tasks": [task.pk for task in tasks], "workers": [member.pk for member in members]}
+    with connection.cursor() as cursor:
+        cursor.execute(OPEN_SQL, ids)
+        left = {task: (items, bundles, low, high) for task, items, bundles, low, high in cursor}
+        cursor.execute(TIMES_SQL, ids)
+        times = {task: (count, float(median)) for task, count, median in cursor.fetchall()}
+    return left, times
+
+
+def _attention(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, int]:
+    """By task: attention items in the next assignment, so that what is promised is what comes."""
+    asking = [
+        task.pk
+        for task in tasks
+        if task.current is not None and task.current.settings.get("gold_per_assignment")
+    ]
+    if not asking:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ATTENTION_SQL, {"tasks": asking, "workers": [member.pk for member in members]}
+        )
+        return dict(cursor.fetchall())
+
+
+# One assignment ----------------------------------------------------------------------------------
+
+
+def is_open(assignment: Assignment) -> bool:
+    """Whether its page still takes answers (also after its time ran out)."""
+    return assignment.state in (AssignmentState.LEASED, AssignmentState.EXPIRED)
+
+
+def passage_state(assignment: Assignment, group: ItemGroup) -> str:
+    """Whether this worker may see the passage now: none, open, first or closed.
+
+    "open": it may be looked at while answering. "first": it may not be looked back at, and is
+    shown alone before the first of its questions. "closed": one of its questions in this
+    assignment has been seen, here or in an earlier lease of the same questions. Everything that
+    hands a passage to a worker asks here.
+    """
+    if not group.passage.strip():
+        return "none"
+    if group.look_back:
+        return "open"
+    here = AssignmentItem.objects.filter(assignment=assignment, item__group=group).values("item")
+    seen = AssignmentItem.objects.filter(
+        assignment__worker=assignment.worker_id, item__in=here, shown_at__isnull=False
+    )
+    return "closed" if seen.exists() else "first"
+
+
+def seconds_left(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Whole seconds until the lease ends; 0 when it is over."""
+    if assignment.state != AssignmentState.LEASED:
+        return 0
+    return max(0, int((assignment.expires_at - (now or timezone.now())).total_seconds()))
+
+
+def seconds_to_wait(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Whole seconds until the task's least time is over; 0 when it is."""
+    begun = assignment.opened_at or assignment.leased_at
+    spent = ((now or timezone.now()) - begun).total_seconds()
+    return max(0, math.ceil(assignment.version.min_seconds - spent))
+
+
+def opened_ms(assignment: Assignment, now: dt.datetime | None = None) -> int:
+    """Milliseconds since the assignment was opened: what the log's times count from."""
+    begun = assignment.opened_at or assignment.leased_at
+    return max(0, int(((now or timezone.now()) - begun).total_seconds() * 1000))
+
+
+# What is recorded of a person --------------------------------------------------------------------
+
+
+def consents_of(user: User) -> QuerySet[Consent]:
+    """Every agreement the person ever gave, the newest first."""
+    return (
+        Consent.objects.filter(membership__user=user)
+        .select_related("text", "membership__project")
+        .order_by("-given_at")
+    )
+
+
+def recorded_assignments(user: User) -> QuerySet[Assignment]:
+    """The person's assignments with how many answers and events are kept of each."""
+    return (
+        Assignment.objects.filter(worker__user=user)
+        .select_related("version", "task__project", "worker")
+        .annotate(
+            answers_kept=Count("answers", distinct=True),
+            drafts_kept=Count(
+                "entries", filter=Q(entries__draft_saved_at__isnull=False), distinct=True
+            ),
+        )
+        .order_by("-pk")
+    )

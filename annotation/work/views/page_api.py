@@ -1,0 +1,210 @@
+"""What the answering page's scripts talk to: drafts, the interaction log, submit, extend.
+
+Answers are JSON, refusals in one shape ({code, detail, fields}); a signed-out person gets 401, so
+that a script never takes a sign-in page for an acknowledgment.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from annotation.access import get_own_assignment
+from annotation.models import Assignment
+from annotation.work.actions import answers, assignments, leases
+from annotation.work.actions import events as log
+from annotation.work.selectors import work
+from crowdqc.errors import DomainError, Invalid, TooMuch
+from crowdqc.files import json_input
+from crowdqc.numbers import LARGEST, whole
+from crowdqc.web.middleware import problem
+
+MAX_BODY = 1024 * 1024
+MOST_AFTER = 100  # states that a draft names as those it was made from
+OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
+View = Callable[[HttpRequest, int], HttpResponse]
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Whether a script asks, not a plain form."""
+    return "application/json" in request.headers.get("Accept", "")
+
+
+def for_scripts(view: View) -> View:
+    """POST only; 401 for the signed-out; refusals as JSON (for plain forms as pages)."""
+
+    @require_POST
+    @functools.wraps(view)
+    def wrapped(request: HttpRequest, assignment_id: int) -> HttpResponse:
+        plain = not wants_json(request)
+        if not request.user.is_authenticated:
+            if plain:
+                return redirect(f"{reverse('login')}?next={reverse('work_home')}")
+            body = {"code": "signed-out", "detail": "You are signed out. Sign in again."}
+            return JsonResponse(body, status=401)
+        try:
+            return view(request, assignment_id)
+        except DomainError as error:
+            if plain:
+                raise
+            told = problem(error)
+            if isinstance(error, assignments.DraftChanged):
+                told |= {"item": error.entry.item_id, "seq": error.entry.draft_seq,
+                         "draft": error.entry.draft}  # fmt: skip
+            return JsonResponse(told, status=error.status)
+
+    return wrapped
+
+
+def read_json(request: HttpRequest) -> dict[str, Any]:
+    """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
+    if whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
+        raise TooMuch("The request is too large; send smaller ones.", code="too-large")
+    if request.content_type == "application/json":
+        raw: str | bytes = request.body
+    else:
+        raw = request.POST.get("payload", "")
+    try:
+        body = json_input.read_json(raw, any_text=True)
+    except json_input.Unreadable as error:  # a status that the scripts know as final
+        raise Invalid(error.message, fields=error.fields, code=error.code) from error
+    if not isinstance(body, dict):
+        raise Invalid("The body is not an object.", fields={"body": "Send a JSON object."})
+    return body
+
+
+def read_uuid(raw: Any, name: str) -> UUID:
+    """A UUID, or Invalid naming the field."""
+    try:
+        return UUID(str(raw))
+    except ValueError as error:
+        raise Invalid(f"{name} is not a UUID.", fields={name: "A UUID."}) from error
+
+
+def _whole(raw: Any, name: str) -> int:
+    if not isinstance(raw, int) or whole(raw, low=-LARGEST) is None:
+        raise Invalid(f"{name} is not a whole number.", fields={name: "A whole number."})
+    return raw
+
+
+def _object(raw: Any, name: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise Invalid(f"{name} is not an object.", fields={name: "A JSON object."})
+    return raw
+
+
+@for_scripts
+def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Save {item, draft, seq}; answers the number of what is kept, with it where it is newer."""
+    assignment = get_own_assignment(request, assignment_id, around=(*OFTEN, "task"))
+    body = read_json(request)
+    seq = _whole(body.get("seq"), "seq")
+    entry = assignments.save_draft(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=assignment,
+        item_id=_whole(body.get("item"), "item"),
+        draft=_object(body.get("draft"), "draft"),
+        seq=seq,
+        after=_numbers(body.get("after"), "after"),
+    )
+    found: dict[str, Any] = {"seq": entry.draft_seq, "left": work.seconds_left(assignment)}
+    if entry.draft_seq > seq:
+        found["draft"] = entry.draft
+    return JsonResponse(found)
+
+
+@for_scripts
+def stream(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Open the stream {key}; answers the number of the event that is expected next."""
+    assignment = get_own_assignment(request, assignment_id, around=OFTEN)
+    body = read_json(request)
+    opened = log.open_stream(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=assignment,
+        key=read_uuid(body.get("key"), "key"),
+    )
+    return JsonResponse({"next": opened.next_seq})
+
+
+@for_scripts
+def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Store {stream, first_seq, events}; ``next`` acknowledges every event before it."""
+    assignment = get_own_assignment(request, assignment_id, around=OFTEN)
+    body = read_json(request)
+    user, key = request.user, read_uuid(body.get("stream"), "stream")
+    batch: dict[str, Any] = {
+        "by": user,
+        "assignment": assignment,
+        "stream_key": key,
+        "first_seq": _whole(body.get("first_seq"), "first_seq"),
+        "events": body.get("events") or [],
+    }
+    try:
+        expected = log.append(**batch)
+    except Invalid as error:
+        if error.code != "no-stream":
+            raise
+        # The page went away before its stream was opened, or this overtook that.
+        log.open_stream(by=user, assignment=assignment, key=key)  # type: ignore[arg-type]
+        expected = log.append(**batch)
+    return JsonResponse({"next": expected})
+
+
+def _numbers(raw: Any, name: str) -> list[int] | None:
+    """A short list of whole numbers; None where it is left out."""
+    if raw is None:
+        return None
+    if not isinstance(raw, list) or len(raw) > MOST_AFTER:
+        raise Invalid(f"{name} is no short list.", fields={name: f"{MOST_AFTER} at most."})
+    return [_whole(one, name) for one in raw]
+
+
+def _drafts(body: dict[str, Any]) -> dict[str, dict[int, Any]]:
+    """The drafts sent along, {item: {draft, seq, after}}, as mappings by item."""
+    drafts, seqs, afters = {}, {}, {}
+    for item, raw in _object(body.get("drafts") or {}, "drafts").items():
+        pk = whole(item)
+        if pk is None:
+            raise Invalid(f"{item[:20]} is no question.", fields={"drafts": "Keys are item ids."})
+        held = _object(raw, f"drafts.{item}")
+        drafts[pk] = _object(held.get("draft"), f"drafts.{item}.draft")
+        seqs[pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
+        after = _numbers(held.get("after"), f"drafts.{item}.after")
+        if after is not None:
+            afters[pk] = after
+    return {"drafts": drafts, "seqs": seqs, "afters": afters}
+
+
+@for_scripts
+def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Submit once under {key}, with the drafts the page holds; a plain form sends the key alone."""
+    assignment = get_own_assignment(request, assignment_id)
+    plain = not wants_json(request)
+    body = {"key": request.POST.get("key")} if plain else read_json(request)
+    answers.submit(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=assignment,
+        key=read_uuid(body.get("key"), "key"),
+        **_drafts(body),
+        on_page=assignment.source == "browser",
+    )
+    url = reverse("work_done", args=[assignment.pk])
+    return redirect(url) if plain else JsonResponse({"next": url})
+
+
+@for_scripts
+def extend(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Another lease's length from now on."""
+    found: Assignment = get_own_assignment(request, assignment_id)
+    extended = leases.extend(by=request.user, assignment=found)  # type: ignore[arg-type]
+    if not wants_json(request):
+        return redirect("work_assignment", assignment_id=found.pk)
+    left = leases.MAX_EXTENSIONS - extended.extensions
+    return JsonResponse({"left": work.seconds_left(extended), "extensions": left})

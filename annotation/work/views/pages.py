@@ -1,0 +1,407 @@
+"""Pages of people who work: home, agreement, an assignment from its claim to its end."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.access import get_access, get_own_assignment, worker_memberships
+from annotation.accounts.projects import actions as people
+from annotation.authoring.selectors.steps import problem_of, settings_of
+from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
+from annotation.recruitment.selectors.ways_in import visit_to
+from annotation.recruitment.views import entry as coming_in
+from annotation.task_types import get_type
+from annotation.task_types.pairwise import page as judging
+from annotation.task_types.rating import page as rating
+from annotation.task_types.rating.type import noun_of
+from annotation.work.actions import assignments, leases
+from annotation.work.actions.leases import MAX_EXTENSIONS
+from annotation.work.selectors import work
+from annotation.work.views import responses, thinking
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.numbers import whole
+
+NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "after", "key", "part"})
+
+
+def _worker(request: HttpRequest, project_id: int) -> Membership:
+    """The person's membership as a worker; outsiders 404, other roles 403."""
+    worker = worker_memberships(request.user).filter(project=project_id).first()
+    if worker is None:
+        get_access(request, project_id, Role.WORKER)  # says which of the two
+        raise Missing("There is no such project, or you do not belong to it.")
+    return worker
+
+
+def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
+    task = Task.objects.filter(pk=task_id).select_related("current").first()
+    if task is None:
+        raise Missing("There is no such task.")
+    return task, _worker(request, task.project_id)
+
+
+@login_required
+@require_GET
+@never_cache
+def home(request: HttpRequest) -> HttpResponse:
+    """What is open, in work, waiting, decided and paid."""
+    return render(request, "annotation/worker/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
+
+
+# Agreement ---------------------------------------------------------------------------------------
+
+
+def _next(request: HttpRequest) -> tuple[str, int]:
+    """Where to go after agreeing: ("task", id), ("assignment", id) or ("", 0)."""
+    for name in ("task", "assignment"):
+        number = whole(request.POST.get(name) or request.GET.get(name))
+        if number is not None:
+            return name, number
+    return "", 0
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@never_cache
+def consent(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The text in force with an empty box; declining leads to a calm page."""
+    worker = _worker(request, project_id)
+    text = people.current_consent_text(worker.project)
+    kind, pk = _next(request)
+    context: dict[str, Any] = {
+        "worker": worker,
+        "text": text,
+        "given": people.current_consent(worker),
+        "kind": kind,
+        "pk": pk,
+    }
+    if request.method == "GET":
+        declined = "declined" in request.GET
+        name = "declined" if declined else "consent"
+        if declined:
+            context["in_work"] = work.in_work([worker])
+        return render(request, f"annotation/worker/{name}.html", context)
+    if "decline" in request.POST:
+        left = coming_in.left_without_consent(request, worker)
+        here = f"{reverse('work_consent', args=[project_id])}?declined=1"
+        return redirect("entry_leave" if left else here)
+    try:
+        if request.POST.get("text") != str(text.pk):
+            raise Conflict("The text has changed while you read it. Please read it again.")
+        people.give_consent(
+            by=request.user,  # type: ignore[arg-type]
+            member=worker,
+            text=text,
+            agreed=request.POST.get("agreed") == "on",
+        )
+    except (Invalid, Conflict) as error:
+        context["error"] = error.fields.get("agreed") or error.message
+        return render(request, "annotation/worker/consent.html", context, status=error.status)
+    if kind == "task":
+        return _claimed(request, pk)
+    return redirect("work_assignment", assignment_id=pk) if kind else redirect("work_home")
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Take the agreement back; recording stops at once."""
+    people.withdraw_consent(by=request.user, member=_worker(request, project_id))  # type: ignore[arg-type]
+    return redirect(f"{reverse('work_consent', args=[project_id])}?declined=1")
+
+
+# An assignment -----------------------------------------------------------------------------------
+
+
+def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
+    task, worker = _task(request, task_id)
+    try:
+        found = assignments.claim(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
+    except Conflict as error:
+        messages.warning(request, error.message)
+        return redirect("work_home")
+    except NotAllowed as error:
+        if error.code != "no-consent":
+            raise
+        return redirect(f"{reverse('work_consent', args=[task.project_id])}?task={task.pk}")
+    return redirect("work_assignment", assignment_id=found.pk)
+
+
+@login_required
+@require_POST
+def claim(request: HttpRequest, task_id: int) -> HttpResponse:
+    """Lease a bundle, or go on with the one that is held."""
+    return _claimed(request, task_id)
+
+
+def _elsewhere(assignment: Assignment) -> HttpResponse | None:
+    """Where to go instead when the assignment takes no answers any more."""
+    if work.is_open(assignment):
+        return None
+    if assignment.state == "returned":
+        return redirect("work_home")
+    return redirect("work_done", assignment_id=assignment.pk)
+
+
+def _words(assignment: Assignment) -> dict[str, Any]:
+    """The task's type, and what its pages call an item and the answer to one."""
+    task_type = get_type(assignment.task.type)
+    named = {"texts": "answer", "ratings": "rating", "checks": "checklist"}
+    noun = noun_of(task_type, assignment.version.settings)
+    answer = named.get(task_type.shape, noun)
+    typed = task_type.shape in ("texts", "responses", "attributes")
+    return {"type": task_type, "noun": noun, "answer_noun": answer, "typed": typed}
+
+
+def _frame(
+    assignment: Assignment, agreed: Consent | None, steps: list[work.Step]
+) -> dict[str, Any]:
+    """What every page of an assignment shows around its content."""
+    return {
+        "assignment": assignment,
+        "version": assignment.version,
+        "currency": assignment.task.project.currency,
+        **_words(assignment),
+        "agreed": agreed,
+        "steps": steps,
+        "segments": [
+            {
+                "state": step.state,
+                "label": step.label,
+                "url": reverse("work_item", args=[assignment.pk, step.number]),
+            }
+            for step in steps
+        ],
+        "seconds_left": work.seconds_left(assignment),
+        "late": work.ran_out(assignment),
+        "extensions": max(0, MAX_EXTENSIONS - assignment.extensions),
+        "offset_ms": work.opened_ms(assignment),
+        "skipped": sum(step.state == "skipped" for step in steps),
+    }
+
+
+@login_required
+@require_GET
+@never_cache
+def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Before the first question its instructions; after it the list of questions, and submit."""
+    found = get_own_assignment(request, assignment_id)
+    elsewhere = _elsewhere(found)
+    if elsewhere:
+        return elsewhere
+    agreed = people.current_consent(found.worker)
+    steps = work.steps(found, whole=False, on_page=found.source == "browser")
+    begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
+    if not begun:
+        if agreed is None:
+            return _ask(found)
+        if not found.version.instructions.strip():
+            return redirect("work_item", assignment_id=found.pk, position=1)
+        if found.opened_at is None:
+            assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
+    context = _frame(found, agreed, steps)
+    if context["type"].shape == "responses":
+        context["segments"] = responses.segments(found, steps)
+    context |= {
+        "problems": [step for step in steps if step.problem],
+        "answered": sum(step.state == "done" for step in steps),
+        "declined": sum(step.declined for step in steps),
+        "wait": work.seconds_to_wait(found),
+        "key": uuid.uuid4(),
+    }
+    name = "review" if begun else "start"
+    return render(request, f"annotation/worker/{name}.html", context)
+
+
+def _ask(found: Assignment) -> HttpResponse:
+    url = reverse("work_consent", args=[found.task.project_id])
+    return redirect(f"{url}?assignment={found.pk}")
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@never_cache
+def item(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
+    """One question; POST keeps what is written and goes where the button says."""
+    found = get_own_assignment(request, assignment_id)
+    elsewhere = _elsewhere(found)
+    if elsewhere:
+        return elsewhere
+    agreed = people.current_consent(found.worker)
+    if agreed is None:
+        return _ask(found)
+    if found.opened_at is None:
+        assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
+    task_type = get_type(found.task.type)
+    reads = task_type.shape == "texts"
+    steps = work.steps(found, current=position - 1, whole=reads)
+    if not 1 <= position <= len(steps):
+        raise Missing(f"There is no such {task_type.item_noun} in this assignment.")
+    entry = steps[position - 1].entry
+    if not reads:
+        entry.item = work.with_texts(entry)
+    settings = settings_of(found, entry)
+    passage = "none"
+    if settings.get("show_sources", True):
+        passage = work.passage_state(found, entry.item.group)
+    if request.method == "POST":
+        return _answered(request, found, entry, passage, len(steps))
+    context = _frame(found, agreed, steps)
+    context |= _text_line(steps if reads else [], entry)
+    if passage == "first":
+        return render(request, "annotation/worker/read.html", context)
+    if entry.shown_at is None:
+        assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
+    context |= {
+        "passage": passage,
+        "settings": settings,
+        "target": f"item-{entry.item_id}",
+        "total": len(steps),
+        "problem": problem_of(found, entry, on_page=True) if "check" in request.GET else "",
+    }
+    if task_type.shape == "responses":
+        context |= responses.page(request, found, entry, steps)
+    elif not reads:
+        context |= thinking.page(request, entry, settings, passage, len(steps)) or _judged(
+            entry, settings, passage, len(steps)
+        )
+    if rating.asks_beside(settings):
+        context |= rating.page(entry, settings, len(steps), named="check" in request.GET)
+        return render(request, rating.TEMPLATE, context)
+    return render(request, task_type.item_template, context)
+
+
+def _judged(
+    entry: AssignmentItem, settings: dict[str, Any], passage: str, total: int
+) -> dict[str, Any]:
+    """The texts and lines of a judgment, and how long it has been before the worker."""
+    seen = (timezone.now() - entry.shown_at).total_seconds() if entry.shown_at else 0
+    return {
+        **judging.page(
+            entry.item,
+            settings,
+            entry.draft,
+            flipped=entry.flipped,
+            sources=passage == "open",
+        ),
+        "brief": entry.position > 0,  # explanations stand open on the first page
+        "break_due": judging.break_is_due(settings, entry.position, total),
+        "seen_seconds": math.floor(seen),
+    }
+
+
+def _text_line(steps: list[work.Step], entry: AssignmentItem) -> dict[str, Any]:
+    texts = work.texts_of(steps)
+    group = entry.item.group
+    ids = [text.pk for text in texts]
+    return {
+        "entry": entry,
+        "group": group,
+        "texts": max(1, len(texts)),
+        "text_number": ids.index(group.pk) + 1 if group.pk in ids else 1,
+    }
+
+
+def _answered(
+    request: HttpRequest, found: Assignment, entry: AssignmentItem, passage: str, total: int
+) -> HttpResponse:
+    """Keep the form's draft and go on; "read" closes a passage that is not looked back at."""
+    go = request.POST.get("go", "next")
+    here = redirect("work_item", assignment_id=found.pk, position=entry.position + 1)
+    if go == "read" or passage == "first":
+        assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
+        return here
+    draft: dict[str, Any] = {
+        name: value for name, value in request.POST.items() if name not in NOT_DRAFT
+    }
+    if go == "dont_know":
+        draft |= {"declined": True, "skipped": False}
+    elif draft.get("text", "") != entry.draft.get("text", ""):
+        draft |= {"declined": False}  # writing takes "I don't know" back
+    if go == "skip":
+        draft["skipped"] = True
+    raw = request.POST.get("seq", "")
+    kept = assignments.save_draft(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=found,
+        item_id=entry.item_id,
+        draft=draft,
+        seq=whole(raw, high=10**16) or time.time_ns() // 10**6,
+        after=_after(request.POST.get("after", "")),
+    )
+    entry.draft = kept.draft
+    if get_type(found.task.type).shape == "responses":
+        within = responses.led_on(found, entry, request.POST)
+        if within:
+            return within
+    if go == "next" and _must_stay(found, entry):
+        return redirect(f"{here.url}?check=1")
+    target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
+    if 1 <= target <= total:
+        return redirect("work_item", assignment_id=found.pk, position=target)
+    return redirect("work_assignment", assignment_id=found.pk) if target > total else here
+
+
+def _after(raw: str) -> list[int] | None:
+    """The states that a page's draft was made from; None from a plain form, which names none."""
+    found = [whole(one, high=10**16) for one in raw.split(",")[:100]] if raw else []
+    return [one for one in found if one is not None] or None
+
+
+def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
+    """Whether the item is shown again with what is wrong, instead of the next one.
+
+    A question that is left open for now may be passed over; the list names it before the submit.
+    """
+    task_type = get_type(found.task.type)
+    open_yet = task_type.shape == "texts" and not task_type.is_answered(entry.draft)
+    skipped = bool(entry.draft.get("skipped")) and not task_type.is_answered(entry.draft)
+    return not (open_yet or skipped) and bool(problem_of(found, entry, on_page=True))
+
+
+@login_required
+@require_POST
+def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Return the assignment; nothing is held against anybody."""
+    found = get_own_assignment(request, assignment_id)
+    leases.give_back(by=request.user, assignment=found)  # type: ignore[arg-type]
+    messages.success(request, f"“{found.version.title}” is returned. Others can take it now.")
+    return redirect("work_home")
+
+
+@login_required
+@require_GET
+@never_cache
+def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """After the submit: what happens next, the pay, another one."""
+    found = get_own_assignment(request, assignment_id)
+    if found.state != "submitted":
+        return redirect("work_assignment", assignment_id=found.pk)
+    counts = list(found.answers.values_list("counts", flat=True))
+    visit = visit_to(found.pk) if found.worker.external_id else None
+    members = work.memberships_with_consent(request.user, project_id=found.task.project_id)  # type: ignore[arg-type]
+    another = [offer for offer in work.offers(members) if offer.task.pk == found.task_id]
+    context = {
+        "assignment": found,
+        "version": found.version,
+        "currency": found.task.project.currency,
+        **_words(found),
+        "answers": len(counts),
+        "uncounted": counts.count(False),
+        "another": another[0] if another and not visit else None,
+        **coming_in.way_back(visit),
+    }
+    response = render(request, "annotation/worker/done.html", context)
+    return coming_in.allow_form(response, context["submit_to"])

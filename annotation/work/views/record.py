@@ -1,0 +1,109 @@
+"""What is recorded of a person, for that person; and their one reply to a rejection."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.models import Assignment, Qualification, Rejection
+from annotation.payouts.actions import rejections
+from annotation.privacy.selectors import retention
+from annotation.task_types import get_type
+from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES
+from annotation.work.selectors import answer_words, log, log_words, work
+from crowdqc.errors import Invalid, Missing
+
+PAGE = 20
+EVENTS_PAGE = 200
+
+
+@login_required
+@require_GET
+@never_cache
+def record(request: HttpRequest) -> HttpResponse:
+    """Agreements, pseudonyms, and for each assignment what is kept."""
+    user = request.user
+    rows = Paginator(work.recorded_assignments(user), PAGE).get_page(  # type: ignore[arg-type]
+        request.GET.get("page")
+    )
+    kinds = log.counts_by_method([row.pk for row in rows.object_list])
+    memberships = work.memberships_with_consent(user)  # type: ignore[arg-type]
+    kept = retention.kept_of_workers(memberships)
+    context = {
+        "memberships": memberships,
+        "kept": [(one, kept[one.pk]) for one in memberships],
+        "consents": work.consents_of(user),  # type: ignore[arg-type]
+        "page": rows,
+        "rows": [(row, kinds[row.pk], sum(kinds[row.pk].values())) for row in rows.object_list],
+    }
+    return render(request, "annotation/worker/record.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """One assignment: its answers, what its log adds up to, and every event in words."""
+    found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
+    if found is None:
+        raise Missing("There is no such assignment among yours.")
+    events = log.assignment_events(found.pk)
+    steps = work.steps(found, whole=False)
+    names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
+    page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
+    names |= {f"attribute-{n}": f"attribute {n + 1}" for n in range(MAX_ATTRIBUTES)}
+    written = found.answers.filter(texts__field="answer").values_list("item", "pk")
+    replayed = dict(written) if events else {}
+    given = _given(found)
+    context = {
+        "assignment": found,
+        "type": get_type(found.task.type),
+        "steps": [
+            (step, replayed.get(step.entry.item_id), given.get(step.entry.item_id) or step.said)
+            for step in steps
+        ],
+        "round": Qualification.objects.filter(assignment=found)
+        .select_related("assignment__version", "assignment__task__qualifies")
+        .first(),
+        "summary": log.log_summaries([found.pk])[found.pk],
+        "page": page,
+        "events": [log_words.in_words(event, names) for event in page.object_list],
+    }
+    return render(request, "annotation/worker/record_assignment.html", context)
+
+
+def _given(found: Assignment) -> dict[int, str]:
+    """What was submitted, by item, of the types whose draft tells it only in short."""
+    if get_type(found.task.type).shape not in ("ratings", "attributes", "checks"):
+        return {}
+    answers = found.answers.select_related("version", "item")
+    answers = answers.prefetch_related("texts", "choices", "spans")
+    return {answer.item_id: answer_words.given(answer) for answer in answers}
+
+
+@login_required
+@require_POST
+def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
+    """The worker's one reply, from the page that shows the reason."""
+    rejection = Rejection.objects.filter(
+        pk=rejection_id,
+        assignment__worker__user=request.user.pk,
+    ).first()
+    if rejection is None:
+        raise Missing("There is no such rejection of your work.")
+    try:
+        rejections.reply_to_rejection(
+            by=request.user,  # type: ignore[arg-type]
+            rejection=rejection,
+            text=request.POST.get("reply", ""),
+        )
+    except Invalid as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Your reply is sent. A manager reads it and answers here.")
+    return redirect("work_home")

@@ -1,0 +1,102 @@
+"""What a worker does besides its jobs: a heartbeat, and keeping its deliveries its own.
+
+A short visibility timeout brings the job of a killed worker back soon; renewing the deliveries
+that are being worked on keeps a long job from being given out twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+from celery.signals import worker_process_init, worker_ready, worker_shutdown
+from celery.utils import timer2
+from django.db import Error as DatabaseError
+from django.db import close_old_connections
+
+from crowdqc.jobs import heartbeat, queues
+from crowdqc.jobs.broker import VISIBILITY_SECONDS
+
+logger = logging.getLogger(__name__)
+BEAT_SECONDS = VISIBILITY_SECONDS / 5
+_stop = threading.Event()
+
+
+class Timer(timer2.Timer):
+    """Celery's timer thread, without waiting for its last sleep when the worker stops."""
+
+    def stop(self) -> None:
+        """End the thread at its next wake-up; it is a daemon and touches nothing meanwhile."""
+        self.running = False
+        super().stop()
+
+
+def renew_deliveries(consumer: Any) -> int:
+    """Keep every unacknowledged message of this worker invisible for another full timeout.
+
+    Returns the number of messages. ``consumer`` is Celery's ``Consumer``.
+    """
+    channel = getattr(consumer.task_consumer, "channel", None)
+    if channel is None or channel.closed:  # between two connections
+        return 0
+    tags = list(channel.qos._delivered)
+    if not tags:
+        return 0
+    if hasattr(channel, "pgmq"):
+        for tag in tags:
+            message = channel.qos._delivered.get(tag)
+            if message is not None:
+                info = message.delivery_info
+                channel.pgmq.set_vt(info["pgmq_queue"], info["pgmq_msg_id"], VISIBILITY_SECONDS)
+    else:
+        with channel.conn_or_acquire() as client:
+            # Only those still there: one acknowledged a moment ago must not come back.
+            client.zadd(channel.unacked_index_key, dict.fromkeys(tags, time.time()), xx=True)
+    return len(tags)
+
+
+def names_of(consumer: Any) -> list[str]:
+    """The signs of life that this worker gives: one for each of our queues that it serves."""
+    found = (queues.role_of(queue.name) for queue in consumer.task_consumer.queues)
+    return [heartbeat.worker_name(role) for role in found if role is not None]
+
+
+def _keep_alive(consumer: Any) -> None:
+    while not _stop.wait(BEAT_SECONDS):
+        try:
+            renew_deliveries(consumer)
+        except consumer.connection_errors as error:
+            logger.warning("deliveries were not renewed: %s", error)
+        try:
+            close_old_connections()
+            heartbeat.beat(*names_of(consumer))
+        except DatabaseError as error:
+            logger.warning("no heartbeat: %s", error)
+
+
+@worker_ready.connect
+def _begin(sender: Any, **_: Any) -> None:
+    _stop.clear()
+    heartbeat.beat(*names_of(sender))
+    threading.Thread(target=_keep_alive, args=(sender,), name="keep-alive", daemon=True).start()
+
+
+@worker_shutdown.connect
+def _end(**_: Any) -> None:
+    _stop.set()
+
+
+@worker_process_init.connect
+def end_with_parent(**_: Any) -> None:
+    """A process whose parent was killed ends at once; its job is delivered again."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

@@ -1,0 +1,193 @@
+"""Whether a bundle gives its numbers again: what was checked, and what is wrong. No database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crowdqc.numbers import plural
+from evaluation.bundles.kinds import KINDS, Again, Broken, read_jsonl
+from evaluation.bundles.writing import (
+    ENVIRONMENT,
+    FIGURES,
+    FORMAT,
+    KIND,
+    RECIPE,
+    environment,
+    results_file,
+)
+from evaluation.methods.core.base import BadParameter, DataError, Hooks
+from evaluation.methods.registry import METHODS
+from evaluation.runs.results import result_hash
+
+MANIFEST = "manifest.json"
+MOST_BYTES = 4 * 1024**3  # unpacked
+TOLERANCE = 1e-6
+LISTED = 5
+
+
+@dataclass
+class Report:
+    """Lines of what was checked, each with whether it holds."""
+
+    lines: list[tuple[bool, str]] = field(default_factory=list)
+
+    def say(self, good: bool, text: str) -> None:
+        self.lines.append((good, text))
+
+    @property
+    def good(self) -> bool:
+        return all(good for good, _ in self.lines)
+
+
+def verify(path: Path, progress: Callable[[str, int, int], None] | None = None) -> Report:
+    """Check every file, the data and the numbers; goes on where one check fails.
+
+    Raises Broken where the file is no bundle that could be run.
+    """
+    files, manifest = _opened(path)
+    report = Report()
+    _check_files(report, files, manifest)
+    kind = KINDS.get(manifest.get("method", ""))
+    if kind is None:
+        raise Broken(f"Runs of {manifest.get('method')!r} cannot be run again from a bundle.")
+    try:
+        recipe = json.loads(files[RECIPE])
+        _check_versions(report, files, recipe)
+        found = kind.again(files, recipe, Hooks(progress=progress))
+        _check_numbers(report, files, manifest, recipe, found)
+    except (Broken, DataError, BadParameter) as error:
+        report.say(False, f"The method cannot be run on this data. {error}")
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        report.say(False, f"A file of it cannot be read: {type(error).__name__}: {error}")
+    return report
+
+
+def _opened(path: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            if sum(entry.file_size for entry in entries) > MOST_BYTES:
+                raise Broken(f"{path.name} unpacks to more than this reads.")
+            if len({entry.filename for entry in entries}) < len(entries):
+                raise Broken(f"{path.name} holds two files of one name.")
+            files = {entry.filename: archive.read(entry) for entry in entries}
+    except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError) as error:
+        raise Broken(f"{path.name} cannot be read as a ZIP file: {error}") from error
+    try:
+        manifest = json.loads(files.pop(MANIFEST))
+    except (KeyError, ValueError) as error:
+        raise Broken(f"{path.name} has no {MANIFEST}, so it is no bundle.") from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
+        raise Broken(f"{path.name} is no bundle of ours.")
+    if manifest.get("format") != FORMAT:
+        raise Broken(f"{path.name} has format {manifest.get('format')}; this reads {FORMAT}.")
+    return files, manifest
+
+
+def _check_files(report: Report, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
+    told: Mapping[str, str] = manifest["files"]
+    wrong = [
+        *(f"{name} is missing" for name in sorted(set(told) - set(files))),
+        *(f"{name} is not in the manifest" for name in sorted(set(files) - set(told))),
+        *(
+            f"{name} was changed"
+            for name in sorted(set(files) & set(told))
+            if hashlib.sha256(files[name]).hexdigest() != told[name]
+        ),
+    ]
+    if wrong:
+        report.say(False, f"Files: {'; '.join(wrong[:LISTED])}.")
+    else:
+        report.say(True, f"Files: {plural(len(files), 'file')}, each as the manifest says.")
+
+
+def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[str, Any]) -> None:
+    """Never wrong by itself: other versions may give other last digits, which is said."""
+    made, here = json.loads(files[ENVIRONMENT]), environment()
+    there = {**made, **made.pop("libraries")}
+    now = {**here, **here.pop("libraries")}
+    other = [f"{name} {there.get(name)} there, {now[name]} here"
+             for name in now if there.get(name) != now[name]]  # fmt: skip
+    own = METHODS[recipe["method"]].version
+    if own != recipe["version"]:
+        other.append(f"method {recipe['version']} there, {own} here")
+    words = "; ".join(other) if other else "the same versions as where it was made"
+    report.say(True, f"Environment: {words}.")
+
+
+def _check_numbers(
+    report: Report,
+    files: Mapping[str, bytes],
+    manifest: Mapping[str, Any],
+    recipe: Mapping[str, Any],
+    found: Again,
+) -> None:
+    same_data = found.data_hash == manifest["snapshot"] == recipe["snapshot"]
+    words = "as they were frozen" if same_data else "not those that the run saw: their hash differs"
+    report.say(same_data, f"Data: the answers are {words} ({found.data_hash[:8]}).")
+    report.say(*_compared(files, found))
+    digest = result_hash(found.rows, found.told)
+    if digest == manifest["result_hash"]:
+        report.say(True, f"Result: byte for byte the same ({digest[:8]}).")
+    elif report.good:
+        report.say(True, f"Result: the same to {TOLERANCE:g}, not byte for byte ({digest[:8]}).")
+    else:
+        report.say(False, f"Result: {digest[:8]}, where the run has "
+                          f"{str(manifest['result_hash'])[:8]}.")  # fmt: skip
+
+
+def _compared(files: Mapping[str, bytes], found: Again) -> tuple[bool, str]:
+    """Every row and figure against those in the bundle."""
+    wrong: list[str] = []
+    count = 0
+    for model, rows in found.rows.items():
+        name = results_file(model)
+        told = read_jsonl(files[name]) if name in files else []
+        count += len(rows)
+        if len(told) != len(rows):
+            wrong.append(f"{model.__name__} has {len(rows):,} rows now, {len(told):,} in the file")
+            continue
+        for at, (row, there) in enumerate(zip(rows, told, strict=True), 1):
+            plain = json.loads(json.dumps(row))
+            where = differs(plain, {key: there.get(key) for key in plain})
+            if where:
+                wrong.append(f"{model.__name__} row {at}, {where}")
+    there = json.loads(files[FIGURES])
+    for name, data in found.told.items():
+        where = differs(json.loads(json.dumps(data)), there.get(name))
+        if where:
+            wrong.append(f"figure {name}, {where}")
+    if wrong:
+        return False, f"Numbers: {plural(len(wrong), 'row')} differ: {'; '.join(wrong[:LISTED])}."
+    shown = f"{plural(count, 'row')} and {plural(len(found.told), 'figure')}"
+    return True, f"Numbers: {shown} come out the same when the method runs again."
+
+
+def differs(now: Any, then: Any, where: str = "") -> str:
+    """Where two JSON values differ by more than the tolerance, in words; empty where they agree."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        pairs = [(key, now.get(key), then.get(key)) for key in {**now, **then}]
+    elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        pairs = [(str(at), *both) for at, both in enumerate(zip(now, then, strict=True), 1)]
+    else:
+        plain = now is None or then is None or isinstance(now, bool) or isinstance(then, bool)
+        if not plain and isinstance(now, int | float) and isinstance(then, int | float):
+            alike = abs(now - then) <= TOLERANCE * max(1.0, abs(then))
+        else:
+            alike = now == then
+        return "" if alike else f"{where or 'value'}: {_short(now)} now, {_short(then)} in the file"
+    for key, one, other in pairs:
+        found = differs(one, other, f"{where}.{key}" if where else str(key))
+        if found:
+            return found
+    return ""
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:60]

@@ -1,0 +1,109 @@
+"""Files about runs, as the background writes them: a run's tables, and its bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from annotation.files.writing.tables import check_format
+from annotation.formats.exports.makers import Made, refuse_options
+from annotation.models import ExportFile, Project, Task
+from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import whole
+from evaluation.bundles import writing as bundle
+from evaluation.models import Run, RunState
+from evaluation.runs.exports import scores as exports
+
+
+def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Run:
+    """The finished run that the options number, or the task's official one; else Missing, Conflict.
+
+    A trial is exported only where it is named.
+    """
+    runs = Run.objects.filter(project=project).select_related("task", "snapshot")
+    number = params.get("run")
+    if number is None and task is None:
+        raise Invalid("Say of which run.", fields={"params.run": "The number of a run."})
+    if number is not None:
+        number = whole(number)
+        if number is None:
+            raise Invalid("This is no number of a run.", fields={"params.run": "A whole number."})
+        runs = runs.filter(number=number)
+    elif task is not None:
+        runs = runs.filter(official__task=task, official__until__isnull=True)
+    if task is not None:
+        runs = runs.filter(task=task)
+    done = runs.filter(state=RunState.DONE).first()
+    if done is None and number is not None and runs.exists():
+        raise Conflict(f"Run {number} is not finished.")
+    if done is None and number is None:
+        raise Missing("This task has no official run. Name a run to export a trial.")
+    if done is None:
+        raise Missing("There is no such run of this task that is finished.")
+    return done
+
+
+def recipes(task: Task) -> list[dict[str, Any]]:
+    """What it takes to compute the scores of the task's finished runs again."""
+    done = Run.objects.filter(task=task, state=RunState.DONE).select_related("snapshot")
+    return [recipe(run) for run in done.order_by("number")]
+
+
+def recipe(run: Run) -> dict[str, Any]:
+    """What it takes to compute a run's scores again."""
+    return {
+        "number": run.number,
+        "method": run.method,
+        "method_version": run.version,
+        "params": run.params,
+        "seed": run.seed,
+        "snapshot": run.snapshot.content_hash if run.snapshot else None,
+        "result_hash": run.result_hash,
+        "official": run.official.filter(until__isnull=True).exists(),
+    }
+
+
+class RunMaker:
+    """All tables of a run with its figures and its manifest."""
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        refuse_options(params, "run")
+        check_format(form)
+        run_of(project, task, params)
+
+    def make(self, file: ExportFile) -> Made:
+        run = run_of(file.project, file.task, file.params)
+        written = exports.Archive(run, file.form)
+        name = f"task-{run.task_id}-run-{run.number}-{file.form}.zip"
+        return Made(name, written.parts(), lambda: written.rows, lambda sha256: written.manifest)
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        return f"Scores of run {params['run']}" if "run" in params else "Scores of the official run"
+
+
+class BundleMaker:
+    """A run with everything that gives its numbers again."""
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        refuse_options(params, "run")
+        if form != "zip":
+            raise Invalid("A bundle is a ZIP file.", fields={"form": "zip"})
+        bundle.check(run_of(project, task, params))
+
+    def make(self, file: ExportFile) -> Made:
+        run = run_of(file.project, file.task, file.params)
+        last: dict[str, Any] = {}
+        parts: Iterator[bytes] = bundle.parts(run, last)
+        name = f"task-{run.task_id}-run-{run.number}-bundle.zip"
+        answers = len(run.snapshot.answer_ids) if run.snapshot else 0
+        return Made(name, parts, lambda: answers, lambda sha256: last)
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the official run"
+
+
+RUN, BUNDLE = RunMaker(), BundleMaker()

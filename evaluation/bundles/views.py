@@ -1,0 +1,42 @@
+"""A run's tables, and its bundle, as files. HTTP only."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.access import get_access
+from annotation.formats.actions.export_files import request_export
+from crowdqc.errors import Missing
+from evaluation.free_text.views.results import send
+from evaluation.models import RunState
+from evaluation.runs.selectors import lists as reads
+
+
+@login_required
+@require_safe
+def run_export(request: HttpRequest, project_id: int, number: int) -> HttpResponseBase:
+    """Rows of a finished run of any method: one table, or all of them with a manifest."""
+    access = get_access(request, project_id)
+    run = reads.get_run(access.project, number)
+    if run.state != RunState.DONE:
+        raise Missing("This run has not finished, so there is nothing to export.")
+    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+
+
+@login_required
+@require_POST
+def run_bundle(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Ask for the run's bundle, and go where it will stand."""
+    access = get_access(request, project_id)
+    run = reads.get_run(access.project, number)
+    request_export(
+        by=access.user, project=access.project, task=run.task, what="bundle", form="zip",
+        params={"run": run.number},
+    )  # fmt: skip
+    messages.success(request, "The bundle is being written; it will stand here.")
+    return redirect("files_list", project_id)

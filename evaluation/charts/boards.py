@@ -1,0 +1,385 @@
+"""Charts as SVG made on the server: rows in, safe strings out, colours by class only.
+
+Conventions (one place, so that every page draws alike): an estimate is a dot on its interval, the
+first-round score a hollow diamond, a reference a dashed line, the overlap of a group a pale band.
+Each chart says in a sentence what it shows; forest cells also stand in a table of the same numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from django.utils.safestring import SafeString
+
+from crowdqc.numbers import interval as interval_text
+from crowdqc.numbers import money, percent, power_of_ten, score, short_date
+from evaluation.charts.svg import (
+    Scale,
+    at,
+    image,
+    line,
+    nice_ticks,
+    path,
+    px,
+    stretched,
+    text,
+    wide_image,
+)
+
+ROW = 35.0  # px, the height of a table row without its hairline
+HEAT_ROW = 40.0  # px, the height of a heat map's row
+CLOSE = 10.0  # px, nearer than this a second sign is lifted off the dot
+LIFT = 8.5
+
+__all__ = [
+    "Estimate",
+    "Scale",
+    "agreement_cell",
+    "convergence",
+    "cost_by_day",
+    "forest_axis",
+    "forest_cell",
+    "histogram",
+    "overlap_band",
+]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point with its interval; ``low`` and ``high`` are None where there is no interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def sentence(self) -> str:
+        """The estimate in words."""
+        if self.low is None or self.high is None:
+            return f"{score(self.value)} without an interval"
+        return f"{score(self.value)}, 95% CI {interval_text(self.low, self.high)}"
+
+
+def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Where all intervals of a group overlap, or None where they do not."""
+    if len(intervals) < 2:
+        return None
+    low, high = max(i[0] for i in intervals), min(i[1] for i in intervals)
+    return (low, high) if low < high else None
+
+
+def _ground(
+    scale: Scale,
+    band: tuple[float, float] | None = None,
+    reference: float | None = None,
+    height: float = ROW,
+) -> str:
+    """Band, grid and reference of one row; one pixel longer, to run through the hairline."""
+    parts = []
+    if band is not None:
+        left, right = scale.x(band[0]), scale.x(band[1])
+        parts.append(
+            f'<rect class="band" x="{px(left)}" y="0" width="{px(right - left)}" '
+            f'height="{px(height + 1)}"/>'
+        )
+    parts += [line(px(scale.x(t)), 0, px(scale.x(t)), height + 1, "grid") for t in scale.ticks]
+    if reference is not None:
+        parts.append(line(px(scale.x(reference)), 0, px(scale.x(reference)), height, "reference"))
+    return "".join(parts)
+
+
+def _bar(scale: Scale, low: float | None, high: float | None, y: float, classes: str) -> str:
+    if low is None or high is None:
+        return ""
+    return line(px(scale.x(low)), y, px(scale.x(high)), y, classes)
+
+
+def _sign(kind: str, x: float, y: float) -> str:
+    """One sign, centred."""
+    if kind == "dot":
+        return f'<circle class="dot" cx="{px(x)}" cy="{px(y)}" r="4"/>'
+    if kind == "ring":
+        return f'<circle class="ringed" cx="{px(x)}" cy="{px(y)}" r="4.4"/>'
+    if kind == "square":
+        return f'<rect class="square" x="{px(x - 4)}" y="{px(y - 4)}" width="8" height="8"/>'
+    if kind == "cross":
+        return f'<path class="cross" d="M{px(x - 3.8)} {px(y - 3.8)}l7.6 7.6m0-7.6-7.6 7.6"/>'
+    return f'<path class="diamond" d="M{px(x)} {px(y - 4.2)}l4.2 4.2-4.2 4.2-4.2-4.2z"/>'
+
+
+def _tick(value: float, scale: Scale) -> str:
+    return score(value, scale.digits) if value else "0"
+
+
+def forest_axis(scale: Scale, *, bottom: bool = False) -> SafeString:
+    """Tick labels, for the head of the plot column and again for its foot past eight rows."""
+    labels = "".join(text(px(scale.x(t)), 10, _tick(t, scale), "mid") for t in scale.ticks)
+    where = "below" if bottom else "above"
+    ends = f"{_tick(scale.ticks[0], scale)} to {_tick(scale.ticks[-1], scale)}"
+    return image(labels, sentence=f"Scale {where} the rows, {ends}", width=scale.width, height=13)
+
+
+def forest_cell(
+    scale: Scale,
+    estimate: Estimate | None,
+    *,
+    secondary: float | None = None,
+    reference: float | None = None,
+    band: tuple[float, float] | None = None,
+    name: str = "",
+) -> SafeString:
+    """One row of a forest plot: interval, dot, the un-iterated diamond, reference and band.
+
+    A diamond closer than ten pixels to the dot is lifted above the line, so that both are seen.
+    ``estimate`` is None for a row that is not scored: then only the ground is drawn.
+    """
+    middle = ROW / 2
+    body = _ground(scale, band, reference)
+    if estimate is None:
+        return image(
+            body, sentence=f"{name}: not scored".lstrip(": "), width=scale.width, height=ROW
+        )
+    body += _bar(scale, estimate.low, estimate.high, middle, "interval")
+    body += _sign("dot", scale.x(estimate.value), middle)
+    sentence = estimate.sentence()
+    if secondary is not None:
+        near = abs(scale.x(secondary) - scale.x(estimate.value)) < CLOSE
+        body += _sign("diamond", scale.x(secondary), middle - (LIFT if near else 0))
+        sentence += f", first-round {score(secondary)}"
+    if name:
+        sentence = f"{name}: {sentence}"
+    return image(body, sentence=sentence, width=scale.width, height=ROW)
+
+
+def agreement_cell(
+    scale: Scale,
+    *,
+    raw: float,
+    corrected: float | None = None,
+    null: float | None = None,
+    crossfit: Estimate | None = None,
+    name: str = "",
+) -> SafeString:
+    """Four estimates in a row, told apart by shape: square, ring, cross, and the dot to read."""
+    middle, said = HEAT_ROW / 2, [f"raw {score(raw, 2)}"]
+    body = _ground(scale, height=HEAT_ROW)
+    if crossfit is not None:
+        body += _bar(scale, crossfit.low, crossfit.high, middle, "interval thin")
+    body += _sign("square", scale.x(raw), middle)
+    if null is not None:
+        body += _sign("cross", scale.x(null), middle)
+        said.append(f"shuffled null {score(null, 2)}")
+    if corrected is not None:
+        body += _sign("ring", scale.x(corrected), middle)
+        said.append(f"corrected {score(corrected, 2)}")
+    if crossfit is not None:
+        body += _sign("dot", scale.x(crossfit.value), middle)
+        said.append(f"cross-fit {score(crossfit.value, 2)}")
+    sentence = (f"{name}: " if name else "") + ", ".join(said)
+    return image(body, sentence=sentence, width=scale.width, height=HEAT_ROW)
+
+
+def convergence(
+    changes: Sequence[float],
+    resamples: Sequence[Sequence[float]] = (),
+    *,
+    stop: float = 1e-6,
+    height: float = 216.0,
+) -> SafeString:
+    """The change of the weights by round on a log scale, with thin resamples and the stop line.
+
+    ``changes[k]`` is the change in round k + 1; a change of 0 is drawn at the foot.
+    Raises ValueError without a round, or with a negative change.
+    """
+    every = [*changes, *(value for one in resamples for value in one)]
+    if not len(changes) or min(every) < 0:
+        raise ValueError("A convergence line needs at least one round and no negative change.")
+    positive = [v for v in every if v > 0] or [stop]
+    top = math.ceil(math.log10(max(*positive, stop)) - 1e-9)
+    foot = math.floor(math.log10(min(stop, max(min(positive), stop / 10))) + 1e-9)
+    rounds = max(len(changes), *(len(one) for one in resamples), 2)
+    plot = height - 22
+
+    def y(value: float) -> float:
+        share = (top - math.log10(max(value, 10.0**foot))) / max(1, top - foot)
+        return 8 + (plot - 38) * share  # below the lowest point its label has room
+
+    def points(one: Sequence[float]) -> list[tuple[float, float]]:
+        return [(1000 * _place(k, rounds), y(value)) for k, value in enumerate(one)]
+
+    thin = "".join(_curve(points(one), "line thin") for one in resamples if len(one))
+    body = _decades(top, foot, y, stop) + stretched(thin + _curve(points(changes), "line"), height)
+    body += _rounds_axis(rounds, height)
+    last, x = changes[-1], _place(len(changes) - 1, rounds)
+    side = "end" if x > 0.7 else ""
+    body += f'<circle class="dot" cx="{at(x)}" cy="{px(y(last))}" r="4"/>'
+    label = f"round {len(changes)}, {power_of_ten(last)}"
+    body += text(at(x), y(last) + 19, label, f"strong halo {side}")
+    state = "under" if last < stop else "not yet under"
+    sentence = (
+        f"Change of the weights after {len(changes)} rounds: {power_of_ten(last)}, "
+        f"{state} the stop line of {power_of_ten(stop)}"
+    )
+    return wide_image(body, sentence=sentence, height=height)
+
+
+def _place(index: int, count: int) -> float:
+    """Where the index-th of ``count`` points stands, with room for the axis' name at the end."""
+    return 0.03 + 0.84 * index / max(1, count - 1)
+
+
+def _curve(points: Sequence[tuple[float, float]], classes: str) -> str:
+    if len(points) == 1:
+        return ""
+    return f'<path class="{classes}" vector-effect="non-scaling-stroke" d="{path(points)}"/>'
+
+
+def _decades(top: int, foot: int, y: Callable[[float], float], stop: float) -> str:
+    """Grid lines at even powers of ten, and the stop line."""
+    step = max(1, round((top - foot) / 4))
+    parts = []
+    for exponent in range(top, foot - 1, -step):
+        height = y(10.0**exponent)
+        if abs(height - y(stop)) > 1:
+            parts.append(line("0", height, "100%", height, "grid"))
+        parts.append(text("-8", height + 4, power_of_ten(10.0**exponent), "end"))
+    parts.append(line("0", y(stop), "100%", y(stop), "reference"))
+    parts.append(text("4", y(stop) - 6, "stops below this line", "word halo"))
+    return "".join(parts)
+
+
+def _rounds_axis(rounds: int, height: float) -> str:
+    step = max(1, math.ceil(rounds / 7))
+    labels = [
+        text(at(_place(k, rounds)), height - 3, str(k + 1), "mid") for k in range(0, rounds, step)
+    ]
+    return "".join(labels) + text("100%", height - 3, "round", "end")
+
+
+def histogram(
+    counts: Sequence[int],
+    low: float,
+    high: float,
+    *,
+    this: float | None = None,
+    labels: tuple[str, str] = ("", ""),
+    this_label: str = "",
+    what: str = "",
+) -> SafeString:
+    """Everyone in grey, in equal bins from ``low`` to ``high``, and one line for this person."""
+    if not counts or high <= low:
+        raise ValueError("A histogram needs bins and a range that is not empty.")
+    most, width, plot = max(counts) or 1, 1000 / len(counts), 26.0
+    columns = "".join(
+        f'<rect class="column" x="{px(k * width + 4)}" y="{px(plot - plot * n / most)}" '
+        f'width="{px(width - 8)}" height="{px(plot * n / most)}"/>'
+        for k, n in enumerate(counts)
+        if n
+    )
+    body = stretched(columns, plot) + line("0", plot, "100%", plot, "base")
+    share = None if this is None else min(1.0, max(0.0, (this - low) / (high - low)))
+    if share is None or share > 0.22:
+        body += text("0", plot + 11, labels[0])
+    if share is None or share < 0.78:
+        body += text("100%", plot + 11, labels[1], "end")
+    if share is not None:
+        anchor = "" if share <= 0.1 else "end" if share >= 0.9 else "mid"
+        body += line(at(share), 0, at(share), plot, "this")
+        body += text(at(share), plot + 11, this_label, f"strong {anchor}".strip())
+    sentence = f"{what or 'Distribution'} of {sum(counts)}"
+    if this_label:
+        sentence += f", from {labels[0]} to {labels[1]}; this one: {this_label}"
+    return wide_image(body, sentence=sentence, height=plot + 15, classes="wide flush")
+
+
+def cost_by_day(
+    days: Sequence[tuple[date, Decimal]],
+    *,
+    until: date | None = None,
+    expected: Decimal | None = None,
+    budget: Decimal | None = None,
+    currency: str = "EUR",
+    height: float = 150.0,
+) -> SafeString:
+    """Cumulated cost by day with its area, the way to the expected end, and the budget.
+
+    ``days`` are (day, cost so far), ascending; the last one is today.
+    Raises ValueError on no day, or on days out of order.
+    """
+    if not days or any(a[0] >= b[0] for a, b in itertools.pairwise(days)):
+        raise ValueError("Cost by day needs at least one day, in ascending order.")
+    first, (today, spent) = days[0][0], days[-1]
+    last = max(until or today, today)
+    span = max(1, (last - first).days)
+    top = float(max(spent, expected or 0, budget or 0)) * 1.02 or 1.0
+    plot = height - 24
+
+    def x(day: date) -> float:
+        return (day - first).days / span
+
+    def y(value: Decimal | float) -> float:
+        return 12 + (plot - 12) * (1 - float(value) / top)
+
+    body = ""
+    ceiling = float(budget) * 0.86 if budget else top
+    for tick in (t for t in nice_ticks(0, top, 4) if t <= ceiling):
+        body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
+        body += text("-8", y(tick) + 4, f"{tick:,.0f}", "end")
+    points, labels = [(1000 * x(day), y(value)) for day, value in days], ""
+    area = [*points, (points[-1][0], y(0)), (points[0][0], y(0))]
+    shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
+    if expected is not None and last > today:
+        shapes += _curve([points[-1], (1000 * x(last), y(expected))], "line ahead")
+        foot = y(expected) + 22
+        if budget is not None and -4 < foot - y(budget) < 14:
+            foot = y(budget) + 14  # below the line of the budget, which would strike it through
+        body += text(
+            "100%",
+            foot,
+            f"{money(expected, currency, whole=True)} expected",
+            f"word halo end{_if_wide(x(last) - x(today))}",
+        )
+    if budget is not None:
+        body += line("0", y(budget), "100%", y(budget), "reference")
+        body += text(
+            "4", y(budget) + 13, f"budget {money(budget, currency, whole=True)}", "word halo"
+        )
+    body += stretched(shapes, height) + labels
+    body += f'<circle class="dot" cx="{at(x(today))}" cy="{px(y(spent))}" r="4"/>'
+    body += text(at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
+    body += _day_labels(first, today, last, height)
+    sentence = f"Cost from {short_date(first)} to {short_date(today)}: {money(spent, currency)}"
+    if budget:
+        sentence += f", {percent(spent / budget)} of {money(budget, currency, whole=True)}"
+    return wide_image(body, sentence=sentence, height=height)
+
+
+def _if_wide(share: float) -> str:
+    """A label that has only this share of the chart leaves it on a phone."""
+    return " wide-only" if share < 0.35 else ""
+
+
+def _day_labels(first: date, today: date, last: date, height: float) -> str:
+    """First day, weeks, today and last day; what would touch is left out."""
+    span = max(1, (last - first).days)
+    wanted = [(0, short_date(first), "")]
+    wanted += [(d, "", "mid") for d in range(7, span, 7 * max(1, round(span / 35)))]
+    fixed = [((today - first).days, "today", "mid" if first < today < last else "end")]
+    if last > today:
+        fixed.append((span, short_date(last), "end" + _if_wide((last - today).days / span)))
+    room = span * 0.13
+    kept = [w for w in wanted if all(abs(w[0] - f[0]) > room for f in fixed)]
+    kept = [kept[0], *(w for w in kept[1:] if w[0] > room)] if kept else []
+    return "".join(
+        text(
+            at(d / span),
+            height - 4,
+            words or short_date(first + timedelta(days=d)),
+            kind,
+        )
+        for d, words, kind in [*kept, *fixed]
+    )

@@ -1,0 +1,93 @@
+"""Charts of rescaled ratings: how one scale is used before and after. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from crowdqc.numbers import percent, plural
+from evaluation.charts.svg import at, image, line, px, text, wide_image
+
+LANE, TOP, FOOT = 44.0, 6.0, 20.0  # px
+LEFT, RIGHT = 0.4, 0.96  # of the width: where scores 0 and 100 stand
+SHARE = 0.35  # of the width, for the bar of a label that everybody gave
+NAME = 20  # characters of a label that a phone has room for; the table has it whole
+TICKS = (0, 25, 50, 75, 100)
+
+
+def scale_use(rows: Sequence[Mapping[str, Any]], *, who: str) -> SafeString:
+    """Labels before and scores after (Figures 4 and 5): a lane a label, the best on top.
+
+    ``rows`` ascend by value, each with ``label``, ``n``, ``mean`` and ``scores``, the counts at
+    0, 5, ... 100. Left a bar with the share of ratings that got the label, right how the scores
+    of these ratings spread, with their mean as a line.
+    """
+    total = sum(row["n"] for row in rows) or 1
+    height = TOP + LANE * len(rows) + FOOT
+    foot = height - FOOT
+    body = "".join(
+        line(at(_x(tick)), TOP, at(_x(tick)), foot, "grid")
+        + text(at(_x(tick)), height - 6, str(tick), "mid")
+        for tick in TICKS
+    )
+    said = []
+    for k, row in enumerate(reversed(rows)):
+        body += _lane(row, TOP + LANE * k, total)
+        if row["n"]:
+            said.append(f"{row['label']} {percent(row['n'] / total)} become {row['mean']:.0f}")
+    sentence = f"{who}, {plural(total, 'rating')}: {', '.join(said)} on average"
+    return wide_image(body, sentence=sentence, height=height, classes="scale-use")
+
+
+def _x(score: float) -> float:
+    return LEFT + (RIGHT - LEFT) * score / 100
+
+
+def _lane(row: Mapping[str, Any], top: float, total: int) -> str:
+    """One label: its name and share, the bar below them, and the scores beside."""
+    foot = top + LANE - 4
+    share = row["n"] / total
+    name = row["label"] if len(row["label"]) <= NAME else f"{row['label'][: NAME - 1]}…"
+    body = text("0", top + 12, f"{name}, {percent(share)}", "word halo")
+    body += (
+        f'<rect class="before" x="0" y="{px(top + 19)}" width="{at(SHARE * share)}" height="8"/>'
+    )
+    body += line(at(LEFT - 0.01), foot, at(RIGHT + 0.01), foot, "base")
+    scores = row["scores"]
+    most = max(scores, default=0)
+    if not most:
+        return body
+    step = 100 / (len(scores) - 1)
+    wide = (RIGHT - LEFT) / len(scores) * 0.72
+    for k, n in enumerate(scores):
+        if n:
+            tall = max(1.5, (LANE - 12) * n / most)
+            body += (
+                f'<rect class="score" x="{at(_x(step * k) - wide / 2)}" y="{px(foot - tall)}" '
+                f'width="{at(wide)}" height="{px(tall)}"/>'
+            )
+    return body + line(at(_x(row["mean"])), top + 2, at(_x(row["mean"])), foot, "mean")
+
+
+def moved(before: float, after: float, scores: Sequence[float]) -> SafeString:
+    """An item from 0 to 100: square before, dot after, small rings for its ratings' scores."""
+    width, middle = 200.0, 14.0
+
+    def x(value: float) -> str:
+        return px(8 + (width - 16) * value / 100)
+
+    body = line(x(0), middle, x(100), middle, "base")
+    body += "".join(line(x(tick), middle - 5, x(tick), middle + 5, "grid") for tick in TICKS)
+    body += "".join(
+        f'<circle class="ringed" cx="{x(score)}" cy="{px(middle)}" r="3"/>' for score in scores
+    )
+    body += line(x(before), middle, x(after), middle, "interval")
+    body += (
+        f'<rect class="square" x="{px(float(x(before)) - 4)}" y="{px(middle - 4)}" width="8" '
+        'height="8"/>'
+    )
+    body += f'<circle class="dot" cx="{x(after)}" cy="{px(middle)}" r="4"/>'
+    sentence = f"From {before:.0f} before to {after:.0f} after, of 0 to 100"
+    return image(body, sentence=sentence, width=width, height=28)

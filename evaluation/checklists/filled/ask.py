@@ -1,0 +1,248 @@
+"""Runs in which a model answers a task's checklist for every text (InteractEval, 3.5).
+
+One question a call by the probability of Yes where the endpoint tells it, which beats a generated
+word on small models; else all questions of a text in one answer held to a form. The source stands
+first in every prompt, so that endpoints which keep prefixes read it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import create_model
+
+from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.models import Item, Task
+from annotation.task_types import Values
+from annotation.task_types.checklist.type import NO, ORDINALS, YES
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.checklists.filled.texts import rubric_of, source_of, text_of, texts_of
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
+from evaluation.llm.prompting import load
+from evaluation.llm.schemas import YES_NO, Schema, Strict
+from evaluation.llm_runs.parts import chat_model, check_all, check_one_of, failures, reasons
+from evaluation.methods.core.base import BadParameter
+from evaluation.models import LanguageModel, Run
+from evaluation.runs import freezing
+from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.progress import Recorder
+from evaluation.runs.results import Outcome
+
+SLUG, VERSION = "checklist_answers", "1.0"
+PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"
+STEPS = {SLUG: (PREPARE, ASK, STORE)}
+AUTO, EACH, ALL = "auto", "each", "all"
+WAYS = (AUTO, EACH, ALL)
+DEFAULTS: dict[str, Any] = {"model": 0, "way": AUTO, "definition": ""}
+LONGEST = 8000  # characters of a definition
+CHANCES = "chances"  # figure: item -> question -> probability of yes
+# Of one answer, and of each answer of a list: small models pad their JSON.
+EACH_TOKENS, ALL_TOKENS = 100, 30
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter on a bad value of an option."""
+    check_all(params, {
+        "way": lambda name, value: check_one_of(name, value, WAYS), "definition": check_definition,
+    })  # fmt: skip
+
+
+def check_definition(name: str, value: Any) -> None:
+    """Raise BadParameter on anything but a text of a page or two."""
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise BadParameter(f"{name} must be a text of at most {LONGEST:,} characters")
+
+
+def questions_of(task: Task) -> list[Row]:
+    """The lines of the list in force; Conflict where there is none."""
+    if task.current is None:
+        raise Conflict("Publish the task first: answers name the version they answer.")
+    found: list[Row] = list(task.current.settings.get("questions", []))
+    if not found:
+        raise Conflict("The checklist has no questions yet.")
+    return found
+
+
+def way_of(model: LanguageModel, params: Mapping[str, Any]) -> str:
+    """One question a call where probabilities are told, unless a way is chosen."""
+    if params["way"] != AUTO:
+        return str(params["way"])
+    return EACH if model.can.get("logprobs") else ALL
+
+
+def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and prompt strategy of the answerer; another definition makes it another one."""
+    model = chat_model(task, params["model"])
+    name = "check_question" if way_of(model, params) == EACH else "check_all"
+    strategy = load(name).ref
+    own = params["definition"].strip()
+    if own and own != rubric_of(task):
+        strategy += f", own definition {hashlib.sha256(own.encode()).hexdigest()[:6]}"
+    return model.name, strategy
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Item], int]:
+    """The texts that this answerer has not answered yet, and how many it has."""
+    there = {item for item, _ in given_by(task, system_of(task, params))}
+    items = texts_of(task)
+    new = [item for item in items if item.pk not in there]
+    return new, len(items) - len(new)
+
+
+def all_schema(count: int) -> Schema:
+    """Yes or no under q1, q2, ... for every question of a list."""
+    fields: dict[str, Any] = {f"q{k}": (Literal["yes", "no"], ...) for k in range(1, count + 1)}
+    example = ", ".join(f'"q{k}": "yes"' for k in range(1, count + 1))
+    return Schema(
+        f"checklist_{count}@1", create_model("ChecklistAnswers", __base__=Strict, **fields),
+        example=f"{{{example}}}",
+    )  # fmt: skip
+
+
+def plan(task: Task, params: Mapping[str, Any]) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    model = chat_model(task, params["model"])
+    questions = questions_of(task)
+    items, there = wanted_of(task, params)
+    way = way_of(model, params)
+    places = {
+        "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
+        "definition": params["definition"].strip() or rubric_of(task),
+    }
+    make = _each if way == EACH else _all
+    asks = [ask for item in items for ask in make(task, item, questions, places)]
+    how = "one question a call" if way == EACH else "all questions in one call"
+    how += ", by the probability of yes" if way == EACH and model.can.get("logprobs") else ""
+    sentence = (
+        f"{model.name} answers {plural(len(questions), 'question')} about "
+        f"{plural(len(items), 'text')}, {how}"
+    )
+    sentence += f"; {plural(there, 'text is', 'texts are')} answered already." if there else "."
+    return Plan(model, asks, sentence)
+
+
+def _each(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, str]) -> list[Ask]:
+    template = load("check_question")
+    return [
+        Ask(
+            f"item:{item.pk}/{row['name']}",
+            template.render(
+                source=source_of(item, task), text=text_of(item), question=row["label"], **places
+            ),
+            YES_NO, {"temperature": 0.0, "max_tokens": EACH_TOKENS}, by_chance=True,
+        )
+        for row in questions
+    ]  # fmt: skip
+
+
+def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, str]) -> list[Ask]:
+    told = "\n".join(f"q{k}. {row['label']}" for k, row in enumerate(questions, 1))
+    prompt = load("check_all").render(
+        source=source_of(item, task), text=text_of(item), questions=told, **places
+    )
+    limit = EACH_TOKENS + ALL_TOKENS * len(questions)
+    return [
+        Ask(f"item:{item.pk}", prompt, all_schema(len(questions)),
+            {"temperature": 0.0, "max_tokens": limit})
+    ]  # fmt: skip
+
+
+ASKING = Asking(SLUG, VERSION, "Checklist answered by a model", plan, DEFAULTS, check)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What a run was told, before anything is written."""
+
+    system: tuple[str, str]
+    given: list[Given]
+    told: Row
+
+
+def compute(run: Run, steps: Recorder) -> Answered:
+    """Ask everything that is not answered yet; a text with a missing answer is left out."""
+    task, params = run.task, run.params
+    steps.begin(PREPARE)
+    asked = plan(task, params)
+    items, there = wanted_of(task, params)
+    steps.say(count=asked.sentence)
+    steps.begin(ASK, total=len(asked.asks))
+    replies = ask_all(run, asked.model, asked.asks, steps)
+    steps.begin(STORE)
+    questions = questions_of(task)
+    way = way_of(asked.model, params)
+    given, chances, incomplete = read(items, questions, replies, each=way == EACH)
+    told = {
+        "counts": {
+            "texts": len(items), "answered": len(given), "there": there,
+            "incomplete": len(incomplete), "calls": len(replies),
+            "cached": sum(reply.cached for reply in replies),
+        },
+        "way": way, "incomplete": incomplete[:200], "reasons": reasons(replies),
+        "failed": failures(replies), CHANCES: chances,
+    }  # fmt: skip
+    steps.say(count=f"{plural(len(given), 'text')}, {len(incomplete):,} incomplete")
+    return Answered(system_of(task, params), given, told)
+
+
+def read(
+    items: Sequence[Item], questions: Sequence[Row], replies: Sequence[Reply], *, each: bool
+) -> tuple[list[Given], Row, list[int]]:
+    """Answers of texts whose every question was answered, chances of yes, and the other texts.
+
+    A list with holes would keep them from ever being asked again, so it is not stored; what was
+    answered of it is kept as calls.
+    """
+    by_subject = {reply.subject: reply for reply in replies}
+    names = [row["name"] for row in questions]
+    given, chances, incomplete = [], {}, []
+    for item in items:
+        said, probable = _said(item, names, by_subject, each=each)
+        if len(said) < len(names):
+            incomplete.append(item.pk)
+            continue
+        given.append(Given(
+            item.pk, Values(choices=[(name, said[name], ORDINALS[said[name]]) for name in names])
+        ))  # fmt: skip
+        if probable:
+            chances[str(item.pk)] = probable
+    return given, chances, incomplete
+
+
+def _said(
+    item: Item, names: Sequence[str], replies: Mapping[str, Reply], *, each: bool
+) -> tuple[dict[str, str], dict[str, float]]:
+    if not each:
+        value = replies[f"item:{item.pk}"].value
+        return ({name: value[f"q{k}"] for k, name in enumerate(names, 1)} if value else {}), {}
+    said, probable = {}, {}
+    for name in names:
+        reply = replies[f"item:{item.pk}/{name}"]
+        if reply.value is None:
+            continue
+        said[name] = YES if reply.value["answer"] == YES else NO
+        if reply.chances:
+            probable[name] = reply.chances["Yes"]
+    return said, probable
+
+
+def write(run: Run, done: Answered) -> Outcome:
+    """Store the answers as those of a system; part of the transaction that closes the run."""
+    chances = {"system": list(done.system), "items": done.told[CHANCES]}
+    told = {
+        "asked": {name: value for name, value in done.told.items() if name != CHANCES},
+        CHANCES: chances,
+        "recipe": {
+            "method": SLUG, "version": run.version, "params": dict(run.params),
+            "system": ", ".join(done.system),
+        },
+    }  # fmt: skip
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

@@ -1,0 +1,254 @@
+"""Runs in which a model rates texts from 1 to 5 by filling in a form, after G-Eval (a baseline).
+
+Liu et al., "G-Eval" (2023), as InteractEval uses it (4.3.4): the model writes evaluation steps
+from the definition of the quality once; with them it rates each text. Where the endpoint tells
+probabilities the score is their mean over 1 to 5, renormalised over these five; elsewhere it is
+the mean of several samples. The wording is ours, so the numbers are not those of the paper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from annotation.models import Item, Task
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.checklists.filled.ask import check_definition
+from evaluation.checklists.filled.text_scores import AGAINST, against_people, dimension_name
+from evaluation.checklists.filled.texts import (
+    rubric_of,
+    shown_version,
+    source_of,
+    text_of,
+    texts_of,
+)
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
+from evaluation.llm.prompting import load
+from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
+from evaluation.llm_runs.parts import (
+    chat_model,
+    check_all,
+    check_number,
+    check_one_of,
+    failures,
+    reasons,
+)
+from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
+from evaluation.runs import freezing
+from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.progress import Recorder
+from evaluation.runs.results import Outcome
+
+SLUG, VERSION = "g_eval", "1.0"
+STEPS_STEP, ASK, SCORE_STEP = "Evaluation steps", "Rating the texts", "Scores"
+STEPS = {SLUG: (STEPS_STEP, ASK, SCORE_STEP)}
+AUTO, CHANCE, SAMPLES = "auto", "chance", "samples"
+WAYS = (AUTO, SAMPLES)
+DEFAULTS: dict[str, Any] = {
+    "model": 0, "dimension": "", "definition": "", "way": AUTO, "samples": 5, "temperature": 1.0,
+}  # fmt: skip
+POINTS = (1, 2, 3, 4, 5)
+STEPS_TOKENS, SCORE_TOKENS = 400, 100
+PLACEHOLDER = "1. Read the source and the text.\n2. Compare them.\n3. Give the score."
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+class Point(Strict):
+    """A point of the scale."""
+
+    score: Annotated[int, Field(ge=1, le=5)]
+
+
+def first_point(text: str) -> dict[str, Any]:
+    """The first whole number from 1 to 5 of a text; raises WrongForm where there is none."""
+    found = re.search(r"(?<![\d.,])[1-5](?![\d]|[.,]\d)", text)
+    if found is None:
+        raise WrongForm("There is no whole number from 1 to 5 in the answer.")
+    return {"score": int(found[0])}
+
+
+POINT = Schema(
+    "point_1_5@1", Point, first_point, words={str(k): {"score": k} for k in POINTS},
+    example='{"score": 3}',
+)  # fmt: skip
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter on a bad value of an option."""
+    check_all(params, {
+        "way": lambda name, value: check_one_of(name, value, WAYS),
+        "definition": check_definition, "dimension": check_definition,
+        "samples": lambda name, value: check_number(name, value, 1, 50, whole=True),
+    })  # fmt: skip
+
+
+def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
+    """What is rated: the option, else the task's dimension; Conflict where there is neither."""
+    found = str(params["dimension"]).strip() or shown_version(task).settings.get("dimension", "")
+    if not found:
+        raise Conflict("Say what is to be rated: the task names no dimension.")
+    return str(found)
+
+
+def definition_of(task: Task, params: Mapping[str, Any]) -> str:
+    """What it means: the option, else the rubric behind the checklist; Conflict without one."""
+    found = str(params["definition"]).strip() or rubric_of(task)
+    if not found:
+        raise Conflict("Say what the dimension means: the steps are made from its definition.")
+    return found
+
+
+def by_chance(model: LanguageModel, params: Mapping[str, Any]) -> bool:
+    """Whether scores come from probabilities: where they are told, unless samples are chosen."""
+    return params["way"] != SAMPLES and bool(model.can.get("logprobs"))
+
+
+def steps_ask(dimension: str, definition: str) -> Ask:
+    """The one question that makes the evaluation steps."""
+    prompt = load("g_eval_steps").render(dimension=dimension, definition=definition)
+    return Ask("steps", prompt, TEXT, {"temperature": 0.0, "max_tokens": STEPS_TOKENS})
+
+
+def score_asks(
+    task: Task, items: Sequence[Item], params: Mapping[str, Any], steps: str, *, chance: bool
+) -> list[Ask]:
+    """A call a text, or as many as there are samples."""
+    template = load("g_eval_score")
+    places = {
+        "dimension": dimension_of(task, params), "definition": definition_of(task, params),
+        "steps": steps,
+    }  # fmt: skip
+    how = {"temperature": 0.0 if chance else params["temperature"], "max_tokens": SCORE_TOKENS}
+    asks = []
+    for item in items:
+        prompt = template.render(source=source_of(item, task), text=text_of(item), **places)
+        asks += [
+            Ask(f"item:{item.pk}/{number}", prompt, POINT, how, replicate=number, by_chance=chance)
+            for number in range(1 if chance else params["samples"])
+        ]
+    return asks
+
+
+def known_steps(task: Task, params: Mapping[str, Any]) -> str:
+    """The steps that an earlier run made from the same definition by the same model; "" if none."""
+    wanted = [params["model"], dimension_of(task, params), definition_of(task, params)]
+    rows = RunFigure.objects.filter(
+        name="steps", run__project=task.project_id, run__method=SLUG, run__state=RunState.DONE
+    ).order_by("-run_id")
+    return next((row.data["text"] for row in rows if row.data["of"] == wanted), "")
+
+
+def plan(task: Task, params: Mapping[str, Any]) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing.
+
+    Until the steps are made, the cost is reckoned with steps of a usual length.
+    """
+    model = chat_model(task, params["model"])
+    items, chance = texts_of(task), by_chance(model, params)
+    first = steps_ask(dimension_of(task, params), definition_of(task, params))
+    told = known_steps(task, params) or PLACEHOLDER
+    asks = [first, *score_asks(task, items, params, told, chance=chance)]
+    how = "by probability" if chance else f"{plural(params['samples'], 'sample')} each"
+    sentence = (
+        f"{model.name} writes steps, then rates {plural(len(items), 'text')} on "
+        f"{dimension_of(task, params)}, {how}."
+    )
+    return Plan(model, asks, sentence)
+
+
+ASKING = Asking(SLUG, VERSION, "Rating by a form, after G-Eval", plan, DEFAULTS, check)
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """What a run found, before anything is written."""
+
+    dimension: str
+    steps: str
+    scores: list[Row]
+    told: Row
+
+
+def compute(run: Run, steps: Recorder) -> Rated:
+    """Make the steps once, then rate every text."""
+    task, params = run.task, run.params
+    model = chat_model(task, params["model"])
+    dimension, definition = dimension_of(task, params), definition_of(task, params)
+    steps.begin(STEPS_STEP, total=1)
+    made = ask_all(run, model, [steps_ask(dimension, definition)], steps)[0]
+    if made.value is None:
+        raise Conflict(f"The model wrote no evaluation steps: {made.reason or 'no answer'}")
+    told = str(made.value["text"])
+    items, chance = texts_of(task), by_chance(model, params)
+    asks = score_asks(task, items, params, told, chance=chance)
+    steps.begin(ASK, total=len(asks))
+    replies = ask_all(run, model, asks, steps)
+    steps.begin(SCORE_STEP)
+    scores, missing = scores_of(items, replies)
+    counts = {
+        "texts": len(items), "scored": len(scores), "missing": len(missing),
+        "calls": len(replies) + 1, "cached": sum(one.cached for one in [made, *replies]),
+    }  # fmt: skip
+    steps.say(count=f"{plural(len(scores), 'text')}, {len(missing):,} without a score")
+    return Rated(dimension, told, scores, {
+        "counts": counts, "way": CHANCE if chance else SAMPLES, "missing": missing[:200],
+        "reasons": reasons(replies), "failed": failures(replies), "model": model.name,
+        "dimension": dimension,
+    })  # fmt: skip
+
+
+def scores_of(items: Sequence[Item], replies: Sequence[Reply]) -> tuple[list[Row], list[int]]:
+    """A row a text with its score, and the texts without one.
+
+    The score is the mean over the points' probabilities where they are told, else over the
+    samples that were answered; ``n`` counts these.
+    """
+    by_item: dict[int, list[Reply]] = {}
+    for reply in replies:
+        by_item.setdefault(int(reply.subject.removeprefix("item:").split("/")[0]), []).append(reply)
+    rows, missing = [], []
+    for item in items:
+        values = [value for one in by_item.get(item.pk, []) if (value := _value(one)) is not None]
+        if not values:
+            missing.append(item.pk)
+            continue
+        rows.append({
+            "candidate_id": item.first_id, "estimate": sum(values) / len(values),
+            "n": len(values), "extra": {"samples": [round(value, 6) for value in values]},
+        })  # fmt: skip
+    return rows, missing
+
+
+def _value(reply: Reply) -> float | None:
+    if reply.value is None:
+        return None
+    if not reply.chances:
+        return float(reply.value["score"])
+    total = sum(reply.chances.values())
+    return sum(int(word) * chance for word, chance in reply.chances.items()) / total
+
+
+def write(run: Run, done: Rated) -> Outcome:
+    """The scores, and what they are worth beside human ones."""
+    name = dimension_name(done.dimension)
+    rows: dict[Any, list[Row]] = {
+        CandidateScore: [
+            {**row, "dimension": name, "extra": {**row["extra"], "kind": "model"}}
+            for row in done.scores
+        ]
+    }
+    given = {row["candidate_id"]: row["estimate"] for row in done.scores}
+    of = [run.params["model"], done.dimension, definition_of(run.task, run.params)]
+    told: Row = {
+        "asked": done.told, "steps": {"text": done.steps, "of": of},
+        AGAINST: against_people(run.project_id, {name: given}) if given else {},
+        "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
+    }  # fmt: skip
+    return Outcome(rows, told)

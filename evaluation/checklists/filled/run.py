@@ -1,0 +1,247 @@
+"""Runs on filled checklists: scores of texts by everybody who answered, and what the list is worth.
+
+The method is pure (methods/checklist_study.py); here its inputs are frozen, other scores of the
+same texts are put beside (other checklists, ratings, published judges), and rows are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crowdqc.numbers import plural
+from evaluation.checklists.filled.dataset import FrozenChecks, load, take
+from evaluation.checklists.filled.text_scores import (
+    JUDGE,
+    METHOD,
+    dimension_name,
+    plain,
+    scoring_runs,
+    series_of,
+)
+from evaluation.checklists.filled.texts import condition_of, shown_version
+from evaluation.methods.checklists import study as checklist_study
+from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.checklists.study import MAJORITY
+from evaluation.methods.core.base import FloatArray, Hooks, Result
+from evaluation.methods.registry import get_method
+from evaluation.models import CandidateScore, Run, RunFigure
+from evaluation.runs import freezing
+from evaluation.runs.freezing import freeze
+from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
+from evaluation.runs.results import Outcome
+
+SLUG = checklist_study.NAME
+CONDITIONS = "Other scores of the same texts"
+STEPS = {SLUG: (SNAPSHOT, *map(step_of, checklist_study.STAGES), CONDITIONS)}
+MOST_OTHERS = 24  # series that one run is held against
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Scores of texts by one answerer under one condition, aligned with the run's texts."""
+
+    key: str  # run/component, or own/component: a run's own number is no part of its result
+    run: int | None
+    method: str
+    name: str
+    detail: str
+    condition: str
+    scores: FloatArray
+    people: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: FrozenChecks
+    result: Result
+    compared: Row = field(default_factory=dict)
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Freeze the answers, score, and hold the scores against others of the same texts."""
+    steps.begin(SNAPSHOT)
+    snapshot = freeze(run, take)
+    frozen = load(snapshot)
+    counts = snapshot.counts
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True,
+        count=f"{plural(counts['answers'] + counts['system_answers'], 'filled checklist')}",
+    )  # fmt: skip
+    rng = np.random.default_rng(run.seed)
+    result = get_method(run.method).fit(
+        frozen.study, rng=rng, hooks=Hooks(progress=steps.named), **run.params
+    )
+    steps.begin(CONDITIONS)
+    compared = compare(run, frozen, result, rng) if frozen.human.scores else {}
+    return Computed(frozen, result, compared)
+
+
+def own_series(run: Run, frozen: FrozenChecks, result: Result) -> list[Series]:
+    """This run's scores of the majority of people and of each model."""
+    table, condition = result.estimates["text"], condition_of(run.task)
+    found = []
+    for answerer in sorted(set(table["answerer"].tolist())):
+        if answerer != MAJORITY and frozen.authors[answerer - 1].kind == "person":
+            continue
+        mine = table["answerer"] == answerer
+        scores = np.full(len(frozen.candidates), np.nan)
+        scores[table["text"][mine]] = table["estimate"][mine]
+        name, detail = _named(frozen, answerer)
+        found.append(Series(
+            f"own/{answerer}", None, SLUG, name, detail, condition, scores,
+            answerer == MAJORITY,
+        ))  # fmt: skip
+    return found
+
+
+def _named(frozen: FrozenChecks, answerer: int) -> tuple[str, str]:
+    if answerer == MAJORITY:
+        return "Most people", ""
+    author = frozen.authors[answerer - 1]
+    return author.name, author.detail
+
+
+def other_series(run: Run, frozen: FrozenChecks) -> list[Series]:
+    """Scores that other runs of the project gave the same texts on the same dimension."""
+    dimension = dimension_name(frozen.dimension)
+    place = {pk: k for k, pk in enumerate(frozen.candidates)}
+    found = []
+    for other in scoring_runs(run.project_id):
+        if other.method == SLUG and other.task_id == run.task_id:
+            continue
+        names = answerers_of(other)
+        for component, given in sorted(series_of(other, dimension).items()):
+            about = names.get(component, {})
+            if other.method == SLUG and about.get("kind") == "person":
+                continue
+            scores = np.full(len(place), np.nan)
+            for candidate, score in given.items():
+                if candidate in place:
+                    scores[place[candidate]] = score
+            if np.isfinite(scores).any():
+                found.append(Series(
+                    f"{other.pk}/{component}", other.pk, other.method, about.get("name", ""),
+                    about.get("detail", ""), _condition(other), scores,
+                    about.get("kind") == "majority",
+                ))  # fmt: skip
+    return found[:MOST_OTHERS]
+
+
+def answerers_of(run: Run) -> dict[int, Row]:
+    """Component of a run's scores -> kind, name and detail of who gave them."""
+    if run.method == METHOD:
+        return {0: {"kind": "judge", "name": run.params.get("name", ""), "detail": ""}}
+    figure = RunFigure.objects.filter(run=run, name__in=("answerers", "asked")).first()
+    if figure is None:
+        return {}
+    if figure.name == "asked":
+        return {0: {"kind": "model", "name": figure.data["model"], "detail": ""}}
+    return {row["component"]: row for row in figure.data}
+
+
+def _condition(run: Run) -> str:
+    if run.method == SLUG:
+        return f"{condition_of(run.task)}, “{shown_version(run.task).title}”"
+    if run.method == METHOD:
+        return "published judge" if run.params.get("role") == JUDGE else "published"
+    return "rating by a form, after G-Eval"
+
+
+def pairs_of(own: Sequence[Series], others: Sequence[Series]) -> list[tuple[int, int]]:
+    """Which series are compared: an answerer with itself on another list, and with baselines.
+
+    People are held against people on another list only; a model against the same model there,
+    and against ratings and judges, which have no list.
+    """
+    pairs = []
+    for k, mine in enumerate(own):
+        for j, other in enumerate(others, len(own)):
+            same = (mine.name, mine.people) == (other.name, other.people)
+            if (other.method == SLUG and same) or other.method != SLUG:
+                pairs.append((k, j))
+    return pairs
+
+
+def compare(run: Run, frozen: FrozenChecks, result: Result, rng: np.random.Generator) -> Row:
+    """The figure of conditions: the series, and a row a pair of them."""
+    own, others = own_series(run, frozen, result), other_series(run, frozen)
+    series = [*own, *others]
+    rows = compare_rows(
+        [one.scores for one in series], frozen.study.human, frozen.study.article,
+        pairs_of(own, others), rng=rng, resamples=run.params["resamples"],
+        level=run.params["level"],
+    )  # fmt: skip
+    return {
+        "series": [
+            {"key": one.key, "run": one.run, "method": one.method, "name": one.name,
+             "detail": one.detail, "condition": one.condition,
+             "n": int(np.isfinite(one.scores).sum())}
+            for one in series
+        ],
+        "rows": [plain(row) for row in rows],
+    }  # fmt: skip
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    frozen, tables = done.frozen, done.result.estimates
+    dimension = dimension_name(frozen.dimension)
+    kinds = {row["component"]: row["kind"] for row in _answerers(frozen, tables["text"].rows())}
+    rows: dict[Any, list[Row]] = {
+        CandidateScore: [
+            {
+                "candidate_id": frozen.candidates[row["text"]], "dimension": dimension,
+                "component": row["answerer"], "estimate": row["estimate"], "n": row["total"],
+                "extra": {"kind": kinds[row["answerer"]], "yes": row["yes"],
+                          "total": row["total"], "weighted": row["weighted"]},
+            }
+            for row in tables["text"].rows()
+        ]
+    }  # fmt: skip
+    told: Row = {name: tables[name].rows() for name in tables if name != "text"}
+    told |= {
+        "answerers": _answerers(frozen, tables["text"].rows()),
+        "asked_list": [dict(row) for row in frozen.asked],
+        "compare": done.compared, "diagnostics": dict(done.result.diagnostics),
+        "about": {
+            "dimension": frozen.dimension, "name": dimension,
+            "condition": condition_of(run.task), "title": shown_version(run.task).title,
+            "human": frozen.human.name,
+            "human_run": frozen.human.run.pk if frozen.human.run else None,
+            "human_scores": _human(frozen),
+        },
+        "recipe": {
+            "method": SLUG, "version": done.result.version, "params": dict(run.params),
+            "seed": run.seed, "snapshot": run.snapshot.content_hash if run.snapshot else "",
+            "human": frozen.human.run.result_hash if frozen.human.run else "",
+        },
+    }  # fmt: skip
+    return Outcome(rows, told)
+
+
+def _human(frozen: FrozenChecks) -> Row:
+    return {str(pk): score for pk, score in frozen.human.scores.items()}
+
+
+def _answerers(frozen: FrozenChecks, texts: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Everybody with a score: component, kind, name, and of how many texts."""
+    found: dict[int, int] = {}
+    for row in texts:
+        found[row["answerer"]] = found.get(row["answerer"], 0) + 1
+    rows = []
+    for component, n in sorted(found.items()):
+        name, detail = _named(frozen, component)
+        author = frozen.authors[component - 1] if component != MAJORITY else None
+        rows.append({
+            "component": component, "kind": author.kind if author else "majority",
+            "pk": author.pk if author else None, "name": name, "detail": detail, "texts": n,
+        })  # fmt: skip
+    return rows

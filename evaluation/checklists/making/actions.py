@@ -1,0 +1,186 @@
+"""Writing of checklists: their stages, the freezing of a version, the task made of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.models import Candidate, Item, Task, User
+from annotation.pairs.actions import checklist_items
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid
+from evaluation.checklists.making import pipeline, stages
+from evaluation.checklists.making.stages import Entries
+from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run
+
+
+@transaction.atomic
+def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checklist:
+    """A checklist for a dimension, with the attributes of those who are asked for.
+
+    ``whose``: see evaluation.checklists.making.pipeline. Raises Invalid for a name that is taken or
+    empty, Conflict where nobody of ``whose`` has an attribute.
+    """
+    name = " ".join(name.split())
+    if get_type(task.type).shape != "attributes" or item.task_id != task.pk:
+        raise Invalid("A checklist is made from a dimension of a think-aloud task.")
+    if not name or len(name) > 120:
+        raise Invalid("The checklist needs a name.", fields={"name": "1 to 120 characters."})
+    if Checklist.objects.filter(task=task, name=name).exists():
+        raise Invalid("This name is taken.", fields={"name": "Another one; this is taken."})
+    made = Checklist.objects.create(
+        project=task.project, task=task, item=item, name=name, created_by=by
+    )
+    record(by=by, project=task.project, action="checklist.create", on=made, whose=_plain(whose))
+    take_attributes(by=by, checklist=made, whose=whose)
+    return made
+
+
+def _plain(whose: str) -> str:
+    """Whose attributes, for the log: without the name of a person."""
+    return "one author" if whose.startswith(pipeline.AUTHOR) else whose
+
+
+@transaction.atomic
+def take_attributes(*, by: User, checklist: Checklist, whose: str) -> ChecklistStage:
+    """Take the attributes that there are now into the first stage."""
+    found = pipeline.attributes_of(checklist.task, checklist.item)
+    return save_stage(by=by, checklist=checklist, kind=stages.ATTRIBUTES,
+                      entries=pipeline.chosen(found, whose))  # fmt: skip
+
+
+@transaction.atomic
+def save_stage(
+    *,
+    by: User | None,
+    checklist: Checklist,
+    kind: str,
+    entries: Sequence[Mapping[str, Any]],
+    run: Run | None = None,
+    made_from: ChecklistStage | None = None,
+    seen: int | None = None,
+) -> ChecklistStage:
+    """Store what a stage puts out as its newest row; the same again changes nothing.
+
+    With a ``run`` a model made it, from ``made_from``; else the person ``by`` did, from what
+    stands before it now; ``seen`` is the number of the row that they changed (0: there was none).
+    Raises Invalid for entries that the stage does not take, Conflict where the stage before is
+    missing or out of date, or where the stage is no longer what was seen.
+    """
+    checklist = _locked(checklist)
+    found = pipeline.standing(checklist)
+    if run is None:
+        pipeline.needed(found, kind)
+        previous = found.get(stages.before(kind))
+        made_from = previous.row if previous is not None else None
+    clean = stages.check(kind, entries, _inputs(found, kind, made_from))
+    earlier = list(checklist.stages.filter(kind=kind).order_by("number"))
+    clean = stages.identify(kind, clean, [row.data for row in earlier])
+    last = earlier[-1] if earlier else None
+    if seen is not None and seen != (last.number if last else 0):
+        raise Conflict("Somebody changed this stage meanwhile. Look at it as it is now, then edit.")
+    source = made_from.pk if made_from is not None else None
+    if last is not None and last.data == clean and last.made_from_id == source:
+        return last
+    row = ChecklistStage.objects.create(
+        checklist=checklist, kind=kind, number=last.number + 1 if last else 1, data=clean,
+        made_from=made_from, run=run, by=None if run is not None else by,
+    )  # fmt: skip
+    record(by=by, project=checklist.project, action="checklist.stage", on=row, stage=kind,
+           number=row.number, entries=len(clean))  # fmt: skip
+    if kind == stages.COMPONENTS and not found[stages.ATTRIBUTES].data:
+        # Components from the rubric alone: there is nothing to sort under them.
+        nothing = [{"component": one["id"], "attributes": []} for one in clean]
+        save_stage(by=by, checklist=checklist, kind=stages.CLUSTERS, entries=nothing)
+    return row
+
+
+def _locked(checklist: Checklist) -> Checklist:
+    locked = (
+        Checklist.objects.select_for_update(of=("self",))
+        .select_related("project", "task", "item__group")
+        .get(pk=checklist.pk)
+    )
+    if locked.archived_at is not None:
+        raise Conflict("This checklist was put away.")
+    return locked
+
+
+def _inputs(
+    found: Mapping[str, pipeline.Standing], kind: str, made_from: ChecklistStage | None
+) -> dict[str, Entries]:
+    """The stages before ``kind``: the row it was made from, and the rows that one was made from."""
+    inputs, row = {}, made_from
+    while row is not None:
+        inputs[row.kind] = row.data
+        row = row.made_from
+    return {**{name: found[name].data for name in stages.ORDER}, **inputs}
+
+
+@transaction.atomic
+def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
+    """Freeze the validated questions as the next version; unchanged ones give the same again.
+
+    Raises Conflict while a stage is missing or out of date.
+    """
+    checklist = _locked(checklist)
+    found = pipeline.standing(checklist)
+    left = pipeline.next_stage(found)
+    if left:
+        label = ChecklistStage.Kind(left).label.lower()
+        state = "out of date" if found[left].row is not None else "not made yet"
+        raise Conflict(f"The stage “{label}” is {state}; a version is frozen when all stand.")
+    data = pipeline.data_of(found)
+    questions = stages.questions_of(data)
+    digest = content_hash(questions)
+    there = checklist.versions.filter(content_hash=digest).first()
+    if there is not None:
+        return there
+    last = checklist.versions.aggregate(n=Max("number"))["n"] or 0
+    version = ChecklistVersion.objects.create(
+        checklist=checklist, number=last + 1, questions=questions,
+        made_of={**stages.condition(data[stages.ATTRIBUTES]),
+                 "stages": {kind: one.row.number for kind, one in found.items() if one.row}},
+        content_hash=digest, frozen_by=by,
+    )  # fmt: skip
+    record(by=by, project=checklist.project, action="checklist.freeze", on=version,
+           number=version.number, questions=len(questions), content=digest[:8])  # fmt: skip
+    return version
+
+
+def content_hash(questions: Entries) -> str:
+    """SHA-256 over the questions with their components and origins."""
+    told = json.dumps(questions, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+@transaction.atomic
+def make_task(
+    *,
+    by: User,
+    version: ChecklistVersion,
+    title: str,
+    texts: Sequence[Candidate],
+    key: UUID | None = None,
+) -> Task:
+    """A checklist task (a draft) that asks the version's questions about these texts.
+
+    A version may have several: other texts, another crowd, another round; a form (``key``) sent
+    twice makes one. Raises Invalid without a title.
+    """
+    checklist = version.checklist
+    about = pipeline.subject_of(checklist.item)
+    task = checklist_items.make_task(
+        by=by, project=checklist.project, title=title, dimension=about.dimension,
+        questions=version.questions, version=version.pk, texts=texts,
+        key=key,
+    )  # fmt: skip
+    version.tasks.add(task)
+    return task

@@ -1,0 +1,98 @@
+"""What people choose for checklists; the actions decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from annotation.accounts.projects.forms import TitleField, form_key
+from annotation.models import Item, Task
+from evaluation.checklists.making import pipeline
+from evaluation.llm_runs.forms.base import AskForm
+
+WHOSE = [
+    (pipeline.EVERYBODY, "Everybody: people and models combined"),
+    (pipeline.PEOPLE, "All people"),
+    (pipeline.MODELS, "All models"),
+]
+NOBODY = (pipeline.NOBODY, "Nobody: components are written by hand from the rubric")
+
+
+def whose_choices(authors: list[tuple[str, str, int]]) -> list[tuple[str, str]]:
+    """All, people, models where there are such, each author alone, or nobody."""
+    kinds = {kind for _, kind, _ in authors}
+    found = []
+    if len(kinds) > 1:
+        found.append(WHOSE[0])
+    found += [one for one, kind in ((WHOSE[1], "person"), (WHOSE[2], "model")) if kind in kinds]
+    found += [(f"{pipeline.AUTHOR}{author}", f"Only {author} ({n})") for author, _, n in authors]
+    return [*found, NOBODY]
+
+
+class WhoseForm(forms.Form):
+    """Whose attributes a checklist is made from."""
+
+    whose = forms.ChoiceField(label="Whose attributes")
+
+    def __init__(self, *args: Any, authors: list[tuple[str, str, int]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["whose"].choices = whose_choices(authors)  # type: ignore[attr-defined]
+
+
+class ChecklistForm(forms.Form):
+    """A new checklist: its name, its dimension, and whose attributes enter."""
+
+    name = TitleField(max_length=120, help_text="Seen by the team of this project.")
+    item = forms.TypedChoiceField(coerce=int, label="Dimension")
+    whose = forms.ChoiceField(
+        label="Whose attributes",
+        help_text="They are taken as they are now. Later ones can be taken in at any time.",
+    )
+
+    def __init__(self, *args: Any, task: Task, items: list[Item], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.items = items
+        authors = {
+            one for item in items
+            for one in pipeline.authors(pipeline.attributes_of(task, item))
+        }  # fmt: skip
+        counted: dict[tuple[str, str], int] = {}
+        for author, kind, n in authors:
+            counted[author, kind] = counted.get((author, kind), 0) + n
+        rows = sorted((kind == "model", author, kind, n) for (author, kind), n in counted.items())
+        self.fields["item"].choices = [  # type: ignore[attr-defined]
+            (str(item.pk), item.group.title or item.key) for item in items
+        ]
+        self.fields["whose"].choices = whose_choices(  # type: ignore[attr-defined]
+            [(author, kind, n) for _, author, kind, n in rows]
+        )
+
+
+class StageAskForm(AskForm):
+    """Which model makes a stage."""
+
+    temperature = forms.FloatField(
+        min_value=0, max_value=2, initial=0,
+        help_text="0: the most probable answer, the same each time.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+    )  # fmt: skip
+
+
+class TaskForm(forms.Form):
+    """A task in which people answer a frozen checklist."""
+
+    title = TitleField(max_length=160)
+    key = form_key()
+    topics = forms.MultipleChoiceField(
+        required=False, label="Texts on these topics", widget=forms.CheckboxSelectMultiple,
+        help_text="None: the texts are chosen when the task is built.",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, topics: list[tuple[str, int]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["topics"].choices = [  # type: ignore[attr-defined]
+            (topic, f"{topic} ({n})") for topic, n in topics
+        ]
+        if not topics:
+            del self.fields["topics"]

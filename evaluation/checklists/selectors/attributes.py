@@ -1,0 +1,191 @@
+"""The attributes of a think-aloud task: whose they are, how different, and on which topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotation.models import Item, Task
+from annotation.work.snapshots.attributes import AttributeRow, counting_attributes
+from crowdqc.numbers import interval, percent, plural, score
+from evaluation.charts.svg import image, line, px
+from evaluation.checklists.making import pipeline
+from evaluation.checklists.making.diversity import FIGURE
+from evaluation.methods.checklists import attribute_diversity as method
+from evaluation.models import Run
+from evaluation.runs import schedules
+from evaluation.runs.selectors import lists as runs
+
+MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
+CONDITIONS = {
+    method.ONE_PERSON: "One person", method.ONE_MODEL: "One model",
+    method.PEOPLE: "Several people", method.MODELS: "Several models",
+    method.COMBINED: "People and models combined",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure with its interval, or why there is none."""
+
+    value: str
+    interval: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One condition of a dimension."""
+
+    condition: str
+    author: str
+    n: int
+    cells: list[tuple[str, Cell]]
+    spread: Mapping[str, Any] | None
+    bars: SafeString | str
+    spread_words: str
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension: its attributes by author, and what the newest run says of them."""
+
+    title: str
+    authors: list[tuple[str, str, list[str]]]  # author, kind, attributes
+    lines: list[Line]
+    sentences: list[str]
+    topics: list[list[str]]
+    no_topics: str
+
+    @property
+    def n(self) -> int:
+        return sum(len(texts) for _, _, texts in self.authors)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that was thought aloud in a task."""
+
+    dimensions: list[Dimension]
+    people: int
+    models: int
+    attributes: int
+    run: Run | None
+    active: Run | None
+    fresh: Any
+    recipe: list[tuple[str, str]]
+
+    @property
+    def sentence(self) -> str:
+        """Whose attributes there are, in numbers."""
+        who = [plural(self.people, "person", "people")] if self.people else []
+        who += [plural(self.models, "model")] if self.models else []
+        on = plural(sum(one.n > 0 for one in self.dimensions), "dimension")
+        return f"{plural(self.attributes, 'attribute')} of {' and '.join(who)} on {on}."
+
+
+def page(task: Task, number: int | None = None) -> Page:
+    """The attributes by dimension and author with the figures of the run that is shown."""
+    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
+    rows = [row for row in counting_attributes(task) if row.worker_id not in excluded]
+    names = pipeline.author_names(rows)
+    items = Item.objects.filter(pk__in={row.item_id for row in rows}).select_related("group")
+    run = runs.shown_run(task, number)
+    told = runs.figures_of(run, FIGURE, "recipe") if run is not None else {}
+    found = {one["dimension"]: one for one in told.get(FIGURE, {}).get("dimensions", [])}
+    made = []
+    for item in sorted(items, key=lambda item: (item.position, item.pk)):
+        title = pipeline.subject_of(item).dimension
+        made.append(_dimension(title, [row for row in rows if row.item_id == item.pk], names,
+                               found.get(title)))  # fmt: skip
+    active = task.runs.filter(method=method.NAME, state__in=runs.ACTIVE).first()
+    return Page(
+        made, len({row.worker_id for row in rows} - {None}),
+        len({row.system_id for row in rows} - {None}), len(rows), run, active,
+        schedules.fresh(task, run) if task.current is not None else None,
+        runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
+    )  # fmt: skip
+
+
+def _dimension(
+    title: str, rows: list[AttributeRow], names: Mapping[Any, str], told: Mapping[str, Any] | None
+) -> Dimension:
+    held: dict[tuple[bool, str], list[str]] = {}
+    for row in rows:
+        key = (row.system_id is not None, names[row.worker_id, row.system_id])
+        held.setdefault(key, []).append(row.text)
+    authors = [(name, "model" if model else "person", texts)
+               for (model, name), texts in sorted(held.items())]  # fmt: skip
+    if told is None:
+        return Dimension(title, authors, [], [], [], "")
+    lines = [_line(one) for one in told["conditions"]]
+    return Dimension(title, authors, lines, sentences(told), told["topics"], told["no_topics"])
+
+
+def _line(one: Mapping[str, Any]) -> Line:
+    cells = [(label, _cell(one[name])) for name, label in MEASURES]
+    spread = one["spread"]
+    words = ""
+    if spread is not None:
+        words = f"spread {score(spread['sd'], 2)}, by chance {score(spread['chance_sd'], 2)}"
+    return Line(
+        CONDITIONS[one["condition"]], one["author"], one["n"], cells, spread,
+        bars(spread["share"]) if spread is not None else "", words,
+    )  # fmt: skip
+
+
+def _cell(told: Mapping[str, Any]) -> Cell:
+    if told["estimate"] is None:
+        return Cell("none", "", told["reason"])
+    inside = interval(told["low"], told["high"], 2) if told["low"] is not None else ""
+    return Cell(score(told["estimate"], 2), inside, told["reason"])
+
+
+WIDTH, HEIGHT, GAP = 18.0, 28.0, 4.0
+
+
+def bars(share: list[float]) -> SafeString:
+    """A column a topic, as high as its share of the attributes; its sentence says the shares."""
+    total = len(share) * (WIDTH + GAP) - GAP
+    columns = [
+        f'<rect class="c1 shape" x="{px(at * (WIDTH + GAP))}" y="{px(HEIGHT - HEIGHT * one)}" '
+        f'width="{px(WIDTH)}" height="{px(HEIGHT * one)}"/>'
+        for at, one in enumerate(share)
+    ]
+    base = line("0", HEIGHT, px(total), HEIGHT, "base")
+    said = ", ".join(f"topic {at}: {percent(one)}" for at, one in enumerate(share, 1))
+    return image("".join(columns) + base, sentence=said, width=total, height=HEIGHT + 1)
+
+
+def sentences(told: Mapping[str, Any]) -> list[str]:
+    """What the figures of a dimension show, in words that say no more than they do."""
+    made = []
+    for name, label in MEASURES:
+        one = told["differences"].get(name)
+        if one is None:
+            continue
+        inside = interval(one["low"], one["high"], 2)
+        by = score(abs(one["estimate"]), 2)
+        if one["low"] <= 0 <= one["high"]:
+            made.append(f"{label}: people’s and models’ attributes cannot be separated ({inside}).")
+        else:
+            less, more = ("people", "models") if one["high"] < 0 else ("models", "people")
+            made.append(f"{label}: those of {less} are less alike than those of {more}, "
+                        f"by {by} ({inside}).")  # fmt: skip
+    if not told["differences"] and told["conditions"]:
+        made.append("People and models are compared once each side has five attributes.")
+    spread = [one for one in told["conditions"] if one["spread"] and one["condition"] in (
+        method.PEOPLE, method.MODELS, method.COMBINED)]  # fmt: skip
+    if spread:
+        even = min(spread, key=lambda one: one["spread"]["sd"] / one["spread"]["chance_sd"])
+        told_of = even["spread"]
+        made.append(
+            f"Held against chance for sets of their size, the attributes of "
+            f"“{CONDITIONS[even['condition']].lower()}” are spread the most evenly over the "
+            f"topics ({score(told_of['sd'], 2)} against {score(told_of['chance_sd'], 2)}). "
+            "This describes the sets; it has no interval."
+        )
+    return made

@@ -1,0 +1,282 @@
+"""Checklists as pages show them: the stages of one, its versions, what is loose in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.models import Candidate, Project, Task, TaskVersion
+from crowdqc.errors import Missing
+from crowdqc.numbers import plural
+from evaluation.checklists.making import pipeline, stages
+from evaluation.checklists.making.pipeline import Standing
+from evaluation.checklists.making.runs import STAGE
+from evaluation.checklists.making.stages import Entries, Entry
+from evaluation.llm.selectors.models import usable
+from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run, RunState
+from evaluation.runs.engine import ACTIVE
+
+# What a stage is, in a sentence, and what its button for doing it by hand is called.
+ABOUT = {
+    stages.ATTRIBUTES: "What people and models thought aloud about this dimension.",
+    stages.COMPONENTS: "The few themes that the attributes come back to, five at most.",
+    stages.CLUSTERS: "Each attribute under the component that it speaks of.",
+    stages.KEY_QUESTIONS: "One yes/no question for each component.",
+    stages.SUB_QUESTIONS: "Each key question taken apart, with the attributes that it comes from.",
+    stages.VALIDATION: "Questions kept, reworded, joined or left out: the final list.",
+}
+LABELS = {kind: str(ChecklistStage.Kind(kind).label) for kind in stages.ORDER}
+LABELS[stages.CLUSTERS] = "Attributes by component"
+HAND = {stages.VALIDATION: "Validate by hand", stages.CLUSTERS: "Sort by hand"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One component with what stands under it at a stage."""
+
+    name: str
+    question: str  # its key question, where the stage has one
+    attributes: Entries
+    questions: list[dict[str, Any]]  # {"text", "attributes": [entries], "from": [texts]}
+
+
+@dataclass(frozen=True)
+class StageView:
+    """A stage as a section of the page."""
+
+    kind: str
+    label: str
+    about: str
+    hand: str
+    mark: str
+    word: str
+    sentence: str
+    made: str  # who made it
+    row: ChecklistStage | None
+    open: bool  # the stage before it stands, so it can be done
+    by_model: bool  # a model can do it
+    entries: Entries
+    parts: list[Part]
+    loose: list[tuple[str, Entries]]
+    active: Run | None
+    failed: Run | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A checklist in the making."""
+
+    stages: list[StageView]
+    next: StageView | None
+    versions: list[ChecklistVersion]
+    condition: Mapping[str, Any]
+    authors: list[tuple[str, str, int]]
+    active: bool
+
+    @property
+    def frozen(self) -> ChecklistVersion | None:
+        """The newest version."""
+        return self.versions[-1] if self.versions else None
+
+    @property
+    def unchanged(self) -> ChecklistVersion | None:
+        """The version that was frozen from the stages as they stand; None after a change."""
+        now = {one.kind: one.row.number for one in self.stages if one.row is not None}
+        same = (one for one in self.versions if one.made_of.get("stages") == now)
+        return next(same, None) if self.next is None else None
+
+
+def page(checklist: Checklist) -> Page:
+    """Everything on the page of a checklist, in a number of queries that no stage changes."""
+    found = pipeline.standing(checklist)
+    data = pipeline.data_of(found)
+    runs = _runs(checklist)
+    views = [_view(kind, found, data, runs.get(kind)) for kind in stages.ORDER]
+    left = pipeline.next_stage(found)
+    entries = found[stages.ATTRIBUTES].data
+    return Page(
+        views, next((one for one in views if one.kind == left), None),
+        list(checklist.versions.select_related("frozen_by").annotate(made=Count("tasks"))),
+        stages.condition(entries), pipeline.authors(entries),
+        any(one.active is not None for one in views),
+    )  # fmt: skip
+
+
+def _runs(checklist: Checklist) -> dict[str, Run]:
+    """The newest run of each stage."""
+    rows = Run.objects.filter(
+        task=checklist.task_id, method=STAGE, params__checklist=checklist.pk
+    ).order_by("number")
+    return {run.params["stage"]: run for run in rows}
+
+
+def _view(
+    kind: str, found: Mapping[str, Standing], data: dict[str, Entries], run: Run | None
+) -> StageView:
+    one, previous = found[kind], found.get(stages.before(kind))
+    ready = previous is None or (previous.row is not None and not previous.stale)
+    active = run if run is not None and run.state in ACTIVE else None
+    newer = run is not None and (one.row is None or run.created_at > one.row.created_at)
+    failed = run if newer and run is not None and run.state == RunState.FAILED else None
+    mark, word, sentence = _state(one, ready, active, failed)
+    bare = not data.get(stages.ATTRIBUTES)
+    return StageView(
+        kind, LABELS[kind], ABOUT[kind], HAND.get(kind, "Write by hand"), mark, word, sentence,
+        _made(one.row), one.row, ready,
+        kind != stages.ATTRIBUTES and not (bare and kind in (stages.COMPONENTS, stages.CLUSTERS)),
+        one.data, _parts(kind, found), _loose(kind, found), active, failed,
+    )  # fmt: skip
+
+
+def _state(
+    one: Standing, ready: bool, active: Run | None, failed: Run | None
+) -> tuple[str, str, str]:
+    if active is not None:
+        return "running", "In progress", f"Run {active.number} asks a model."
+    if failed is not None and one.row is None:
+        return "bad", "Failed", failed.error
+    if one.row is None:
+        return "draft", "Not made yet", "" if ready else "The stage before comes first."
+    if one.stale:
+        changed = LABELS[one.stale]
+        return "warn", "Out of date", f"{changed} changed after this was made."
+    return "done", "Made", ""
+
+
+def _made(row: ChecklistStage | None) -> str:
+    if row is None:
+        return ""
+    if row.by_id is not None:
+        return f"by {row.by}"
+    return f"by a model, run {row.run.number}" if row.run is not None else "by a model"
+
+
+def _parts(kind: str, found: Mapping[str, Standing]) -> list[Part]:
+    """By component, from what the stage itself holds; what is gone meanwhile is left out."""
+    if kind in (stages.ATTRIBUTES, stages.COMPONENTS) or found[kind].row is None:
+        return []
+    attributes = stages.by_id(found[stages.ATTRIBUTES].data)
+    components = found[stages.COMPONENTS].data
+    subs = stages.by_id(found[stages.SUB_QUESTIONS].data)
+    made = []
+    for one in components:
+        own = [row for row in found[kind].data if row["component"] == one["id"]]
+        if kind == stages.CLUSTERS:
+            held = [attributes[pk] for row in own for pk in row["attributes"] if pk in attributes]
+            made.append(Part(one["text"], "", held, []))
+        elif kind == stages.KEY_QUESTIONS:
+            made.append(Part(one["text"], own[0]["text"] if own else "", [], []))
+        else:
+            made.append(Part(one["text"], "", [], [_told(row, attributes, subs) for row in own]))
+    return made
+
+
+def _told(row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]) -> dict[str, Any]:
+    sources = [subs[pk]["text"] for pk in row.get("from", []) if pk in subs]
+    return {
+        "text": row["text"],
+        "attributes": [attributes[pk] for pk in row["attributes"] if pk in attributes],
+        "changed": [text for text in sources if text != row["text"]] if len(sources) < 2 else [],
+        "joined": sources if len(sources) > 1 else [],
+    }
+
+
+def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]]:
+    """What a stage leaves lying, in words, with the entries; none for a stage out of date."""
+    if found[kind].row is None or found[kind].stale:
+        return []
+    data = {name: one.data for name, one in found.items()}
+    told: list[tuple[str, Entries]] = []
+    if kind == stages.CLUSTERS:
+        alone, often = stages.unplaced(data), stages.repeated(data)
+        told.append((f"{plural(len(alone), 'attribute')} in no component", alone))
+        told.append((f"{plural(len(often), 'attribute')} in several components", often))
+    elif kind in (stages.SUB_QUESTIONS, stages.VALIDATION):
+        rest = stages.unused(kind, data)
+        told.append((f"{plural(len(rest), 'attribute')} that no question takes up", rest))
+        if data[stages.ATTRIBUTES]:
+            bare = [one for one in data[kind] if not one["attributes"]]
+            told.append((f"{plural(len(bare), 'question')} without an attribute", bare))
+        other = stages.elsewhere(kind, data)
+        words = f"{plural(len(other), 'question')} with an attribute of another component"
+        told.append((words, other))
+        if kind == stages.VALIDATION:
+            out = stages.dropped(data)
+            told.append((f"{plural(len(out), 'sub-question')} left out", out))
+    return [(words, entries) for words, entries in told if entries]
+
+
+def earlier(checklist: Checklist, kind: str) -> list[tuple[ChecklistStage, str]]:
+    """Every row of a stage that was saved, the newest first, with who made it."""
+    rows = checklist.stages.filter(kind=kind).select_related("by", "run").order_by("-number")
+    return [(row, _made(row)) for row in rows[:20]]
+
+
+# Lists and versions -----------------------------------------------------------------------------
+
+
+def of_task(task: Task) -> list[dict[str, Any]]:
+    """The task's checklists as lines, in two queries."""
+    rows = (
+        Checklist.objects.filter(task=task, archived_at__isnull=True)
+        .select_related("item__group", "created_by")
+        .annotate(frozen=Count("versions"))
+        .order_by("pk")
+    )
+    newest: dict[int, dict[str, ChecklistStage]] = {}
+    lasts = ChecklistStage.objects.filter(checklist__task=task).order_by(
+        "checklist_id", "kind", "-number"
+    )
+    for row in lasts.distinct("checklist_id", "kind"):
+        newest.setdefault(row.checklist_id, {})[row.kind] = row
+    return [_line(one, newest.get(one.pk, {})) for one in rows]
+
+
+def _line(one: Any, newest: Mapping[str, ChecklistStage]) -> dict[str, Any]:
+    stand = [kind for kind in stages.ORDER if kind in newest]
+    last = newest.get(stages.VALIDATION)
+    first = newest.get(stages.ATTRIBUTES)
+    return {
+        "checklist": one, "dimension": one.item.group.title,
+        "condition": stages.condition(first.data if first else [])["condition"],
+        "stage": LABELS[stand[-1]] if stand else "nothing yet", "done": len(stand),
+        "questions": len(last.data) if last else None, "frozen": one.frozen,
+    }  # fmt: skip
+
+
+def get_version(checklist: Checklist, number: int) -> ChecklistVersion:
+    """A frozen version; Missing where there is none of this number."""
+    found = checklist.versions.filter(number=number).select_related("frozen_by").first()
+    if found is None:
+        raise Missing("This checklist has no such version.")
+    return found
+
+
+def tasks_of(version: ChecklistVersion) -> list[tuple[int, str]]:
+    """(id, title) of the tasks in which people answer the version, the oldest first."""
+    draft = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
+    rows = version.tasks.annotate(name=Coalesce("current__title", Subquery(draft[:1])))
+    return list(rows.order_by("pk").values_list("pk", "name"))
+
+
+def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The questions of a version under their components, numbered through."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for number, one in enumerate(version.questions, 1):
+        found.setdefault(one["component"], []).append({**one, "number": number})
+    return list(found.items())
+
+
+def topics(project: Project) -> list[tuple[str, int]]:
+    """(topic, texts) of the project's candidates, which a checklist task may be about."""
+    rows = Candidate.objects.filter(project=project).values("topic").annotate(n=Count("pk"))
+    return [(row["topic"], row["n"]) for row in rows.order_by("topic")]
+
+
+def has_model(project: Project) -> bool:
+    """Whether a chat model can be asked."""
+    return usable(project, "chat").exists()

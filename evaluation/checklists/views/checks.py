@@ -1,0 +1,130 @@
+"""Results of a checklist task, and human scores from a file. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.access import Access, get_task
+from annotation.files.reading.limits import AT_ONCE, check_size
+from annotation.models import Role, Task
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid, Missing
+from evaluation.checklists.filled import text_scores
+from evaluation.checklists.filled.run import SLUG
+from evaluation.checklists.selectors import checks as reads
+from evaluation.checklists.selectors import checks_lists
+from evaluation.free_text.views.results import number_of
+from evaluation.models import Run
+from evaluation.runs import schedules
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as run_reads
+
+
+def _task(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
+    access, task = get_task(request, project_id, task_id, *roles)
+    if get_type(task.type).shape != "checks":
+        raise Missing("This task has no checklist.")
+    return access, task
+
+
+def _number(request: HttpRequest, task: Task) -> int | None:
+    """The run asked for; one that scored texts by other means shows them beside the newest."""
+    number = number_of(request)
+    if number is None:
+        return None
+    beside = task.runs.filter(number=number, method__in=text_scores.SCORING).exclude(method=SLUG)
+    return None if beside.exists() else number
+
+
+def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
+    run, last = run_reads.shown_run(task, _number(request, task)), schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    page = reverse("checklist_results", args=[task.project_id, task.pk])
+    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
+    context = {
+        "task": task, "title": run_reads.title_of(task), "view": view, "run": run, "last": last,
+        "standing": standing(run),
+        "views": [
+            {"label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
+            for slug, label in reads.VIEWS.items()
+        ],
+        "keep": keep, "page_url": page, "active": run_reads.active_of(task), "fresh": since,
+        "start_words": run_reads.start_words(since, first=last is None, noun="filled checklist"),
+        "study": reads.study(task),
+    }  # fmt: skip
+    return run, context
+
+
+@login_required
+@require_safe
+def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """One section of the newest finished run, or of the one asked for; ``?view=`` chooses it."""
+    _, task = _task(request, project_id, task_id)
+    return _page(request, task)
+
+
+def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> HttpResponse:
+    view = request.GET.get("view", "scores")
+    if view not in reads.VIEWS:
+        raise Missing("The results have no such section.")
+    run, context = _frame(request, task, view)
+    told = run_reads.figures_of(run) if run is not None else {}
+    context["recipe"] = run_reads.recipe_pairs(run, told.get("recipe")) if run is not None else []
+    context["told"] = told
+    if view == "scores":
+        setting = request.GET.get("setting", "articles")
+        if setting not in reads.SETTINGS:
+            raise Missing("There is no such setting.")
+        context.update(
+            setting=setting, settings=reads.SETTINGS, boards=reads.boards(task, run, setting)
+        )
+    elif run is not None and view == "questions":
+        context.update(_questions(request, told))
+    elif run is not None and view == "texts":
+        context.update(checks_lists.texts(run, told, request.GET.get("page")))
+    elif run is not None:
+        context["compared"] = reads.conditions(told)
+    context.update(more)
+    return render(request, f"evaluation/checks/{view}.html", context, status=status)
+
+
+def _questions(request: HttpRequest, told: dict[str, Any]) -> dict[str, Any]:
+    testers = checks_lists.testers(told)
+    wanted = number_of(request, "by")
+    chosen = next((row for row in testers if row["component"] == wanted), None)
+    if wanted is not None and chosen is None:
+        raise Missing("Nobody of this number answered.")
+    chosen = chosen or (testers[0] if testers else None)
+    by = chosen["component"] if chosen else -1
+    return {"testers": testers, "by": chosen, "found": checks_lists.questions(told, by)}
+
+
+@login_required
+@require_POST
+def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Take in human scores of the texts from a file."""
+    access, task = _task(request, project_id, task_id, Role.REQUESTER)
+    given = request.FILES.get("file")
+    name = request.POST.get("name", "")
+    try:
+        if given is None:
+            raise Invalid("No file was chosen.", fields={"file": "Choose a CSV or JSONL file."})
+        check_size(given.size or 0, AT_ONCE)
+        run, new, count = text_scores.import_human(
+            by=access.user, task=task, content=given.read(), file=given.name or "scores",
+            name=name,
+        )  # fmt: skip
+    except Invalid as problem:
+        return _page(request, task, problem.status, problem=problem, given_name=name)
+    words = f"{count:,} human scores are kept as run {run.number}."
+    messages.success(
+        request, words if new else f"These scores are there already: run {run.number}."
+    )
+    return redirect("checklist_results", project_id, task_id)

@@ -1,0 +1,123 @@
+"""The demo's task of answers beside documents: made, and rated by eight people with explanations.
+
+The loader runs these steps among its own, in the order of their times.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING
+
+from annotation.authoring.actions import tasks
+from annotation.demo import rating
+from annotation.models import Answer, Project, Task
+from annotation.pairs.actions.rating_documents import add_documents
+from annotation.task_types.rating.explanation import REQUIRED
+from annotation.task_types.rating.type import COMPLETENESS, DOCUMENT
+from annotation.work.actions import answers, assignments
+from evaluation.published.studies.ebr import ScoreRow, Source, import_scores
+
+if TYPE_CHECKING:
+    from evaluation.demo.context import DemoContext
+
+PAY, LEASE, A_DOCUMENT = Decimal("2.00"), 60, 12
+SETTINGS = {
+    "layout": DOCUMENT, "scales": list(COMPLETENESS), "feedback": True, "evidence": REQUIRED,
+    "explanation": {"wanted": REQUIRED, "min_words": 5},
+    "release": {"assignments": 20, "hours": 24},
+}  # fmt: skip
+# Days before now. People rate from FIRST to LAST.
+MADE, FIRST, LAST, SCORED = 5.1, 4.6, 1.6, 1.5
+# Nobody asked a model: the scores of the explanations are invented like the answers.
+INVENTED = Source("lantern-70b", "invented for the demo")
+SECONDS = 45  # spent on a rating
+
+
+@dataclass
+class RatingTask:
+    """The task within a loader's project."""
+
+    loader: DemoContext
+    project: Project
+    data: rating.Ratings = field(default_factory=rating.load)
+    _task: Task | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task, once ``make`` has run."""
+        assert self._task is not None  # noqa: S101 (the agenda begins with it)
+        return self._task
+
+    def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
+        """Every step with its time: everybody rates one document after another."""
+        documents = len({row["document_id"] for row in self.data.rows})
+        turns = [rater for _ in range(documents) for rater in self.data.raters]
+        apart = (FIRST - LAST) / (len(turns) - 1)
+        return [
+            (self.loader.ago(MADE), self.make),
+            *(
+                (self.loader.ago(FIRST - number * apart), partial(self._rate, rater))
+                for number, rater in enumerate(turns)
+            ),
+            (self.loader.ago(SCORED), self.score),
+        ]
+
+    def sentence(self) -> str:
+        """What was loaded, in one line."""
+        given = Answer.objects.filter(item__task=self.task)
+        return (
+            f"a rating task: {len(self.data.rows)} answers, {given.count()} ratings with "
+            f"explanations of {len(self.data.raters)} people"
+        )
+
+    def make(self) -> None:
+        """Scales, explanations, documents; published."""
+        by, data = self.loader.people["requester"], self.data
+        task = tasks.create_task(by=by, project=self.project, type="rating", title=data.title)
+        rules = {
+            "instructions": data.instructions, "redundancy": len(data.raters), "pay": PAY,
+            "items_per_assignment": A_DOCUMENT, "lease_minutes": LEASE, "order": "fixed",
+            "settings": SETTINGS,
+        }  # fmt: skip
+        tasks.edit_draft(by=by, task=task, fields=rules)
+        add_documents(by=by, task=task, rows=data.rows, name=rating.FILE)
+        tasks.publish(by=by, task=task)
+        self._task = Task.objects.select_related("project", "current").get(pk=task.pk)
+
+    def _rate(self, rater: rating.Rater) -> None:
+        """One assignment from its claim to its submit."""
+        load = self.loader
+        member, user = load.join(self.project, rater.id), load.people[rater.id]
+        begun = load.clock.moment
+        held = assignments.claim(by=user, task=self.task, worker=member)
+        load.clock.to(begun + dt.timedelta(seconds=5))
+        held = assignments.open_assignment(by=user, assignment=held)
+        entries = list(held.entries.select_related("item").order_by("position"))
+        told = held.worker.assignments.filter(task=self.task).count() == 1
+        drafts = {}
+        for entry in entries:
+            load.clock.to(load.clock.moment + dt.timedelta(seconds=SECONDS))
+            assignments.show_item(by=user, assignment=held, position=entry.position)
+            drafts[entry.item_id] = self.data.draft(rater, entry.item.key)
+        if told and rater.id in self.data.feedback:
+            drafts[entries[-1].item_id]["feedback"] = self.data.feedback[rater.id]
+        answers.submit(
+            by=user, assignment=held, key=uuid.uuid4(), drafts=drafts,
+        )  # fmt: skip
+
+    def score(self) -> None:
+        """Scores of the explanations, taken in from outside as a file of them would be."""
+        pairs = [(rater, key) for rater in self.data.raters for key in self.data.answers]
+        rows = [
+            ScoreRow(line, key, rater.id, found, "" if found is None else f"Score: {found}")
+            for line, (rater, key) in enumerate(pairs, 2)
+            for found in (self.data.score(rater, key),)
+        ]
+        import_scores(
+            by=self.loader.people["requester"], task=self.task, rows=rows, source=INVENTED
+        )

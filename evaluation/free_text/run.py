@@ -1,0 +1,163 @@
+"""Runs on free text: their options, and all that happens before rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+
+from annotation.models import Task
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+from evaluation.embeddings import embeddings, vectors
+from evaluation.methods.core.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.registry import get_method
+from evaluation.models import Run, Snapshot
+from evaluation.runs import results, snapshots
+from evaluation.runs.freezing import freeze
+from evaluation.runs.progress import (
+    BOOTSTRAP,
+    CHECKS,
+    EMBEDDINGS,
+    ITERATING,
+    SNAPSHOT,
+    TEXT_STEPS,
+    UNITERATED,
+    Recorder,
+)
+
+SHAPE = "texts"
+STEPS = TEXT_STEPS
+DEFAULT_ENCODER = "minilm"
+# What says of which data a run is; the method knows none of it.
+OF_THE_RUN = ("encoder", "panel", "also")
+# What a requester may choose; the method's other parameters keep their defaults.
+CHOICES = ("leave_one_out", "rank_by", "similarity", "start", "resamples")
+
+
+def clean_encoder(slug: str) -> str:
+    """A known encoder, ``path:<folder>`` within CROWDQC_ENCODER_DIRS, or ``endpoint:<model id>``.
+
+    Raises Invalid for others. Whether a model is of the run's own project shows when it runs.
+    """
+    if slug.startswith("path:"):
+        folder = Path(slug.removeprefix("path:")).resolve()
+        allowed = [Path(root).resolve() for root in settings.CROWDQC_ENCODER_DIRS]
+        if not any(folder.is_relative_to(root) for root in allowed):
+            raise Invalid(
+                "Encoders may only be taken from the folders named in CROWDQC_ENCODER_DIRS.",
+                fields={"encoder": "This folder is not among those allowed."},
+            )
+        slug = f"path:{folder}"
+    embeddings.get_encoder(slug)  # raises Invalid where there is none; loads nothing
+    return slug
+
+
+@lru_cache(maxsize=1)
+def _kept_encoder(slug: str) -> embeddings.Encoder:
+    return embeddings.get_encoder(slug)
+
+
+def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
+    """The encoder; a bundled one stays loaded in the worker, a folder's model may change."""
+    slug = run.params["encoder"]
+    if slug.startswith("endpoint:"):
+        # Not above: the client's libraries take a second, which pages need not wait for.
+        from evaluation.llm.encoder import EndpointEncoder, model_of
+
+        return EndpointEncoder(model_of(slug)).bound(run, steps)
+    return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
+
+
+def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a run stores them, the encoder among them; Invalid names a bad field."""
+    unknown = sorted(set(raw) - {"encoder", *method.params})
+    if unknown:
+        raise Invalid(
+            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
+        )
+    encoder = clean_encoder(str(raw.get("encoder") or DEFAULT_ENCODER))
+    chosen = {name: raw.get(name, method.params[name]) for name in CHOICES}
+    chosen.update({name: value for name, value in raw.items() if name not in (*CHOICES, "encoder")})
+    for name, value in chosen.items():
+        try:
+            method.check(**{name: value})
+        except BadParameter as error:
+            raise Invalid(str(error), fields={name: str(error)}) from error
+    return {"encoder": encoder, **chosen}
+
+
+def compute(
+    run: Run, steps: Recorder, take: Callable[[Task], Snapshot] = snapshots.take
+) -> results.Computed:
+    """Freeze (by ``take``), embed, fit."""
+    steps.begin(SNAPSHOT)
+    snapshot = freeze(run, take)
+    frozen = snapshots.load(snapshot)
+    counts = snapshot.counts
+    of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
+    )
+    steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
+    encoding = _encoder(run, steps)
+    steps.write()
+
+    def advance(done: int, cached: int) -> None:
+        sub = f"{cached:,} from the cache, {len(frozen.texts) - cached:,} new"
+        if not encoding.cacheable:
+            sub = "fitted to the texts of this run"
+        steps.say(sub=sub, count=f"{done:,} of {len(frozen.texts):,}")
+        steps.advance(done)
+
+    embedded = vectors.vectors_of(frozen.texts, encoding, advance=advance)
+    people = f"{counts['workers']:,} workers"
+    if counts["systems"]:
+        people += f", {counts['systems']:,} systems"
+    steps.begin(UNITERATED)
+    steps.say(count=people)
+    hooks = Hooks(progress=steps.stage, change=steps.change)
+    result = fit(run, frozen, embedded.matrix, hooks)
+    if steps.current is not steps.steps[CHECKS]:
+        steps.begin(CHECKS)
+    _say_counts(steps, result, run.params.get("resamples", 0))
+    return results.Computed(snapshot, frozen, encoding.identity, result)
+
+
+def fit(run: Run, frozen: snapshots.Frozen, matrix: Any, hooks: Hooks) -> Result:
+    """The run's method on frozen answers and their vectors. Reads no database."""
+    options = {name: value for name, value in run.params.items() if name not in OF_THE_RUN}
+    rng = np.random.default_rng(run.seed)
+    found: Result = get_method(run.method).fit(
+        frozen.with_vectors(matrix), rng=rng, hooks=hooks, **options
+    )
+    return found
+
+
+def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:
+    """The words beside finished steps."""
+    parts = result.diagnostics["components"]
+    rounds = max(part["rounds"] for part in parts)
+    ended = "converged" if result.converged else "not converged"
+    boards = f" on {len(parts)} boards" if len(parts) > 1 else ""
+    steps.steps[ITERATING]["count"] = f"{ended}, {rounds} rounds{boards}"
+    steps.steps[BOOTSTRAP]["count"] = (
+        f"{resamples:,} of {resamples:,}" if resamples else "none asked for"
+    )
+    tried = steps.steps[CHECKS]["total"]
+    steps.steps[CHECKS]["count"] = f"{plural(tried, 'question')} left out in turn" if tried else ""
+
+
+def write(run: Run, done: results.Computed) -> results.Outcome:
+    """The rows and figures of a run."""
+    return results.write(run, done)
+
+
+def fail(run: Run, done: results.Computed) -> str:
+    """Keep what shows why it did not converge; returns the reason in words."""
+    results.write_failure(run, done.result)
+    return results.why_not_converged(done.result)

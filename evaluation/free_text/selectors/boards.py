@@ -1,0 +1,98 @@
+"""The contexts of the two boards' pages, from a finished run's rows and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crowdqc.numbers import plural
+from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors.warnings import plural_answers
+from evaluation.models import Run
+
+
+def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    return {part["number"]: part for part in told.get("components", [])}
+
+
+def state_words(run: Run, told: Mapping[str, Any]) -> str:
+    """``Converged in 11 rounds``."""
+    rounds = max((part["rounds"] for part in told.get("components", [])), default=0)
+    return f"Converged in {plural(rounds, 'round')}"
+
+
+def workers(
+    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any
+) -> dict[str, Any]:
+    """Boards, page, header sentence and names of the workers' page."""
+    rows = board.worker_rows(run, told.get("log", {}))
+    parts = _parts(told)
+    shown = board.paged(board.sorted_rows(rows, by, ascending=ascending), page)
+    groups = told.get("groups", [])
+    made = board.boards(
+        rows,
+        list(shown.object_list),
+        groups=groups,
+        references={number: part["mean"] for number, part in parts.items()},
+        adjusted={number: part["ranked_by"] == "adjusted" for number, part in parts.items()},
+        grouped=by == "score" and not ascending,
+    )
+    counts = told.get("recipe", {}).get("counts", {})
+    if len(parts) == 1:
+        ending = board.groups_sentence(groups)
+    else:
+        ending = f"They stand on {plural(len(parts), 'board')}, which do not compare."
+    return {
+        "boards": made,
+        "page": shown,
+        "names": {row.id: row.name for row in rows},
+        "any_log": any(row.pasted is not None for row in rows),
+        "state_words": state_words(run, told),
+        "sentence": f"{plural(counts.get('workers', 0), 'worker')}, "
+        f"{plural(counts.get('answers', 0), 'answer')} to "
+        f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{ending}",
+    }
+
+
+def _typically(told: Mapping[str, Any]) -> str:
+    """``Typically 3 answers per question. ``, of one board alone."""
+    found = told.get("redundancy", [])
+    if len(found) != 1:
+        return ""
+    return f"Typically {plural_answers(found[0]['answers'])} per question. "
+
+
+def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Boards, header sentence and references of the systems' page."""
+    rows = board.system_rows(run)
+    parts = _parts(told)
+    means = {number: part["raw_mean"] for number, part in parts.items()}
+    for row in rows:
+        mean = means.get(row.component)
+        if row.sure and row.estimate is not None and mean is not None:
+            row.difference = row.estimate - mean
+    groups = told.get("system_groups", [])
+    made = board.boards(
+        rows,
+        board.sorted_rows(rows, "score", ascending=False),
+        groups=groups,
+        references=means,
+        adjusted={},
+        grouped=True,
+        noun="system",
+    )
+    counts = told.get("recipe", {}).get("counts", {})
+    ending = board.groups_sentence(groups) if len(parts) == 1 else ""
+    params = told.get("recipe", {}).get("params", {})
+    return {
+        "boards": made,
+        "rows": rows,
+        "references": [
+            {"number": number, "mean": part["raw_mean"], "best": part["raw_best"]}
+            for number, part in parts.items()
+        ],
+        "own_included": not params.get("leave_one_out", True),
+        "state_words": state_words(run, told),
+        "sentence": f"{plural(counts.get('systems', 0), 'system')}, "
+        f"{plural(counts.get('system_answers', 0), 'answer')}. {ending}",
+    }

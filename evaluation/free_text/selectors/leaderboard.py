@@ -1,0 +1,309 @@
+"""The boards of a finished run, from its rows alone: workers, and language models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.utils.safestring import SafeString
+
+from crowdqc.numbers import NBSP, plural, word
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate
+from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.payouts.selectors.evidence import DECLINED_SHARE, PASTED_SHARE
+
+PER_PAGE = 100
+FOOT_AXIS_FROM = 8  # rows from which the axis stands below the rows again
+# Column -> its figure; ranks follow the board's own order.
+SORTS = ("score", "worker", "uniterated", "answers", "pasted")
+COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group", "extra")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Evidence from the log beside a score; never a verdict."""
+
+    text: str
+
+
+@dataclass
+class Row:
+    """One line of a board."""
+
+    id: int
+    name: str
+    detail: str
+    component: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    uniterated: float | None
+    n: int
+    best: int | None  # the possible ranks; None where none is known
+    worst: int | None
+    group: int | None
+    why: str  # why there is no interval
+    pasted: float | None = None
+    flags: list[Flag] = field(default_factory=list)
+    difference: float | None = None
+    plot: SafeString | None = None
+
+    @property
+    def rank(self) -> str:
+        """The possible ranks as words."""
+        return rank_words(self.best, self.worst)
+
+    @property
+    def sure(self) -> bool:
+        """Whether it stands in the order of the board."""
+        return self.group is not None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that cannot be separated, under their heading in words."""
+
+    heading: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Board:
+    """One connected component: only its rows compare with each other."""
+
+    number: int
+    heading: str
+    axis: SafeString
+    foot: SafeString
+    long: bool  # whether the axis stands below the rows too
+    groups: list[Group]
+    mean: float | None
+    adjusted: bool
+
+
+@dataclass(frozen=True)
+class Sort:
+    """How a column's head sorts: the address it leads to, and how it is sorted now."""
+
+    query: str
+    aria: str
+
+
+def rank_words(low: int | None, high: int | None) -> str:
+    """``2`` or ``2–4``; "none" where no rank is known."""
+    if low is None or high is None:
+        return "none"
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
+    """A row a worker, with the flags of the log figure."""
+    values = WorkerScore.objects.filter(run=run, dimension="").values_list(
+        "worker_id", "worker__pseudonym", *COLUMNS
+    )
+    return [_row(pk, name, "", rest, log.get(str(pk), {})) for pk, name, *rest in values]
+
+
+def system_rows(run: Run) -> list[Row]:
+    """A row a system and component."""
+    values = SystemScore.objects.filter(run=run, dimension="").values_list(
+        "system_id", "system__name", "system__prompt_strategy", *COLUMNS
+    )
+    return [_row(pk, name, strategy, rest, {}) for pk, name, strategy, *rest in values]
+
+
+def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str, Any]) -> Row:
+    component, estimate, low, high, n, best, worst, group, extra = rest
+    return Row(
+        id=pk,
+        name=name,
+        detail=detail,
+        component=component,
+        estimate=estimate,
+        low=low,
+        high=high,
+        uniterated=extra.get("uniterated"),
+        n=n,
+        best=best,
+        worst=worst,
+        group=group,
+        why=extra.get("no_interval", ""),
+        pasted=log.get("pasted"),
+        flags=flags(log, n),
+    )
+
+
+def flags(log: Mapping[str, Any], answered: int) -> list[Flag]:
+    """What a reviewer may want to look at: much pasting, many "I don't know"."""
+    found = []
+    if (log.get("pasted") or 0) >= PASTED_SHARE:
+        found.append(Flag("Paste"))
+    declined = log.get("declined", 0)
+    if declined >= 2 and declined >= DECLINED_SHARE * answered:
+        found.append(Flag(f"{declined}{NBSP}×{NBSP}“don’t know”"))
+    return found
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    """The board's own order: by component, group, and score; the unsure last."""
+    score = -row.estimate if row.estimate is not None else 0.0
+    return (row.component or 10**6, row.group or 10**6, score, row.name)
+
+
+def sorted_rows(rows: Iterable[Row], by: str, *, ascending: bool) -> list[Row]:
+    """Rows in the order of a column, each component by itself; missing figures last."""
+    plain = sorted(rows, key=_order)
+    if by == "score":
+        if not ascending:
+            return plain
+        return sorted(plain, key=lambda row: (row.component or 10**6, not row.sure, _score(row)))
+    attribute = {"worker": "name", "answers": "n"}.get(by, by)
+
+    def key(row: Row) -> tuple[Any, ...]:
+        value = getattr(row, attribute)
+        if value is None:
+            return (row.component or 10**6, True, 0)
+        if isinstance(value, str):
+            return (row.component or 10**6, False, value)
+        return (row.component or 10**6, False, value if ascending else -value)
+
+    if attribute == "name" and not ascending:
+        plain = sorted(plain, key=lambda row: row.name, reverse=True)
+        return sorted(plain, key=lambda row: row.component or 10**6)
+    return sorted(plain, key=key)
+
+
+def _score(row: Row) -> float:
+    return row.estimate if row.estimate is not None else 0.0
+
+
+def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, Sort]:
+    """For each column the link of its head; the sorted one turns round."""
+    made = {}
+    for name in SORTS:
+        turned = name == by and not ascending
+        first_up = name == "worker"
+        up = turned if not first_up else not (name == by and ascending)
+        query = f"?sort={name}{'&dir=up' if up else ''}{keep}"
+        aria = ("ascending" if ascending else "descending") if name == by else ""
+        made[name] = Sort(query, aria)
+    return made
+
+
+def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
+    """A group of the board in words; its ranks are those that its ``members`` can have."""
+    best = min((row.best for row in members if row.best), default=None)
+    worst = max((row.worst for row in members if row.worst), default=None)
+    ranks = f"{'Rank' if best == worst else 'Ranks'} {rank_words(best, worst)}"
+    size, below = len(members), group["first"] - 1
+    lies = f"the {word(below)} above" if below > 1 else "the one above"
+    if size == 1:
+        return f"{ranks}: below {lies}" if below and group["clear_above"] else ranks
+    text = f"{ranks}: these {word(size)} cannot be separated"
+    return f"{text}, and lie below {lies}" if group["clear_above"] else text
+
+
+def groups_sentence(groups: Sequence[Mapping[str, Any]]) -> str:
+    """How many groups a board of one component has, and whether the borders between are sure."""
+    if not groups:
+        return "Nobody has enough answers for an interval yet."
+    if len(groups) == 1:
+        return "They cannot be told apart."
+    head = word(len(groups)).capitalize()
+    if all(group["clear_above"] for group in groups[1:]):
+        return f"{head} groups can be told apart, nothing finer."
+    if len(groups) == 2:
+        return "Two groups, but the border between them is not sure."
+    return f"{head} groups, but not every border between them is sure."
+
+
+def boards(
+    rows: Sequence[Row],
+    page: Sequence[Row],
+    *,
+    groups: Sequence[Mapping[str, Any]],
+    references: Mapping[int, float | None],
+    adjusted: Mapping[int, bool],
+    grouped: bool,
+    noun: str = "worker",
+) -> list[Board]:
+    """The boards of a page: ``rows`` are all (they set the scales), ``page`` those shown."""
+    made = []
+    numbers = sorted({row.component for row in rows if row.component})
+    for number in numbers:
+        inside = [row for row in rows if row.component == number]
+        shown = [row for row in page if row.component == number]
+        if not shown:
+            continue
+        mean = references.get(number)
+        scale = _scale(inside, mean)
+        bands = {g["group"]: g for g in groups if g["component"] == number}
+        for row in shown:
+            row.plot = _plot(row, scale, mean, bands.get(row.group or 0) if grouped else None)
+        many = len(numbers) > 1
+        made.append(
+            Board(
+                number=number,
+                heading=f"Board {number}: {plural(len(inside), noun)}" if many else "",
+                axis=charts.forest_axis(scale),
+                foot=charts.forest_axis(scale, bottom=True),
+                long=len(shown) >= FOOT_AXIS_FROM,
+                groups=_grouped(inside, shown, bands) if grouped else [Group("", shown)],
+                mean=mean,
+                adjusted=adjusted.get(number, False),
+            )
+        )
+    lost = [row for row in page if not row.component]
+    if lost and made:
+        made[-1].groups.append(Group("On no board", lost))
+    return made
+
+
+def _scale(rows: Sequence[Row], mean: float | None) -> charts.Scale:
+    values: list[float | None] = [mean]
+    for row in rows:
+        if row.sure:
+            values += [row.low, row.high, row.estimate, row.uniterated]
+    return charts.Scale.around(values)
+
+
+def _plot(
+    row: Row, scale: charts.Scale, mean: float | None, group: Mapping[str, Any] | None
+) -> SafeString:
+    band = tuple(group["band"]) if group and group["band"] else None
+    estimate = None
+    if row.sure and row.estimate is not None:
+        estimate = Estimate(row.estimate, row.low, row.high)
+    return charts.forest_cell(
+        scale,
+        estimate,
+        secondary=row.uniterated if estimate else None,
+        reference=mean,
+        band=band,
+        name=row.name,
+    )
+
+
+def _grouped(
+    rows: Sequence[Row], shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]
+) -> list[Group]:
+    """The rows shown under the headings of their groups, of which ``rows`` are all."""
+    made = []
+    for number, told in sorted(bands.items()):
+        inside = [row for row in shown if row.group == number]
+        if inside:
+            members = [row for row in rows if row.group == number]
+            more = "" if len(inside) == len(members) else " (continued on another page)"
+            made.append(Group(heading(told, members) + more, inside))
+    unsure = [row for row in shown if not row.sure]
+    if unsure:
+        made.append(Group("Not scored", unsure))
+    return made
+
+
+def paged(rows: Sequence[Row], number: Any) -> Page:
+    """One page of a long board."""
+    return Paginator(rows, PER_PAGE).get_page(number)

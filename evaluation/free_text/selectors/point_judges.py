@@ -1,0 +1,281 @@
+"""Points that a model gave, from 0 to 100: its boards beside those of the task's own method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.utils.safestring import SafeString
+
+from annotation.models import Task
+from annotation.work.snapshots import judgments
+from crowdqc.numbers import count, interval, percent, plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate
+from evaluation.free_text.selectors.leaderboard import PER_PAGE, rank_words
+from evaluation.methods.agreement.rank_correlation import spearman
+from evaluation.methods.rescaling.point_scores import FEWEST, Agreement, author_means, boards_agree
+from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.runs.official.selectors import official_run
+from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.recipes import model_names, recipe_pairs
+from evaluation.runs.selectors.words import shape_of
+
+METHOD = "judge_points"
+SEED = 20417  # of the resamples of an agreement, so that a page says the same twice
+OFFERED = 20
+NO_RANK = rank_words(None, None)
+AQER_MISSING = "AQER has not run yet; once it has, its board stands beside this one."
+PEOPLE_MISSING = "People’s board has not run yet; once it has, it stands beside this one."
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A score on one of the two boards; ``why`` says what is missing."""
+
+    rank: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A worker or system on both boards."""
+
+    name: str
+    detail: str
+    judge: Cell
+    other: Cell | None
+    n: int
+    defaulted: int
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Board:
+    """The workers or the systems; ``sentence`` says how far the two judges agree."""
+
+    noun: str
+    lines: Page
+    axis: SafeString
+    sentence: str
+    ranked: bool  # whether the judge's scores give ranks
+
+
+@dataclass(frozen=True)
+class Points:
+    """The page of one run."""
+
+    run: Run
+    model: str
+    main: Run | None
+    boards: list[Board]
+    sentence: str
+    notes: list[str]
+    spread: SafeString | None
+    spread_sentence: str
+    spread_rows: list[tuple[str, int]]
+    facts: list[tuple[str, str]]
+    reasons: list[tuple[str, int]]
+    recipe: list[tuple[str, str]]
+
+
+def runs_of(task: Task) -> list[Run]:
+    """Finished runs of this kind, the newest first."""
+    rows = Run.objects.filter(task=task, method=METHOD, state=RunState.DONE)
+    return list(rows.select_related("snapshot", "task__current").order_by("-id")[:OFFERED])
+
+
+def named(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+    """Each run with the name of its model."""
+    names = model_names(runs)
+    return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]
+
+
+def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> Points:
+    """Everything on the page of a finished run; ``dimension`` for tasks that have some."""
+    told, main = figures_of(run, "asked", "notes", "recipe"), official_run(run.task)
+    asked = told["asked"]
+    boards = [
+        found
+        for noun, model_of in (("system", SystemScore), ("worker", WorkerScore))
+        if (found := _board(noun, model_of, run, main, dimension=dimension, page=page)) is not None
+    ]
+    bins = asked["distribution"]
+    return Points(
+        run=run, model=model, main=main, boards=boards, sentence=_sentence(run, asked),
+        notes=[_note(text) for text in told.get("notes", [])],
+        spread=charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
+        if sum(bins) else None,
+        spread_sentence=_spread(asked),
+        spread_rows=[(f"{10 * k} to {10 * k + 10}", n) for k, n in enumerate(bins)],
+        facts=_facts(asked), reasons=list(asked["reasons"].items()),
+        recipe=recipe_pairs(run, told.get("recipe")),
+    )  # fmt: skip
+
+
+def _note(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _sentence(run: Run, asked: Told) -> str:
+    counts = asked["counts"]
+    noun = "answer" if shape_of(run.task) == "texts" else "score"
+    given = plural(counts["answered"] + counts["defaulted"], noun)
+    head = f"{given} scored from 0 to 100" if noun == "answer" else f"{given} from 0 to 100"
+    lost = f", {counts['failed']:,} calls failed" if counts["failed"] else ""
+    return f"{head}; {counts['defaulted']:,} defaulted to 50{lost}."
+
+
+def _spread(asked: Told) -> str:
+    """What the distribution says at first sight: a judge that says one thing judges nothing."""
+    different = asked["different"]
+    if different == 1:
+        return "Every score is the same number: this model tells nothing apart."
+    return f"{count(different)} different numbers were named."
+
+
+def _facts(asked: Told) -> list[tuple[str, str]]:
+    counts = asked["counts"]
+    given = counts["answered"] + counts["defaulted"]
+    share = counts["defaulted"] / given if given else None
+    return [
+        ("Asked", count(counts["asked"])), ("Known from before", count(counts["cached"])),
+        ("No number, so 50", f"{count(counts['defaulted'])}, {percent(share)}"),
+        ("Failed", count(counts["failed"])),
+    ]  # fmt: skip
+
+
+# Boards ----------------------------------------------------------------------------------------
+
+COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "extra")
+
+
+def _board(
+    noun: str, model: Any, run: Run, main: Run | None, *, dimension: str, page: Any
+) -> Board | None:
+    names = ["worker__pseudonym"] if noun == "worker" else ["system__name",
+                                                            "system__prompt_strategy"]  # fmt: skip
+    rows = model.objects.filter(run=run, dimension=dimension).order_by("component", "-estimate")
+    shown = Paginator(rows.values_list(f"{noun}_id", *names, *COLUMNS), PER_PAGE).get_page(page)
+    if not shown.paginator.count:
+        return None
+    others: dict[int, tuple[Any, ...]] = {}
+    if main is not None:
+        ids = [row[0] for row in shown]
+        beside = model.objects.filter(run=main, dimension=dimension, **{f"{noun}__in": ids})
+        others = {row[0]: row[1:] for row in beside.values_list(f"{noun}_id", *COLUMNS)}
+    parts = [(row[0], row[1 : 1 + len(names)], row[1 + len(names) :]) for row in shown]
+    scale = charts.Scale.around(
+        [value for _, _, rest in parts for value in rest[1:4]], width=180.0, count=4
+    )
+    shown.object_list = [
+        _line(named, rest, others.get(pk), main, scale) for pk, named, rest in parts
+    ]
+    ranked = any(line.judge.rank != NO_RANK for line in shown.object_list)
+    return Board(noun, shown, charts.forest_axis(scale), _said(noun, run, main, dimension), ranked)
+
+
+def _line(
+    names: Sequence[str], rest: Sequence[Any], other: Sequence[Any] | None, main: Run | None,
+    scale: charts.Scale,
+) -> Line:  # fmt: skip
+    own, extra = _cell(rest), rest[-1]
+    name, detail = names[0], names[1] if len(names) > 1 else ""
+    estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
+    beside = None
+    if main is not None:
+        beside = _cell(other) if other else Cell("none", None, None, None, "not on its board")
+    return Line(
+        name, detail, own, beside, rest[4], extra.get("defaulted", 0),
+        charts.forest_cell(scale, estimate, name=name),
+    )  # fmt: skip
+
+
+def _cell(values: Sequence[Any]) -> Cell:
+    _, estimate, low, high, _, best, worst, extra = values
+    return Cell(rank_words(best, worst), estimate, low, high, extra.get("no_interval", ""))
+
+
+# Agreement -------------------------------------------------------------------------------------
+
+
+def _said(noun: str, run: Run, main: Run | None, dimension: str) -> str:
+    """How far the judge goes with the task's own method, in words."""
+    if shape_of(run.task) == "texts":
+        return _agree(noun, run, main) if main is not None else AQER_MISSING
+    return _texts_agree(run, main, dimension) if main is not None else PEOPLE_MISSING
+
+
+def _agree(noun: str, run: Run, main: Run) -> str:
+    """How far the judge and AQER put the workers (or systems) in the same order, in words."""
+    author = f"answer__{noun}_id"
+    rows = AnswerScore.objects.filter(run=run, **{f"{author}__isnull": False})
+    mine = list(rows.order_by("answer_id").values_list("answer_id", author, "answer__item_id",
+                                                       "estimate"))  # fmt: skip
+    theirs = dict(
+        AnswerScore.objects.filter(run=main, estimate__isnull=False).values_list(
+            "answer_id", "estimate"
+        )
+    )
+    both = [row for row in mine if row[0] in theirs]
+    if not both:
+        return f"No {noun}’s answers were scored by both."
+    authors, items = ({pk: k for k, pk in enumerate(sorted({row[at] for row in both}))}
+                      for at in (1, 2))  # fmt: skip
+    found = boards_agree(
+        np.array([authors[row[1]] for row in both]), np.array([items[row[2]] for row in both]),
+        np.array([row[3] for row in both]), np.array([theirs[row[0]] for row in both]),
+        rng=np.random.default_rng(SEED), authors=len(authors), questions=len(items),
+    )  # fmt: skip
+    return _agreement(found, noun)
+
+
+def _agreement(found: Agreement, noun: str) -> str:
+    if found.rho is None:
+        return f"No rank correlation with AQER: {found.reason}."
+    head = f"Spearman’s ρ with AQER {score(found.rho, 2)}"
+    over = f"over {plural(found.authors, noun)}"
+    if found.low is None:
+        return f"{head}, {over}; no interval: {found.reason}."
+    bounds = interval(found.low, found.high, 2)
+    return (
+        f"{head} (95%: {bounds}), {over} with {FEWEST} answers or more; "
+        f"{plural(found.questions, 'question')} resampled."
+    )
+
+
+def _texts_agree(run: Run, main: Run, dimension: str) -> str:
+    """Mean of Spearman's rho within topics, between points and what people's judgments give."""
+    mine, theirs = (
+        dict(
+            CandidateScore.objects.filter(run=one, dimension=dimension, estimate__isnull=False)
+            .values_list("candidate_id", "estimate")
+        )
+        for one in (run, main)
+    )  # fmt: skip
+    topics = {row.candidate_id: row.topic for row in judgments.texts(run.task)}
+    both = [pk for pk in sorted(mine) if pk in theirs and pk in topics]
+    if not both:
+        return "No text has both points and a score from people on this dimension."
+    names = sorted({topics[pk] for pk in both})
+    group = np.array([names.index(topics[pk]) for pk in both])
+    found = spearman(
+        [mine[pk] for pk in both], [theirs[pk] for pk in both], group, groups=len(names)
+    )
+    good = np.flatnonzero(found.defined)
+    if not len(good):
+        return "No topic has texts that both tell apart."
+    mean = author_means(np.zeros(len(good), dtype=np.int64), good, found.value[good])[0]
+    left = f"; {len(names) - len(good)} undefined" if len(good) < len(names) else ""
+    head = f"Within topics, points and people’s scores have a mean ρ of {score(mean.estimate, 2)}"
+    if mean.low is None or mean.high is None:
+        return f"{head}, over {plural(len(good), 'topic')}{left}; an interval needs {FEWEST}."
+    bounds = interval(max(-1.0, mean.low), min(1.0, mean.high), 2)
+    return f"{head} (95%: {bounds}), over {plural(len(good), 'topic')}{left}."

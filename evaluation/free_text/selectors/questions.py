@@ -1,0 +1,193 @@
+"""Questions of a finished run: how far their answers agree, and all answers to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
+from django.utils.safestring import SafeString
+
+from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
+from annotation.work.snapshots.answers import ANSWER, declined
+from crowdqc.errors import Missing
+from crowdqc.numbers import percent, plural
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate
+from evaluation.models import AnswerScore, ItemScore, Run
+
+PER_PAGE = 50
+SORTS = {
+    "order": ("item__position", "item_id"),
+    "agreement": ("agreement", "item_id"),
+    "score": ("estimate", "item_id"),
+    "answers": ("-n", "item_id"),
+    "unknown": ("-unknown", "item_id"),
+}
+EXCERPT = 140
+
+
+def _best_text() -> Subquery:
+    texts = TextValue.objects.filter(answer=OuterRef("best_answer"), field=ANSWER, index=0).values(
+        "text"
+    )
+    return Subquery(texts[:1])
+
+
+def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QuerySet[ItemScore]:
+    """A row a question with agreement, "I don't know" and the best answer's text."""
+    found = (
+        ItemScore.objects.filter(run=run, dimension="")
+        .select_related("item__group", "best_answer__worker")
+        .defer("item__group__passage")
+        .annotate(
+            agreement=Cast(KT("extra__agreement"), FloatField()),
+            spread=Cast(KT("extra__spread"), FloatField()),
+            unknown=Cast(KT("extra__declined"), IntegerField()),
+            best_text=_best_text(),
+        )
+    )
+    if group is not None:
+        found = found.filter(item__group_id=group)
+    first, *rest = SORTS.get(sort, SORTS["order"])
+    column = F(first.removeprefix("-"))
+    down = first.startswith("-")
+    order = column.desc(nulls_last=True) if down else column.asc(nulls_last=True)
+    return found.order_by(order, *rest)
+
+
+def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:
+    """One page of the questions."""
+    return Paginator(rows, PER_PAGE).get_page(number)
+
+
+def groups_of(task: Task) -> list[tuple[int, str]]:
+    """The texts that questions stand under, for choosing one."""
+    rows = ItemGroup.objects.filter(task=task, items__isnull=False).distinct()
+    return [(pk, title or key) for pk, title, key in rows.values_list("pk", "title", "key")]
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """An answer to the question, of a worker or of a system."""
+
+    id: int
+    rank: int | None
+    author: str
+    detail: str
+    worker_id: int | None
+    text: str
+    score: float | None
+    uniterated: float | None
+    best: bool
+    trusted: bool
+    unknown: bool
+    logged: bool  # how it was written can be replayed
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question with its score row and its answers, the highest first."""
+
+    item: Item
+    score: ItemScore
+    rows: list[AnswerRow]
+    axis: SafeString
+    foot: SafeString | None
+    before: int | None
+    after: int | None
+    cluster: str
+
+
+def question(run: Run, item: Item, told: Mapping[str, Any]) -> Question:
+    """All answers to one question; Missing where the run saw none."""
+    own = ItemScore.objects.filter(run=run, item=item, dimension="").first()
+    if own is None:
+        raise Missing(f"Run {run.number} has no answer to this question.")
+    found = list(
+        AnswerScore.objects.filter(run=run, answer__item=item, dimension="")
+        .select_related("answer__worker", "answer__system")
+        .annotate(
+            text=Subquery(
+                TextValue.objects.filter(answer=OuterRef("answer"), field=ANSWER, index=0).values(
+                    "text"
+                )[:1]
+            ),
+            logged=Exists(
+                EventStream.objects.filter(
+                    assignment=OuterRef("answer__assignment"), next_seq__gt=0
+                )
+            ),
+        )
+    )
+    unknown = declined([row.answer_id for row in found])
+    scale = charts.Scale.around([row.estimate for row in found], width=180, count=3)
+    rows = [_answer(row, scale, own, row.answer_id in unknown) for row in found]
+    rows.sort(key=lambda row: (row.score is None, -(row.score or 0.0), row.id))
+    before, after = _neighbours(run, item)
+    return Question(
+        item=item,
+        score=own,
+        rows=rows,
+        axis=charts.forest_axis(scale),
+        foot=charts.forest_axis(scale, bottom=True) if len(rows) > 8 else None,
+        before=before,
+        after=after,
+        cluster=_cluster(item, told),
+    )
+
+
+def _answer(row: AnswerScore, scale: charts.Scale, own: ItemScore, unknown: bool) -> AnswerRow:
+    answer = row.answer
+    if answer.worker is not None:
+        author, detail = answer.worker.pseudonym, ""
+    else:
+        author = answer.system.name if answer.system else ""
+        detail = answer.system.prompt_strategy if answer.system else ""
+    return AnswerRow(
+        id=row.answer_id,
+        rank=row.extra.get("rank"),
+        author=author,
+        detail=detail,
+        worker_id=answer.worker_id,
+        text=row.text,  # type: ignore[attr-defined]
+        score=row.estimate,
+        uniterated=row.extra.get("uniterated"),
+        best=bool(row.extra.get("best")),
+        trusted=bool(row.extra.get("best_trusted")),
+        unknown=unknown,
+        logged=row.logged,  # type: ignore[attr-defined]
+        plot=charts.forest_cell(
+            scale,
+            Estimate(row.estimate) if row.estimate is not None else None,
+            reference=own.estimate,
+            name=author,
+        ),
+    )
+
+
+def _neighbours(run: Run, item: Item) -> tuple[int | None, int | None]:
+    ids = list(
+        ItemScore.objects.filter(run=run, dimension="")
+        .order_by("item__position", "item_id")
+        .values_list("item_id", flat=True)
+    )
+    at = ids.index(item.pk)
+    return (ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
+
+
+def _cluster(item: Item, told: Mapping[str, Any]) -> str:
+    """Whether many answers say nearly the same, in words."""
+    for part in told.get("clusters", []):
+        for one in part.get("listed", []):
+            if one["question"] == item.pk:
+                return (
+                    f"{one['size']} of {plural(one['of'], 'answer')} are nearly the same and hold "
+                    f"{percent(one['share_of_weight'])} of the weight."
+                )
+    return ""

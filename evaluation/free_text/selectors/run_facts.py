@@ -1,0 +1,113 @@
+"""What stands beside a board: warnings, small facts, convergence in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.work.snapshots import answers
+from crowdqc.numbers import count, plural, power_of_ten, score
+from evaluation.free_text.selectors import warnings
+from evaluation.models import Run, RunState, WorkerScore
+from evaluation.runs.selectors import lists as reads
+
+
+def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+    """Warnings, facts and recipe of the workers' page."""
+    numbers = warnings.item_numbers(run)
+    return {
+        "warnings": warnings.warnings(run, told, names, numbers),
+        "facts": facts(run, told),
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+        "leave_one_out": leave_one_out(run, told),
+        "redundancy": redundancy(told),
+    }
+
+
+def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Answers per question of each board, how repeatable its ranking is, and what more bring."""
+    found = []
+    for one in told.get("redundancy", []):
+        least, most = one["least"], one["most"]
+        found.append(
+            {
+                **one,
+                "spread": f"{least}" if least == most else f"{least}–{most}",
+                "typical": f"{one['answers']:g}",
+                "more": f"{one['answers'] + 1:g}",
+            }
+        )
+    return found
+
+
+def facts(run: Run, told: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Small facts: name and value."""
+    parts = told.get("components", [])
+    missing, cells = sum(p["missing"] for p in parts), sum(p["cells"] for p in parts)
+    found = [
+        ("Graph", plural(len(parts), "component")),
+        ("Answers missing", f"{count(missing)} of {count(cells)}" if missing else "none"),
+    ]
+    left = told.get("left_out", {})
+    if left.get("uncounted"):
+        found.append(("Do not count", count(left["uncounted"])))
+    if left.get("repeated"):
+        found.append(("Given twice, left out", count(left["repeated"])))
+    bounds = [one for one in told.get("bounds", []) if "worst" in one and not one["vacuous"]]
+    if bounds:
+        found.append(("Error bound, eq. (8)", score(bounds[0]["worst"], 2)))
+    return found
+
+
+def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """How the board would look with leave-one-out turned round, where such a run is there."""
+    own = bool(run.params.get("leave_one_out"))
+    other = (
+        Run.objects.filter(
+            task=run.task,
+            snapshot=run.snapshot_id,
+            state=RunState.DONE,
+            method=run.method,
+            params={**run.params, "leave_one_out": not own},
+        )
+        .order_by("-id")
+        .first()
+    )
+    if other is None:
+        return {"on": own, "other": None}
+    ranks = {
+        pk: dict(WorkerScore.objects.filter(run=pk).values_list("worker_id", "extra__rank"))
+        for pk in (run.pk, other.pk)
+    }
+    moved = sum(rank != ranks[other.pk].get(worker) for worker, rank in ranks[run.pk].items())
+    return {"on": own, "other": other, "moved": moved}
+
+
+def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Charts with their table twin, swapped pairs with names, and the bounds."""
+    listed = [pair for part in told.get("swaps", []) for pair in part["listed"]]
+    names = answers.pseudonyms({pk for pair in listed for pk in (pair["up"], pair["down"])})
+    line = told["convergence"]
+    return {
+        "charts": reads.convergence_charts(line),
+        "stop": power_of_ten(line["stop"]),
+        "most": line["most"],
+        "thin": max((len(part["resamples"]) for part in line["components"]), default=0),
+        "traces": [
+            {
+                "number": part["number"],
+                "rows": [(at, power_of_ten(value)) for at, value in enumerate(part["trace"], 1)],
+            }
+            for part in line["components"]
+        ],
+        "rounds": max(len(part["trace"]) for part in line["components"]),
+        "swapped": sum(part["swapped"] for part in told.get("swaps", [])),
+        "pairs": sum(part["pairs"] for part in told.get("swaps", [])),
+        "swaps": [
+            {**pair, "up_name": names.get(pair["up"], ""), "down_name": names.get(pair["down"], "")}
+            for pair in listed
+        ],
+        "bounds": told.get("bounds", []),
+        "many": len(line["components"]) > 1,
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+    }

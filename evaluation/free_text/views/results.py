@@ -1,0 +1,164 @@
+"""Results of a task: boards of workers and of systems, convergence, export. HTTP only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_access, get_task
+from annotation.models import Task
+from annotation.task_types import get_type
+from crowdqc.errors import Missing
+from crowdqc.numbers import whole
+from evaluation.free_text.selectors import boards as board_pages
+from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors import run_facts
+from evaluation.models import Run
+from evaluation.overview import results as overview_results
+from evaluation.runs import schedules, votes_used
+from evaluation.runs.exports import scores as exports
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import words as run_words
+
+
+def number_of(request: HttpRequest, name: str = "run") -> int | None:
+    """A whole number of the query string; Missing where it is something else."""
+    raw = request.GET.get(name, "")
+    if not raw:
+        return None
+    number = whole(raw, high=10**9)
+    if number is None:
+        raise Missing(f"{name} is not a number.")
+    return number
+
+
+def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
+    """What the pages of a task's results share: the run shown, others, what is new since.
+
+    Missing for a task of pairs or ratings, whose results stand on pages of their own.
+    """
+    if get_type(task.type).shape != "texts":
+        raise Missing("The results of this task stand on other pages.")
+    run = reads.shown_run(task, number_of(request))
+    active = reads.active_of(task)
+    last = schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "view": view,
+        "run": run,
+        "standing": standing(run),
+        "runs": reads.finished_runs(task),
+        "active": active,
+        "fresh": since,
+        "start_words": reads.start_words(since, first=last is None),
+        "keep": f"?run={run.number}" if run and request.GET.get("run") else "",
+        "tables": tuple(exports.TABLES),
+    }
+    return run, context
+
+
+@login_required
+@require_safe
+def results(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The tasks with results; the one task's results where there is one only."""
+    access = get_access(request, project_id)
+    rows = overview_results.tasks(access.project)
+    if len(rows) == 1:
+        return redirect("task_results", project_id, rows[0].task.pk)
+    return render(request, "evaluation/results/tasks.html", {"rows": rows})
+
+
+def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
+    """What stands there before the first finished run."""
+    first = schedules.first_run(task)
+    sentence, why = reads.first_run_words(first.enough, first.others, first.missing)
+    last = schedules.last_run(task)
+    context.update(first=first, sentence=sentence, why=why, last=last)
+    if last is not None:
+        context["last_live"] = reads.live(last)
+    return render(request, "evaluation/results/empty.html", context)
+
+
+@login_required
+@require_safe
+def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """The workers' leaderboard; pairs and ratings have pages of their own."""
+    _, task = get_task(request, project_id, task_id)
+    if get_type(task.type).shape != "texts":
+        query = request.META.get("QUERY_STRING", "")
+        return redirect(run_words.results_page(task) + (f"?{query}" if query else ""))
+    run, context = frame(request, task, "workers")
+    if run is None:
+        return empty(request, task, context)
+    told = reads.figures_of(run)
+    by = request.GET.get("sort", "score")
+    by = by if by in board.SORTS else "score"
+    ascending = request.GET.get("dir") == "up"
+    context.update(
+        board_pages.workers(run, told, by=by, ascending=ascending, page=request.GET.get("page"))
+    )
+    keep = f"&run={run.number}" if request.GET.get("run") else ""
+    context["sorts"] = board.sorts(by, ascending=ascending, keep=keep)
+    context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
+    return render(request, "evaluation/results/workers.html", context)
+
+
+@login_required
+@require_safe
+def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """The language models' leaderboard, beside what workers reach."""
+    _, task = get_task(request, project_id, task_id)
+    run, context = frame(request, task, "systems")
+    if run is None:
+        return empty(request, task, context)
+    told = reads.figures_of(run)
+    context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
+    context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
+    return render(request, "evaluation/results/systems.html", context)
+
+
+@login_required
+@require_safe
+def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How the weights settled, and whose order the iterating turned round."""
+    _, task = get_task(request, project_id, task_id)
+    run, context = frame(request, task, "convergence")
+    if run is None:
+        return empty(request, task, context)
+    told = reads.figures_of(run)
+    context.update(run_facts.convergence(run, told))
+    return render(request, "evaluation/results/convergence.html", context)
+
+
+@login_required
+@require_safe
+def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
+    """Scores of a finished run: one table as CSV or JSONL, or all of them with a manifest."""
+    _, task = get_task(request, project_id, task_id)
+    run = reads.shown_run(task, number_of(request))
+    if run is None:
+        raise Missing("This task has no finished run to export.")
+    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+
+
+def send(run: Run, table: str, form: str) -> HttpResponseBase:
+    """A table of a finished run as a file, or all of them in one; Invalid names what is unknown."""
+    name = f"task-{run.task_id}-run-{run.number}-{table}"
+    if table == "all":
+        response = HttpResponse(exports.archive(run, form), content_type="application/zip")
+        response["Content-Disposition"] = f'attachment; filename="{name}-{form}.zip"'
+        return response
+    exports.check(run, table, form)
+    lines: Iterator[str] = exports.lines(run, table, form)
+    streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
+    streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return streamed

@@ -1,0 +1,181 @@
+"""Expert grading of systems' answers: two people, each blind to author, score and one another.
+
+As in Geva et al. 2025 (section 5.2, App. A): marks from 0 to 100; where the two lie further apart
+than the gap (33), they talk and agree on one mark. What counts is that mark, else the mean.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Answer, Membership, Role, Task, User
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid, NotAllowed
+from evaluation.models import Grade, Grading
+
+MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of one answer; ``agreed`` is the one both settled on afterwards."""
+
+    first: int | None = None
+    second: int | None = None
+    agreed: int | None = None
+
+    def apart(self, gap: int) -> bool:
+        """Whether the two lie further apart than ``gap``."""
+        return (
+            self.first is not None and self.second is not None
+            and abs(self.first - self.second) > gap
+        )  # fmt: skip
+
+    def final(self, gap: int) -> float | None:
+        """The mark that counts; None while one is missing or the two are not reconciled."""
+        if self.agreed is not None:
+            return float(self.agreed)
+        if self.first is None or self.second is None or self.apart(gap):
+            return None
+        return (self.first + self.second) / 2
+
+
+@transaction.atomic
+def open_grading(
+    *, by: User, task: Task, first: User, second: User, per_system: int = 0, seed: int = 0
+) -> Grading:
+    """Let two people of the project's staff grade the systems' counting answers.
+
+    ``per_system`` questions of each system, drawn by ``seed`` (0: all). Raises Invalid for the
+    graders or the number, and Conflict where nothing can be graded or a grading is open.
+    """
+    if get_type(task.type).shape != "texts":
+        raise Invalid("Only answers in free text are graded against AQER.")
+    task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    staff = set(
+        Membership.objects.filter(
+            project=task.project_id, removed_at__isnull=True,
+            role__in=(Role.REQUESTER, Role.MANAGER),
+        ).values_list("user_id", flat=True)
+    )  # fmt: skip
+    for field, user in (("first", first), ("second", second)):
+        if user.pk not in staff:
+            raise Invalid("A grader belongs to the project's staff.", fields={field: "Not staff."})
+    if first.pk == second.pk:
+        raise Invalid("Two different people grade.", fields={"second": "Somebody else, please."})
+    if not 0 <= per_system <= MOST:
+        raise Invalid("So many cannot be drawn.", fields={"per_system": f"0 to {MOST:,}."})
+    if task.gradings.filter(closed_at__isnull=True).exists():
+        raise Conflict("A grading of this task is open; close it first.")
+    ids = _drawn(task, per_system, seed)
+    if not ids:
+        raise Conflict("No language model has answered yet, so there is nothing to grade.")
+    grading = Grading.objects.create(
+        task=task, first=first, second=second, answer_ids=ids, seed=seed, created_by=by
+    )
+    record(by=by, project=task.project, action="grading.open", on=grading, answers=len(ids))
+    return grading
+
+
+def _drawn(task: Task, per_system: int, seed: int) -> list[int]:
+    rows = (
+        Answer.objects.filter(
+            item__task=task, system__isnull=False, counts=True, stage=Answer.Stage.MAIN
+        ).order_by("system_id", "item__position", "item_id", "replicate")
+    ).values_list("system_id", "pk")  # fmt: skip
+    by_system: dict[int, list[int]] = {}
+    for system, pk in rows:
+        by_system.setdefault(system, []).append(pk)
+    rng, found = np.random.default_rng(seed), []
+    for theirs in by_system.values():
+        some = len(theirs) if not per_system else min(per_system, len(theirs))
+        found += [theirs[at] for at in sorted(rng.choice(len(theirs), some, replace=False))]
+    return found
+
+
+def order_for(grading: Grading, grader_id: int) -> list[int]:
+    """The answers in the order in which this grader meets them: shuffled, each in their own way."""
+    ids = list(grading.answer_ids)
+    np.random.default_rng([grading.seed, grader_id]).shuffle(ids)
+    return ids
+
+
+def _check_mark(grading: Grading, answer_id: int, value: int, note: str) -> None:
+    if grading.closed_at is not None:
+        raise Conflict("This grading is closed.")
+    if answer_id not in grading.answer_ids:
+        raise Invalid("This answer is not among those to grade.", fields={"answer": "Unknown."})
+    if not 0 <= value <= 100:
+        raise Invalid("A mark lies between 0 and 100.", fields={"value": "0 to 100."})
+    if len(note) > 300:
+        raise Invalid("The note is too long.", fields={"note": "300 characters at most."})
+
+
+@transaction.atomic
+def grade(*, by: User, grading: Grading, answer_id: int, value: int, note: str = "") -> Grade:
+    """A grader's mark of one answer; given again, it replaces the one before."""
+    grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
+    if by.pk not in (grading.first_id, grading.second_id):
+        raise NotAllowed("Only the two graders mark answers.")
+    _check_mark(grading, answer_id, value, note)
+    both = marks_of(grading).get(answer_id, Marks())
+    if both.agreed is not None:
+        raise Conflict("Both agreed on a mark for this answer already.")
+    found, _ = Grade.objects.update_or_create(
+        grading=grading, answer_id=answer_id, grader=by,
+        defaults={"value": value, "note": note.strip(), "by": by},
+    )  # fmt: skip
+    record(by=by, project=grading.task.project, action="grading.mark", on=found, value=value)
+    return found
+
+
+@transaction.atomic
+def reconcile(*, by: User, grading: Grading, answer_id: int, value: int, note: str = "") -> Grade:
+    """The mark that both agreed on where theirs lay too far apart; either of them writes it."""
+    grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
+    if by.pk not in (grading.first_id, grading.second_id):
+        raise NotAllowed("Only the two graders reconcile their marks.")
+    _check_mark(grading, answer_id, value, note)
+    if not marks_of(grading).get(answer_id, Marks()).apart(grading.gap):
+        raise Conflict(f"The two marks of this answer are not more than {grading.gap} apart.")
+    found, _ = Grade.objects.update_or_create(
+        grading=grading, answer_id=answer_id, grader=None,
+        defaults={"value": value, "note": note.strip(), "by": by},
+    )  # fmt: skip
+    record(by=by, project=grading.task.project, action="grading.reconcile", on=found, value=value)
+    return found
+
+
+@transaction.atomic
+def close(*, by: User, grading: Grading, now: dt.datetime | None = None) -> Grading:
+    """End the grading; what was marked stays. Raises Conflict while marks lie too far apart."""
+    grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
+    if grading.closed_at is not None:
+        return grading
+    still = sum(
+        both.apart(grading.gap) and both.agreed is None for both in marks_of(grading).values()
+    )
+    if still:
+        raise Conflict(f"{still} answers have marks more than {grading.gap} apart; settle them.")
+    grading.closed_at = now or timezone.now()
+    grading.save(update_fields=["closed_at"])
+    record(by=by, project=grading.task.project, action="grading.close", on=grading)
+    return grading
+
+
+def marks_of(grading: Grading) -> dict[int, Marks]:
+    """The marks so far by answer; one query."""
+    found: dict[int, dict[str, int]] = {}
+    names: Mapping[int | None, str] = {
+        grading.first_id: "first", grading.second_id: "second", None: "agreed",
+    }  # fmt: skip
+    for answer, grader, value in grading.grades.values_list("answer_id", "grader_id", "value"):
+        found.setdefault(answer, {})[names[grader]] = value
+    return {answer: Marks(**given) for answer, given in found.items()}

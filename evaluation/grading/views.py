@@ -1,0 +1,248 @@
+"""Expert grading and the study it is for. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_task
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Role, Task
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
+from crowdqc.numbers import whole
+from evaluation.free_text.views.results import number_of
+from evaluation.grading import actions
+from evaluation.grading import selectors as reads
+from evaluation.grading import study_selectors as study
+from evaluation.grading.study_run import SLUG
+from evaluation.models import Grading
+from evaluation.runs import engine as runs
+from evaluation.runs.selectors import lists as run_reads
+
+
+class OpenForm(forms.Form):
+    """Who grades, and how many answers of each system."""
+
+    first = forms.TypedChoiceField(coerce=int, label="First grader")
+    second = forms.TypedChoiceField(coerce=int, label="Second grader")
+    per_system = forms.IntegerField(
+        min_value=0, max_value=actions.MOST, initial=0, label="Answers of each system",
+        help_text="Drawn by chance. 0: all of them.",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, people: list[Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.people = {user.pk: user for user in people}
+        choices = [(str(pk), str(user)) for pk, user in self.people.items()]
+        for name in ("first", "second"):
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
+        if len(choices) > 1:
+            self.fields["second"].initial = choices[1][0]
+
+
+class StudyForm(forms.Form):
+    """Options of the study."""
+
+    judge = forms.TypedChoiceField(
+        coerce=int, required=False, empty_value=None, label="Language model as judge",
+        help_text="A finished run in which a model gave every answer 0 to 100.",
+    )  # fmt: skip
+    draw = forms.ChoiceField(
+        choices=[("workers", "So many workers, as published"),
+                 ("answers", "So many answers to each question")],
+        label="What is drawn", help_text="The second where nobody answered everything.",
+    )  # fmt: skip
+    sizes = forms.CharField(
+        initial="5, 10, 15",
+        label="Numbers of workers",
+        widget=forms.TextInput(attrs={"class": "mid"}),
+    )
+    repetitions = forms.IntegerField(
+        min_value=2, max_value=500, initial=25, label="Draws of each",
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = [(str(run.pk), f"Run {run.number}, {run.params.get('model_name', 'a model')}")
+                 for run in study.judges(task)]  # fmt: skip
+        self.fields["judge"].choices = [("0", "none"), *found]  # type: ignore[attr-defined]
+
+    def clean_sizes(self) -> list[int]:
+        """Whole numbers between commas."""
+        parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
+        found = {number for part in parts if (number := whole(part, high=9999)) is not None}
+        if not parts or len(found) < len(set(parts)):
+            raise forms.ValidationError("Whole numbers between commas, as 5, 10, 15.")
+        return sorted(found)
+
+
+def _texts(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
+    access, task = get_task(request, project_id, task_id, *roles)
+    if get_type(task.type).shape != "texts":
+        raise Missing("Only answers in free text are held against grades of experts.")
+    return access, task
+
+
+def _grading(task: Task) -> Grading:
+    found = reads.newest(task)
+    if found is None:
+        raise Missing("Nobody grades answers of this task.")
+    return found
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How far the grading is and where marks lie apart; or who shall grade."""
+    access, task = _texts(request, project_id, task_id)
+    found, people = reads.newest(task), reads.staff(task)
+    context: dict[str, Any] = {"task": task, "title": run_reads.title_of(task), "grading": found}
+    form = OpenForm(request.POST if request.method == "POST" else None, people=people)
+    if request.method == "POST":
+        access.require(Role.REQUESTER)
+        if form.is_valid():
+            given = form.cleaned_data
+            try:
+                actions.open_grading(
+                    by=access.user, task=task, first=form.people[given["first"]],
+                    second=form.people[given["second"]], per_system=given["per_system"],
+                )  # fmt: skip
+            except (Invalid, Conflict) as error:
+                add_errors(form, error)
+            else:
+                return redirect("grading", project_id, task_id)
+        return render(
+            request, "evaluation/study/grading.html", context | {"form": form}, status=422
+        )
+    if found is None or (found.closed_at is not None and "again" in request.GET):
+        context.update(form=form, grading=None, enough=len(people) > 1)
+        return render(request, "evaluation/study/grading.html", context)
+    mine = access.user.pk in (found.first_id, found.second_id)
+    told = reads.standing(found)
+    # While one still marks, neither sees what the other gave.
+    ready = told.first == told.total == told.second or found.closed_at is not None
+    context.update(
+        told=told, mine=mine, ready=ready, apart=reads.apart(found) if ready else [],
+        left=mine and reads.next_answer(found, access.user) is not None,
+    )  # fmt: skip
+    return render(request, "evaluation/study/grading.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """One answer before one grader: question, text and answer, nothing else."""
+    access, task = _texts(request, project_id, task_id)
+    found = _grading(task)
+    if access.user.pk not in (found.first_id, found.second_id):
+        raise NotAllowed("Only the two graders mark answers.")
+    asked = (number_of(request, "answer") if request.method != "POST" else None) or 0
+    error = ""
+    if request.method == "POST":
+        value = whole(request.POST.get("value", ""), high=100)
+        asked = whole(request.POST.get("answer", "")) or 0
+        try:
+            if value is None:
+                raise Invalid("A mark is a whole number from 0 to 100.")
+            actions.grade(
+                by=access.user, grading=found, answer_id=asked, value=value,
+                note=request.POST.get("note", ""),
+            )  # fmt: skip
+            return redirect("grading_mark", project_id, task_id)
+        except (Invalid, Conflict) as problem:
+            error = problem.message
+    at = asked or reads.next_answer(found, access.user)
+    if at is None:
+        return redirect("grading", project_id, task_id)
+    if at not in found.answer_ids:
+        raise Missing("This answer is not among those to grade.")
+    value, note = reads.own_mark(found, access.user, at)
+    number, before, after = reads.place_of(found, access.user, at)
+    context = {
+        "task": task, "title": run_reads.title_of(task), "grading": found, "error": error,
+        "one": reads.shown([at])[at], "value": value, "note": note, "number": number,
+        "before": before, "after": after, "total": len(found.answer_ids),
+        "done": found.grades.filter(grader=access.user).count(),
+    }  # fmt: skip
+    return render(
+        request, "evaluation/study/mark.html", context, status=422 if error else 200
+    )  # fmt: skip
+
+
+@login_required
+@require_POST
+def settle(request: HttpRequest, project_id: int, task_id: int, answer_id: int) -> HttpResponse:
+    """The mark that both agreed on."""
+    access, task = _texts(request, project_id, task_id)
+    found, value = _grading(task), whole(request.POST.get("value", ""), high=100)
+    if value is None:
+        raise Invalid("A mark is a whole number from 0 to 100.", fields={"value": "0 to 100."})
+    actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=value)
+    return redirect(f"{reverse('grading', args=[project_id, task_id])}#apart")
+
+
+@login_required
+@require_POST
+def end(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """End the grading."""
+    access, task = _texts(request, project_id, task_id, Role.REQUESTER)
+    try:
+        actions.close(by=access.user, grading=_grading(task))
+    except Conflict as conflict:
+        messages.warning(request, conflict.message)
+    return redirect("grading", project_id, task_id)
+
+
+@login_required
+@require_safe
+def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Each method against the experts, by number of workers and by system."""
+    _, task = _texts(request, project_id, task_id)
+    run, found = study.shown_run(task, number_of(request)), reads.newest(task)
+    context: dict[str, Any] = {
+        "task": task, "title": run_reads.title_of(task), "grading": found, "run": run,
+        "view": "study", "keep": "", "runs": [], "tables": (),
+        "active": task.runs.filter(method=SLUG, state__in=runs.ACTIVE).first(),
+        "form": StudyForm(task=task),
+    }  # fmt: skip
+    if found is not None:
+        context["told"] = reads.standing(found)
+    if run is not None:
+        told = run_reads.figures_of(run)
+        context.update(page=study.page(run, told),
+                       recipe=run_reads.recipe_pairs(run, told.get("recipe")))  # fmt: skip
+    return render(request, "evaluation/study/results.html", context)
+
+
+@login_required
+@require_POST
+def start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Queue a study on the grades as they stand."""
+    access, task = _texts(request, project_id, task_id, Role.REQUESTER)
+    found, form = _grading(task), StudyForm(request.POST, task=task)
+    if not form.is_valid():
+        first = next(iter(form.errors.values()))[0]
+        messages.warning(request, str(first))
+        return redirect("study", project_id, task_id)
+    given = form.cleaned_data
+    params = {"grading": found.pk, "judge": given["judge"] or 0, "draw": given["draw"],
+              "sizes": given["sizes"], "repetitions": given["repetitions"]}  # fmt: skip
+    try:
+        run = runs.start(by=access.user, task=task, method=SLUG, params=params)
+    except DomainError as error:
+        messages.warning(request, error.message)
+        return redirect("study", project_id, task_id)
+    return redirect("run", project_id, run.number)

@@ -1,0 +1,119 @@
+"""What people say of endpoints and models; the actions decide. A key is never filled in again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from annotation.accounts.projects.forms import TitleField
+from evaluation.models import Endpoint, LanguageModel
+
+NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
+KEYS = [
+    (SEALED, "Enter it; it is kept encrypted"),
+    (VARIABLE, "It stands in a variable of the server"),
+    (NO_KEY, "None is needed"),
+]
+
+
+def _short(**more: Any) -> forms.NumberInput:
+    return forms.NumberInput(attrs={"class": "short num", **more})
+
+
+def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
+    return forms.IntegerField(label=label, help_text=help_text, widget=_short(), **more)
+
+
+def _money(label: str, help_text: str) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label, required=False, min_value=0, decimal_places=2, max_digits=12,
+        help_text=help_text, widget=_short(step="any"),
+    )  # fmt: skip
+
+
+class EndpointForm(forms.Form):
+    """An endpoint's address, pace and budgets."""
+
+    name = TitleField(max_length=80, help_text="For people of this project.")
+    base_url = forms.CharField(
+        label="Base URL", max_length=300,
+        help_text="Of an interface like OpenAI’s, up to and with its version: https://…/v1",
+        widget=forms.URLInput(attrs={"class": "code", "inputmode": "url", "autocomplete": "off"}),
+    )  # fmt: skip
+    soft_budget = _money("Soft budget", "A run that may pass it must be agreed to.")
+    hard_budget = _money("Hard budget", "Nothing is asked beyond it, by all runs together.")
+    requests_per_minute = _whole("Requests a minute", "Empty: no limit.", required=False)
+    tokens_per_minute = _whole("Tokens a minute", "Empty: no limit.", required=False)
+    parallel = _whole("At the same time", "Requests of one run.", initial=4)
+    timeout_seconds = _whole("Wait for an answer", "Then it is tried again.", initial=60)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> EndpointForm:
+        """The form as the endpoint stands."""
+        return cls(initial={name: getattr(endpoint, name) for name in cls.base_fields})
+
+
+class KeyForm(forms.Form):
+    """Where the key is. What is typed goes one way: no page ever shows it."""
+
+    key_kind = forms.ChoiceField(
+        label="Key", choices=KEYS, initial=SEALED, widget=forms.RadioSelect
+    )
+    key = forms.CharField(
+        label="The key", required=False, strip=True,
+        help_text="Shown nowhere again, also not to you. To change it, enter another one.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )  # fmt: skip
+    key_env = forms.CharField(
+        label="Name of the variable", required=False, max_length=80,
+        help_text="One that the server allows for keys, such as MY_API_KEY.",
+        widget=forms.TextInput(attrs={"class": "code mid", "autocomplete": "off"}),
+    )  # fmt: skip
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        kind = found.get("key_kind")
+        if kind == SEALED and not found.get("key"):
+            self.add_error("key", "Enter the key, or say that none is needed.")
+        if kind == VARIABLE and not found.get("key_env"):
+            self.add_error("key_env", "Name the variable.")
+        return found
+
+    def chosen(self) -> dict[str, str]:
+        """``key`` and ``key_env`` as the actions take them; to be asked of a valid form."""
+        kind = self.cleaned_data["key_kind"]
+        return {
+            "key": self.cleaned_data["key"] if kind == SEALED else "",
+            "key_env": self.cleaned_data["key_env"] if kind == VARIABLE else "",
+        }
+
+
+class PriceForm(forms.Form):
+    """Prices for a million tokens."""
+
+    price_in = forms.DecimalField(
+        label="Price of what is sent", required=False, min_value=0, decimal_places=6,
+        max_digits=12, help_text="0 for a model that costs nothing.", widget=_short(step="any"),
+    )  # fmt: skip
+    price_out = forms.DecimalField(
+        label="Price of what it answers", required=False, min_value=0, decimal_places=6,
+        max_digits=12, help_text="Empty: not known, so no cost can be told.",
+        widget=_short(step="any"),
+    )  # fmt: skip
+
+
+class ModelForm(PriceForm):
+    """A model of an endpoint."""
+
+    name = TitleField(
+        max_length=160, help_text="Exactly as the endpoint calls it.",
+        widget=forms.TextInput(
+            attrs={"class": "code", "list": "model-names", "autocomplete": "off"}
+        ),
+    )  # fmt: skip
+    use = forms.ChoiceField(
+        choices=[(value, label.capitalize()) for value, label in LanguageModel.Use.choices],
+        initial=LanguageModel.Use.CHAT, widget=forms.RadioSelect,
+    )  # fmt: skip
+    field_order = ["name", "use", "price_in", "price_out"]

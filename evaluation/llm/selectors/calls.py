@@ -1,0 +1,238 @@
+"""Calls to models: the list with its filters and totals, and one call with all its attempts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Count, Q, QuerySet, Sum
+
+from annotation.models import Project
+from crowdqc.errors import Missing
+from crowdqc.numbers import count, duration, percent, whole
+from evaluation import registry as kinds
+from evaluation.llm.selectors.words import CALL_MARKS, OUTCOME_MARKS, small
+from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
+from evaluation.runs.selectors.lists import title_of
+
+SHORT = 120  # characters of an answer in the list
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What of the list is shown; "" or 0: everything."""
+
+    run: int = 0
+    model: int = 0
+    prompt: str = ""
+    state: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Filters:
+        """From an address; what cannot be read filters nothing."""
+        state = query.get("state", "")
+        return cls(
+            _number(query.get("run")), _number(query.get("model")), query.get("prompt", "")[:80],
+            state if state in CallState.values else "",
+        )  # fmt: skip
+
+    @property
+    def any(self) -> bool:
+        return bool(self.run or self.model or self.prompt or self.state)
+
+
+def _number(text: str | None) -> int:
+    return whole(text, high=10**9) or 0
+
+
+@dataclass(frozen=True)
+class Total:
+    """The calls of one prompt and version."""
+
+    prompt: str
+    calls: int
+    done: int
+    failed: int
+    tokens_in: int
+    tokens_out: int
+    latency: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """A call as a line of the list."""
+
+    call: LLMCall
+    mark: str
+    word: str
+    said: str
+    took: str
+    cost: str
+
+
+def calls(project: Project, filters: Filters) -> QuerySet[LLMCall]:
+    """The project's calls that the filters let through, the newest first."""
+    rows = LLMCall.objects.filter(project=project).order_by("-pk")
+    if filters.run:
+        rows = rows.filter(pk__in=_used(Run.objects.filter(project=project, number=filters.run)))
+    if filters.model:
+        rows = rows.filter(model=filters.model)
+    if filters.prompt:
+        rows = rows.filter(prompt=filters.prompt)
+    if filters.state:
+        rows = rows.filter(state=filters.state)
+    return rows.defer("messages", "params", "chances")
+
+
+def of_run(run: Run) -> QuerySet[LLMCall]:
+    """The calls that a run used, each once, whole."""
+    return LLMCall.objects.filter(pk__in=_used(Run.objects.filter(pk=run.pk)))
+
+
+def _used(runs: QuerySet[Run]) -> QuerySet[CallUse, int]:
+    """Ids of the calls that these runs used."""
+    return CallUse.objects.filter(run__in=runs).values_list("call", flat=True)
+
+
+def rows_of(page: list[LLMCall], currency: str) -> list[CallRow]:
+    """Calls as lines; no query."""
+    return [
+        CallRow(
+            call, CALL_MARKS[CallState(call.state)], CallState(call.state).label.capitalize(),
+            _said(call), _seconds(call.latency_ms), small(call.cost, currency),
+        )
+        for call in page
+    ]  # fmt: skip
+
+
+def _said(call: LLMCall) -> str:
+    if call.state == CallState.FAILED:
+        return call.reason or "No reason was given."
+    said = call.text or (json.dumps(call.value, ensure_ascii=False) if call.value else "")
+    return said if len(said) <= SHORT else said[: SHORT - 1].rstrip() + "…"
+
+
+def _seconds(milliseconds: int | None) -> str:
+    return "none" if milliseconds is None else duration(max(0.1, round(milliseconds / 1000, 1)))
+
+
+def totals(project: Project, filters: Filters, currency: str) -> list[Total]:
+    """Counts, tokens and cost by prompt, of the calls that the filters let through."""
+    inner = calls(project, filters).values("pk")
+    found = (
+        LLMCall.objects.filter(pk__in=inner)
+        .values("prompt")
+        .annotate(
+            n=Count("pk"), done=Count("pk", filter=Q(state=CallState.DONE)),
+            failed=Count("pk", filter=Q(state=CallState.FAILED)),
+            tokens_to=Sum("tokens_in"), tokens_from=Sum("tokens_out"), spent=Sum("cost"),
+            pace=Avg("latency_ms"),
+        )
+        .order_by("prompt")
+    )  # fmt: skip
+    return [
+        Total(
+            row["prompt"], row["n"], row["done"], row["failed"], row["tokens_to"] or 0,
+            row["tokens_from"] or 0,
+            _seconds(round(row["pace"]) if row["pace"] is not None else None),
+            small(row["spent"], currency),
+        )
+        for row in found
+    ]  # fmt: skip
+
+
+def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
+    """What the filters offer: models, prompts, and runs that used calls; three queries."""
+    models = LanguageModel.objects.filter(endpoint__project=project).order_by("name", "pk")
+    prompts = LLMCall.objects.filter(project=project).order_by("prompt").values_list("prompt")
+    asking = Run.objects.filter(project=project, uses__isnull=False).distinct()
+    runs = asking.order_by("-number").values_list("number", "method")[:100]
+    return {
+        "models": [(str(pk), name) for pk, name in models.values_list("pk", "name")],
+        "prompts": [(ref, ref) for (ref,) in prompts.distinct()],
+        "runs": [(str(number), f"{number}, {kinds.title_of(method)}") for number, method in runs],
+        "states": [(value, label) for value, label in CallState.choices],
+    }
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One request that was sent."""
+
+    row: LLMAttempt
+    mark: str
+    word: str
+    took: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class CallPage:
+    """One call with everything that is known of it."""
+
+    call: LLMCall
+    mark: str
+    word: str
+    value: str
+    chances: list[tuple[str, str, float]]
+    attempts: list[Attempt]
+    uses: list[dict[str, Any]]
+    took: str
+    cost: str
+    recipe: list[tuple[str, str]]
+
+
+def get_call(project: Project, call_id: int) -> LLMCall:
+    """A call of the project; Missing where there is none."""
+    found = LLMCall.objects.filter(project=project, pk=call_id).select_related("model__endpoint")
+    call = found.defer("model__endpoint__key_sealed").first()
+    if call is None:
+        raise Missing("There is no such call in this project.")
+    return call
+
+
+def call_page(call: LLMCall, currency: str) -> CallPage:
+    """The call, its attempts and the runs that used it."""
+    state = CallState(call.state)
+    value = json.dumps(call.value, ensure_ascii=False, indent=2) if call.value is not None else ""
+    return CallPage(
+        call, CALL_MARKS[state], state.label.capitalize(), value, _chances(call.chances),
+        [_attempt(row, currency) for row in call.tries.all()], _uses(call),
+        _seconds(call.latency_ms), small(call.cost, currency), _recipe(call),
+    )  # fmt: skip
+
+
+def _chances(told: Mapping[str, float] | None) -> list[tuple[str, str, float]]:
+    """Answer, its probability in words, and as a number; the most probable first."""
+    pairs = sorted((told or {}).items(), key=lambda pair: -pair[1])
+    return [(word, percent(chance, 1), chance) for word, chance in pairs]
+
+
+def _attempt(row: LLMAttempt, currency: str) -> Attempt:
+    outcome = LLMAttempt.Outcome(row.outcome)
+    mark = OUTCOME_MARKS.get(outcome, "bad")
+    words = (outcome.label.capitalize(), _seconds(row.latency_ms), small(row.cost, currency))
+    return Attempt(row, mark, *words)
+
+
+def _uses(call: LLMCall) -> list[dict[str, Any]]:
+    """Which runs used the call, and for what; the newest run first, a hundred at most."""
+    rows = call.uses.select_related("run__task__current").order_by("-run__number", "subject")[:100]
+    return [
+        {"run": row.run, "method": kinds.title_of(row.run.method), "subject": row.subject,
+         "task": title_of(row.run.task) if row.run.task.current is not None else ""}
+        for row in rows
+    ]  # fmt: skip
+
+
+def _recipe(call: LLMCall) -> list[tuple[str, str]]:
+    pairs = [("model", call.model_name), ("prompt", call.prompt)]
+    pairs += [(str(name), str(value)) for name, value in sorted(call.params.items())]
+    if call.schema:
+        pairs.append(("form", call.schema))
+    if call.replicate:
+        pairs.append(("replicate", count(call.replicate)))
+    return [*pairs, ("key", call.key[:16])]

@@ -1,0 +1,209 @@
+"""Endpoints and models of a project: what there is, adding, changing, probing. HTTP only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_access
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Role
+from crowdqc.errors import Conflict, DomainError, Invalid
+from evaluation.llm import endpoints as actions
+from evaluation.llm import probing
+from evaluation.llm.model_forms import EndpointForm, KeyForm, ModelForm, PriceForm
+from evaluation.llm.selectors import models as reads
+from evaluation.llm.selectors import prompts as llm_prompts
+
+FORMS = ["GET", "HEAD", "POST"]
+
+
+@login_required
+@require_safe
+def models(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The project's endpoints with their models, keys, budgets and limits."""
+    access = get_access(request, project_id)
+    rows = reads.endpoints(access.project)
+    context = {
+        "view": "models", "rows": rows, "needs": reads.NEEDS, "without": reads.WITHOUT,
+        "models": sum(len(row.models) for row in rows), "state": reads.state(rows),
+        "sentence": reads.summary(rows, access.project.currency),
+    }  # fmt: skip
+    return render(request, "evaluation/models/models.html", context)
+
+
+@login_required
+@require_safe
+def prompts(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Every prompt as it stands, with all its versions."""
+    get_access(request, project_id)
+    context = {"view": "prompts", "prompts": llm_prompts.prompts()}
+    return render(request, "evaluation/models/prompts.html", context)
+
+
+def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
+    """Each form shows what is wrong with its fields; what names no field stands above the first."""
+    for form in some:
+        mine = {name: text for name, text in error.fields.items() if name in form.fields}
+        if mine:
+            add_errors(form, Invalid(error.message, fields=mine))
+    if not any(name in form.fields for form in some for name in error.fields):
+        some[0].add_error(None, error.message)
+
+
+@login_required
+@require_http_methods(FORMS)
+def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    """A new endpoint with its key; then its first model."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    form, key = EndpointForm(request.POST or None), KeyForm(request.POST or None)
+    if request.method == "POST":
+        valid = [form.is_valid(), key.is_valid()]
+        if all(valid):
+            try:
+                fields = {**form.cleaned_data, **key.chosen()}
+                made = actions.add_endpoint(by=access.user, project=access.project, **fields)
+            except (Invalid, Conflict) as error:
+                _refused([form, key], error)
+            else:
+                messages.success(request, f"{made.name} is added. Add a model of it next.")
+                return redirect("models_model_new", project_id, made.pk)
+    status = 422 if form.errors or key.errors else 200
+    context = {"form": form, "key": key, "endpoint": None}
+    return render(request, "evaluation/models/endpoint.html", context, status=status)
+
+
+@login_required
+@require_http_methods(FORMS)
+def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+    """Change an endpoint; its key by a form of its own on the same page."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_endpoint(access.project, endpoint_id)
+    form, key, status = EndpointForm.of(found), KeyForm(), 200
+    if request.method == "POST":
+        about_key = "key_kind" in request.POST
+        bound: forms.Form
+        if about_key:
+            bound = key = KeyForm(request.POST)
+        else:
+            bound = form = EndpointForm(request.POST)
+        if bound.is_valid():
+            try:
+                if about_key:
+                    actions.set_key(by=access.user, endpoint=found, **key.chosen())
+                else:
+                    actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)
+            except (Invalid, Conflict) as error:
+                add_errors(bound, error)
+            else:
+                done = "The key is replaced." if about_key else f"{found.name} is changed."
+                messages.success(request, done)
+                return redirect("models", project_id)
+        status = 422
+    mark, word = reads.key_state(found)
+    context = {"form": form, "key": key, "endpoint": found, "key_mark": mark, "key_word": word}
+    return render(request, "evaluation/models/endpoint.html", context, status=status)
+
+
+@login_required
+@require_POST
+def endpoint_archive(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+    """Take an endpoint out of use."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_endpoint(access.project, endpoint_id)
+    actions.archive_endpoint(by=access.user, endpoint=found)
+    messages.success(request, f"{found.name} is archived; its calls stay.")
+    return redirect("models", project_id)
+
+
+@login_required
+@require_http_methods(FORMS)
+def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+    """A new model of an endpoint, with its prices."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_endpoint(access.project, endpoint_id)
+    form = ModelForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = actions.add_model(by=access.user, endpoint=found, **form.cleaned_data)
+        except (Invalid, Conflict) as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, f"{made.name} is added. Probe it, to learn what it can do.")
+            return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.pk}")
+    status = 422 if form.errors else 200
+    asking = probing.under_way(found.names_asked_at)
+    context = {"form": form, "endpoint": found, "model": None, "asking": asking}
+    return render(request, "evaluation/models/model.html", context, status=status)
+
+
+@login_required
+@require_http_methods(FORMS)
+def model_names(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+    """What the endpoint lists itself, to choose a name from; POST has a job ask for it."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_endpoint(access.project, endpoint_id)
+    if request.method == "POST":
+        probing.request_names(endpoint=found)
+        found.refresh_from_db()
+    context = {"endpoint": found, "asking": probing.under_way(found.names_asked_at)}
+    return render(request, "evaluation/models/_names.html", context)
+
+
+@login_required
+@require_http_methods(FORMS)
+def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+    """Change a model's prices."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_model(access.project, model_id)
+    initial = {name: getattr(found, name) for name in ("price_in", "price_out")}
+    form = PriceForm(request.POST if request.method == "POST" else None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            actions.change_model(by=access.user, model=found, **form.cleaned_data)
+        except (Invalid, Conflict) as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, f"The prices of {found.name} are changed.")
+            return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
+    status = 422 if form.errors else 200
+    context = {"form": form, "endpoint": found.endpoint, "model": found}
+    return render(request, "evaluation/models/model.html", context, status=status)
+
+
+@login_required
+@require_POST
+def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+    """Have a job ask the model a few short questions, to learn what it can do."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_model(access.project, model_id)
+    probing.request_probe(by=access.user, model=found)
+    return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
+
+
+@login_required
+@require_safe
+def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+    """What the probe found, as the cell of the table that asks for itself until it is there."""
+    access = get_access(request, project_id)
+    line = reads.line_of(reads.get_model(access.project, model_id))
+    context = {"line": line, "model": line.model, "project": access.project}
+    return render(request, "evaluation/models/_found.html", context)
+
+
+@login_required
+@require_POST
+def model_archive(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+    """Take a model out of use."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    found = reads.get_model(access.project, model_id)
+    actions.archive_model(by=access.user, model=found)
+    messages.success(request, f"{found.name} is archived; its calls stay.")
+    return redirect("models", project_id)

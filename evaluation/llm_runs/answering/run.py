@@ -1,0 +1,213 @@
+"""Runs in which a language model answers a task's items; its answers become those of a system.
+
+Free text (AQER, section 6.2 and appendix L: one model under several prompt strategies) and writing
+with sources. What a model answered is asked once; a second run adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.models import Item, Task
+from annotation.task_types import get_type
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
+from evaluation.llm_runs.answering.prompts import rendered
+from evaluation.llm_runs.answering.texts import ANSWER, REASONED, RESPONSE
+from evaluation.llm_runs.answering.values import Read, read_answer
+from evaluation.llm_runs.parts import (
+    LISTED,
+    asked_items,
+    chat_model,
+    check_all,
+    check_flag,
+    check_prompt,
+    failures,
+    reasons,
+    refs,
+    sampling,
+    template,
+    warm,
+)
+from evaluation.models import Run
+from evaluation.runs import freezing
+from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.progress import Recorder
+from evaluation.runs.results import Outcome
+
+SLUG = "answers"
+PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
+STEPS = {SLUG: (PREPARE, ASK, STORE)}
+PREFIX, WRITING = "answer_", "writing"
+TITLES = {
+    "sentence": "One full sentence", "concise": "As short as possible",
+    "steps": "Step by step, then the answer", "writing": "A response from the passages",
+}  # fmt: skip
+FIRST = {"texts": "sentence", "responses": WRITING}  # by default
+SCHEMAS = {"steps": REASONED, WRITING: RESPONSE}
+DEFAULTS: dict[str, Any] = {
+    "model": 0, "strategy": "", "passage": True, "temperature": 0.0, "max_tokens": 600,
+    "replicates": 1,
+}  # fmt: skip
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+def strategies(task: Task) -> list[tuple[str, str]]:
+    """The prompt strategies (``name@version``) for tasks of this shape, with their titles."""
+    writes = get_type(task.type).shape == "responses"
+    found = []
+    for ref in refs(PREFIX):
+        name, _, number = ref.partition("@")
+        if name.startswith(WRITING) == writes:
+            title = TITLES.get(name, name.replace("_", " ").capitalize())
+            found.append((ref, f"{title} (version {number})"))
+    first = FIRST["responses" if writes else "texts"]
+    return sorted(found, key=lambda one: one[0].partition("@")[0] != first)
+
+
+def strategy_of(task: Task, wanted: str) -> str:
+    """The strategy wanted, or the first; Invalid where this kind of task is not asked so."""
+    known = [ref for ref, _ in strategies(task)]
+    if wanted and wanted not in known:
+        raise Invalid(
+            f"A task of this kind is not asked by {wanted}.",
+            fields={"strategy": f"One of {', '.join(known)}."},
+        )
+    return wanted or known[0]
+
+
+def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and prompt strategy of the system whose answers a run with these options gives."""
+    model = chat_model(task, params["model"])
+    without = "" if params["passage"] else " without the passage"
+    how = f"{strategy_of(task, params['strategy'])}{without}, {warm(params['temperature'])}"
+    return model.name, how
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """One answer that is to be asked for."""
+
+    item: Item
+    replicate: int
+
+    @property
+    def subject(self) -> str:
+        return f"item:{self.item.pk}/{self.replicate}"
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Wanted], int]:
+    """The answers that the system has not given yet, and how many are there already."""
+    there = given_by(task, system_of(task, params))
+    every = [
+        Wanted(item, number) for item in asked_items(task) for number in range(params["replicates"])
+    ]
+    new = [one for one in every if (one.item.pk, one.replicate) not in there]
+    return new, len(every) - len(new)
+
+
+def plan(task: Task, params: Mapping[str, Any]) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    return _plan(task, params, *wanted_of(task, params))
+
+
+def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there: int) -> Plan:
+    model = chat_model(task, params["model"])
+    strategy = strategy_of(task, params["strategy"])
+    prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
+    asks = [
+        Ask(
+            one.subject, rendered(prompt, one.item, task, passage=params["passage"]),
+            SCHEMAS.get(name, ANSWER), sampling(params), replicate=one.replicate,
+        )
+        for one in wanted
+    ]  # fmt: skip
+    noun = get_type(task.type).item_noun
+    does, given = ("writes", noun) if task.type == "writing" else ("answers", "answer")
+    sentence = f"{model.name} {does} {plural(len({one.item.pk for one in wanted}), noun)}"
+    if params["replicates"] > 1:
+        sentence += f", {params['replicates']} times each"
+    sentence += (
+        f"; {plural(there, f'{given} is', f'{given}s are')} there already." if there else "."
+    )
+    return Plan(model, asks, sentence)
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter on a bad value of an option."""
+    check_all(params, {
+        "strategy": lambda name, value: check_prompt(name, value, refs(PREFIX)),
+        "passage": check_flag,
+    })  # fmt: skip
+
+
+ANSWERS = Asking(SLUG, "1.0", "Answers of a language model", plan, DEFAULTS, check)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What a run has been told, before anything is written."""
+
+    system: tuple[str, str]
+    prompt: str
+    given: list[Given]
+    told: Row
+
+
+def compute(run: Run, steps: Recorder) -> Answered:
+    """Ask, and read what comes."""
+    task, params = run.task, run.params
+    steps.begin(PREPARE)
+    wanted, there = wanted_of(task, params)
+    asked = _plan(task, params, wanted, there)
+    steps.say(count=asked.sentence)
+    steps.begin(ASK, total=len(asked.asks))
+    replies = ask_all(run, asked.model, asked.asks, steps)
+    steps.begin(STORE)
+    read = [
+        (one, reply, read_answer(task, one.item, reply.value["text"]))
+        for one, reply in zip(wanted, replies, strict=True)
+        if reply.value is not None
+    ]
+    given = [Given(one.item.pk, found.values, one.replicate) for one, _, found in read]
+    told = _told(replies, there, read)
+    counts = told["counts"]
+    steps.say(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
+    return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
+
+
+def _told(replies: Sequence[Reply], there: int, read: Sequence[tuple[Wanted, Reply, Read]]) -> Row:
+    """The figure of the run: counts, what failed and why, what is kept and wants a look."""
+    flagged = [
+        {"subject": one.subject, "item": one.item.key, "flag": found.flag, "call": reply.call_id}
+        for one, reply, found in read
+        if found.flag
+    ]
+    return {
+        "counts": {
+            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
+            "answered": len(read), "declined": sum(found.declined for *_, found in read),
+            "failed": len(replies) - len(read), "flagged": len(flagged), "there": there,
+        },
+        "reasons": reasons(replies), "failed": failures(replies), "flagged": flagged[:LISTED],
+    }  # fmt: skip
+
+
+def write(run: Run, done: Answered) -> Outcome:
+    """Store the answers of the system; part of the transaction that closes the run."""
+    name, strategy = done.system
+    told = {
+        "asked": done.told,
+        "recipe": {
+            "method": SLUG, "version": run.version, "params": dict(run.params),
+            "system": f"{name}, {strategy}", "prompt": f"{PREFIX}{done.prompt}",
+        },
+    }  # fmt: skip
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

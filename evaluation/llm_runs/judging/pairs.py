@@ -1,0 +1,240 @@
+"""Runs in which a language model judges pairs, both ways round (CrowdRAG, sections 3.2.5 and 5.4).
+
+Its votes are stored as imported ones are: canonical, with the way round that was shown, two calls a
+replicate. They stand beside people's and never enter what is said of people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.formats.actions.judgments import choices_of
+from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.models import Answer, Item, Task
+from annotation.task_types import Values
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
+from crowdqc.numbers import plural
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
+from evaluation.llm_runs.judging.prompts import (
+    COMBINED,
+    INDIVIDUAL,
+    WINNER,
+    forms_of,
+    name_of,
+    pair_prompt,
+    refs_of,
+)
+from evaluation.llm_runs.parts import (
+    asked_items,
+    chat_model,
+    check_all,
+    check_flag,
+    check_one_of,
+    failures,
+    reasons,
+    sampling,
+    warm,
+)
+from evaluation.models import Run
+from evaluation.runs import freezing
+from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.progress import Recorder
+from evaluation.runs.results import Outcome
+
+SLUG = "judge_pairs"
+PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"
+STEPS = {SLUG: (PREPARE, ASK, STORE)}
+MODES = (COMBINED, INDIVIDUAL)
+SIDES = {"A": LEFT, "N": NEUTRAL, "B": RIGHT}
+ORDERS = (False, True)  # as stored, and the other way round
+DEFAULTS: dict[str, Any] = {
+    "model": 0, "mode": COMBINED, "only_judged": False, "temperature": 0.0, "max_tokens": 400,
+    "replicates": 1,
+}  # fmt: skip
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """A pair to be judged the one way round, and the names of what each of its calls asks for."""
+
+    item: Item
+    flipped: bool
+    replicate: int
+    parts: tuple[str, ...]  # "" for all dimensions in one call
+
+    @property
+    def call(self) -> int:
+        """Its number among the calls of the judge on this pair."""
+        return call_of(self.replicate, flipped=self.flipped)
+
+    def subject(self, part: str) -> str:
+        return f"pair:{self.item.pk}/{self.call}{f'/{part}' if part else ''}"
+
+
+def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and prompt strategy of the judge; combined and individual are two judges."""
+    model = chat_model(task, params["model"])
+    return model.name, f"judge {refs_of(params['mode'])}, {warm(params['temperature'])}"
+
+
+def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
+    """The pairs of the version in force, each once; ``only_judged``: on which people's votes count.
+
+    A designed repeat is the same pair the other way round, and is asked so anyway.
+    """
+    found: dict[tuple[int | None, int | None], Item] = {}
+    for item in asked_items(task):
+        if item.first_id is not None and item.second_id is not None:
+            found.setdefault((item.first_id, item.second_id), item)
+    if not only_judged:
+        return list(found.values())
+    rows = Answer.objects.filter(item__task=task, worker__isnull=False, counts=True)
+    judged = set(rows.values_list("item__first_id", "item__second_id"))
+    return [item for pair, item in found.items() if pair in judged]
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Wanted], int]:
+    """The votes that the judge has not given yet, and how many are there already."""
+    there = given_by(task, system_of(task, params))
+    items = pairs_of(task, only_judged=params["only_judged"])
+    names = [row["name"] for row in _dimensions(task)] if items else []
+    parts = ("",) if params["mode"] == COMBINED else tuple(names)
+    every = [
+        Wanted(item, flipped, number, parts)
+        for item in items
+        for number in range(params["replicates"])
+        for flipped in ORDERS
+    ]
+    new = [one for one in every if (one.item.pk, one.call) not in there]
+    return new, len(every) - len(new)
+
+
+def _dimensions(task: Task) -> list[Row]:
+    assert task.current is not None  # noqa: S101 (a task with items asked was published)
+    found: list[Row] = task.current.settings["dimensions"]
+    return found
+
+
+def plan(task: Task, params: Mapping[str, Any]) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    return _plan(task, params, *wanted_of(task, params))
+
+
+def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there: int) -> Plan:
+    model = chat_model(task, params["model"])
+    forms = forms_of(_dimensions(task), params["mode"]) if wanted else {}
+    asks = [
+        Ask(
+            one.subject(part), pair_prompt(task, one.item, forms[part], flipped=one.flipped),
+            forms[part].schema, sampling(params), replicate=one.replicate,
+        )
+        for one in wanted
+        for part in one.parts
+    ]  # fmt: skip
+    how = "all dimensions in one call" if params["mode"] == COMBINED else "a call a dimension"
+    pairs = plural(len({one.item.pk for one in wanted}), "pair")
+    sentence = f"{model.name} judges {pairs} in both orders, {how}"
+    sentence += f"; {plural(there, 'vote is', 'votes are')} there already." if there else "."
+    return Plan(model, asks, sentence)
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter on a bad value of an option."""
+    check_all(params, {
+        "mode": lambda name, value: check_one_of(name, value, MODES), "only_judged": check_flag,
+    })  # fmt: skip
+
+
+JUDGE_PAIRS = Asking(SLUG, "1.0", "Pairs judged by a language model", plan, DEFAULTS, check)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a run has been told, before anything is written."""
+
+    system: tuple[str, str]
+    given: list[Given]
+    told: Row
+
+
+def compute(run: Run, steps: Recorder) -> Judged:
+    """Ask, and turn what is said of A and B into votes on the pairs as they are stored."""
+    task, params = run.task, run.params
+    steps.begin(PREPARE)
+    wanted, there = wanted_of(task, params)
+    asked = _plan(task, params, wanted, there)
+    steps.say(count=asked.sentence)
+    steps.begin(ASK, total=len(asked.asks))
+    replies = ask_all(run, asked.model, asked.asks, steps)
+    steps.begin(STORE)
+    by_subject = {reply.subject: reply for reply in replies}
+    given = []
+    for one in wanted:
+        own = [by_subject[one.subject(part)] for part in one.parts]
+        values = vote_of(one, own)
+        if values is not None:
+            given.append(Given(one.item.pk, values, one.call, one.flipped))
+    told = _told(task, replies, given, wanted, there)
+    counts = told["counts"]
+    steps.say(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
+    return Judged(system_of(task, params), given, told)
+
+
+def vote_of(one: Wanted, replies: Sequence[Reply]) -> Values | None:
+    """The vote that these calls make, for the pair as stored; None where one of them failed.
+
+    A vote on some dimensions only would keep the others from ever being asked again.
+    """
+    shown: dict[str, str] = {}
+    for part, reply in zip(one.parts, replies, strict=True):
+        if reply.value is None:
+            return None
+        said = {part: reply.value[WINNER]} if part else reply.value
+        shown |= {name_of(field): SIDES[letter] for field, letter in said.items()}
+    return Values(choices=list(choices_of(shown, flipped=one.flipped)))
+
+
+def _told(
+    task: Task, replies: Sequence[Reply], given: Sequence[Given], wanted: Sequence[Wanted],
+    there: int,
+) -> Row:  # fmt: skip
+    """The figure of the run: counts, what failed and why, and how often the orders agree."""
+    votes = {
+        (row.item, row.replicate): {field: code for field, code, _ in row.values.choices}
+        for row in given
+    }
+    both = [(votes[at], votes[at[0], at[1] + 1]) for at in votes
+            if at[1] % 2 == 0 and (at[0], at[1] + 1) in votes]  # fmt: skip
+    return {
+        "counts": {
+            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
+            "answered": len(given), "failed": len(wanted) - len(given), "there": there,
+            "failed_calls": sum(reply.value is None for reply in replies),
+        },
+        "same": [
+            {
+                "dimension": row["name"], "pairs": len(both),
+                "same": sum(one[row["name"]] == two[row["name"]] for one, two in both),
+            }
+            for row in (_dimensions(task) if both else [])
+        ],
+        "reasons": reasons(replies), "failed": failures(replies),
+    }  # fmt: skip
+
+
+def write(run: Run, done: Judged) -> Outcome:
+    """Store the votes of the judge; part of the transaction that closes the run."""
+    told = {
+        "asked": done.told,
+        "recipe": {
+            "method": SLUG, "version": run.version, "params": dict(run.params),
+            "system": ", ".join(done.system),
+        },
+    }  # fmt: skip
+    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    return Outcome({}, told)

@@ -1,0 +1,240 @@
+"""Runs in which a language model gives points from 0 to 100 (AQER, appendix H).
+
+Answers to questions are scored as a whole; texts under judgment on each dimension or scale. A
+model that names no number is asked once more, and then the middle counts, flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Candidate, Item, Task
+from annotation.task_types import get_type
+from annotation.work.snapshots import answers
+from annotation.work.snapshots.answers import AnswerText
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.calls import ask_all
+from evaluation.llm.prompting import load
+from evaluation.llm.schemas import SCORE
+from evaluation.llm_runs.judging.prompts import text_prompt
+from evaluation.llm_runs.judging.scores import Point, answer_boards, candidate_boards
+from evaluation.llm_runs.parts import (
+    asked_items,
+    chat_model,
+    check_all,
+    check_flag,
+    check_number,
+    check_one_of,
+    failures,
+    reasons,
+    sampling,
+)
+from evaluation.methods.core.base import BadParameter
+from evaluation.models import LLMAttempt, Run
+from evaluation.runs import freezing, snapshots
+from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.freezing import freeze
+from evaluation.runs.progress import Recorder
+from evaluation.runs.results import Outcome
+
+SLUG = "judge_points"
+PREPARE, ASK, BOARDS = "What is judged", "Asking the model", "Scores and boards"
+STEPS = {SLUG: (PREPARE, ASK, BOARDS)}
+WHOSE = ("all", "workers", "systems")
+TRIES, MIDDLE = 2, 50.0  # App. H: asked again once, then the middle of the scale
+DEFAULTS: dict[str, Any] = {
+    "model": 0, "whose": "all", "passage": False, "temperature": 0.0, "max_tokens": 60,
+    "resamples": 2000,
+}  # fmt: skip
+# The model was heard and named no number, which is something else than not being reached.
+NO_NUMBER = (
+    LLMAttempt.Outcome.WRONG_FORM, LLMAttempt.Outcome.TRUNCATED, LLMAttempt.Outcome.REFUSED,
+)  # fmt: skip
+Row = dict[str, Any]
+clean_params = freezing.clean_params
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """One score that is to be asked for: of an answer, or of a text on a dimension."""
+
+    ask: Ask
+    answer: AnswerText | None = None
+    text: Candidate | None = None
+    dimension: str = ""
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+    """Everything to be scored, in an order that stays."""
+    if get_type(task.type).shape == "texts":
+        return _answers(task, params)
+    return _texts(task, params)
+
+
+def _answers(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+    """Counting answers, of a worker the first to each question, as AQER takes them."""
+    if task.current is None:
+        raise Conflict("Publish the task first: nobody has answered yet.")
+    rows = snapshots.counted_once(task)
+    if params["whose"] != "all":
+        rows = [row for row in rows if (row.worker_id is None) == (params["whose"] == "systems")]
+    items = {item.pk: item for item in task.items.select_related("group")}
+    return [
+        Wanted(_ask_answer(row, items[row.item_id], params), answer=row)
+        for row in rows
+    ]  # fmt: skip
+
+
+def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
+    prompt = load("judge_point").render(
+        question=item.question, answer=row.text,
+        passage=item.group.passage if params["passage"] else "",
+    )  # fmt: skip
+    return Ask(f"answer:{row.answer_id}", prompt, SCORE, sampling(params), tries=TRIES)
+
+
+def _texts(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+    """Every text that the version in force puts to judgment, on each dimension or scale."""
+    items = asked_items(task)
+    assert task.current is not None  # noqa: S101 (asked_items has seen to it)
+    rows = task.current.settings.get("dimensions") or task.current.settings.get("scales") or []
+    shown: dict[int, tuple[Candidate, Item]] = {}
+    for item in items:
+        for text in (item.first, item.second):
+            if text is not None:
+                shown.setdefault(text.pk, (text, item))
+    return [
+        Wanted(
+            Ask(
+                f"text:{pk}/{row['name']}", text_prompt(task, item, text.text, row), SCORE,
+                sampling(params), tries=TRIES,
+            ),
+            text=text, dimension=row["name"],
+        )
+        for pk, (text, item) in sorted(shown.items())
+        for row in rows
+    ]  # fmt: skip
+
+
+def plan(task: Task, params: Mapping[str, Any]) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    return _plan(task, params, wanted_of(task, params))
+
+
+def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted]) -> Plan:
+    model = chat_model(task, params["model"])
+    if not wanted:
+        raise Conflict("There is nothing to score yet.")
+    what = plural(len(wanted), "answer")
+    if wanted[0].text is not None:
+        texts = len({one.text.pk for one in wanted if one.text is not None})
+        what = f"{plural(texts, 'text')} on {plural(len(wanted) // texts, 'dimension')}"
+    return Plan(model, [one.ask for one in wanted], f"{model.name} scores {what} from 0 to 100.")
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter on a bad value of an option."""
+    check_all(params, {
+        "whose": lambda name, value: check_one_of(name, value, WHOSE), "passage": check_flag,
+        "resamples": _check_resamples,
+    })  # fmt: skip
+
+
+def _check_resamples(name: str, value: Any) -> None:
+    check_number(name, value, 0, 20_000, whole=True)
+    if 0 < value < 100:
+        raise BadParameter(f"{name} is {value!r}; it must be 0, or 100 or more")
+
+
+JUDGE_POINTS = Asking(SLUG, "1.0", "Points from a language model", plan, DEFAULTS, check)
+
+
+def points_of(replies: Sequence[Reply]) -> list[Point | None]:
+    """The score of each reply; the middle, flagged, where two tries brought no number.
+
+    None where the model was not reached: that says nothing of the answer.
+    """
+    lost = [reply.call_id for reply in replies if reply.value is None]
+    outcomes: dict[int, str] = {}
+    tried = LLMAttempt.objects.filter(call__in=lost).order_by("number")
+    for call, outcome in tried.values_list("call_id", "outcome"):
+        outcomes[call] = outcome
+    found: list[Point | None] = []
+    for reply in replies:
+        if reply.value is not None:
+            found.append(Point(float(reply.value["score"]), reply.call_id))
+        elif outcomes.get(reply.call_id) in NO_NUMBER:
+            found.append(Point(MIDDLE, reply.call_id, defaulted=True))
+        else:
+            found.append(None)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What a run has found, before anything is written."""
+
+    rows: dict[Any, list[Row]]
+    told: Row
+
+
+def compute(run: Run, steps: Recorder) -> Scored:
+    """Ask, and put the boards together."""
+    task, params = run.task, run.params
+    steps.begin(PREPARE)
+    if get_type(task.type).shape == "texts" and any(
+        row.worker_id is not None for row in answers.counting_texts(task)
+    ):
+        freeze(run, snapshots.take)
+    wanted = wanted_of(task, params)
+    asked = _plan(task, params, wanted)
+    steps.say(count=asked.sentence)
+    steps.begin(ASK, total=len(wanted))
+    replies = ask_all(run, asked.model, [one.ask for one in wanted], steps)
+    steps.begin(BOARDS)
+    points = points_of(replies)
+    made = [(one, point) for one, point in zip(wanted, points, strict=True) if point is not None]
+    rng = np.random.default_rng(run.seed)
+    if wanted[0].answer is not None:
+        given = [(one.answer, point) for one, point in made if one.answer is not None]
+        rows, notes = answer_boards(given, resamples=params["resamples"], rng=rng)
+    else:
+        texts = [(one.text, one.dimension, point) for one, point in made if one.text is not None]
+        rows, notes = candidate_boards(texts)
+    told = _told(replies, [point for _, point in made])
+    steps.say(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
+    return Scored(rows, {"asked": told, "notes": notes})
+
+
+def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
+    """The figure of the run: counts, the share that defaulted, and how the scores are spread."""
+    own = [point.score for point in points if not point.defaulted]
+    bins = np.histogram(own, bins=10, range=(0, 100))[0].tolist() if own else [0] * 10
+    return {
+        "counts": {
+            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
+            "answered": len(own), "defaulted": len(points) - len(own),
+            "failed": len(replies) - len(points),
+        },
+        "distribution": bins,  # of ten points each, the middles that defaulted left out
+        "different": len(set(own)),
+        "reasons": reasons(replies), "failed": failures(replies),
+    }  # fmt: skip
+
+
+def write(run: Run, done: Scored) -> Outcome:
+    """The scores of a run, and how they came about."""
+    told = {
+        **done.told,
+        "recipe": {
+            "method": SLUG, "version": run.version, "params": dict(run.params), "seed": run.seed,
+            "snapshot": run.snapshot.content_hash if run.snapshot else "",
+        },
+    }  # fmt: skip
+    return Outcome(done.rows, told)

@@ -1,0 +1,161 @@
+"""What a judging model is shown and how it answers: the same as people, with A and B for sides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import ConfigDict, create_model
+
+from annotation.models import Item, Task
+from annotation.task_types.pairwise.sides import left_right
+from evaluation.llm.prompting import Rendered, Template, load
+from evaluation.llm.schemas import Schema, Strict, WrongForm
+
+COMBINED, INDIVIDUAL = "combined", "individual"
+PROMPTS = {COMBINED: "judge_pair_combined", INDIVIDUAL: "judge_pair_single"}
+WINNER = "winner"  # the field of an answer on one dimension
+NEUTRAL = "if neither is better"
+Row = Mapping[str, Any]
+
+
+class Letters(Strict):
+    """Base of the answers on all dimensions, whose names are the requester's."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+
+def field_of(name: str) -> str:
+    """The field of a dimension: its name, but for those that the form itself needs."""
+    return f"{name}_" if hasattr(Letters, name) else name
+
+
+def name_of(field: str) -> str:
+    """The dimension of a field; ``field_of`` the other way round."""
+    plain = field.removesuffix("_")
+    return plain if plain != field and hasattr(Letters, plain) else field
+
+
+@dataclass(frozen=True)
+class Form:
+    """What one call asks: its prompt, the places that the dimensions fill, and the schema."""
+
+    template: Template
+    places: Mapping[str, str]
+    schema: Schema
+
+
+def refs_of(mode: str) -> str:
+    """The mode with the version of its prompt in force, as judges are named: ``combined@1``."""
+    return f"{mode}@{load(PROMPTS[mode]).version}"
+
+
+def letters(row: Row) -> tuple[str, ...]:
+    """What may be answered on a dimension."""
+    return ("A", "N", "B") if row["neutral"] else ("A", "B")
+
+
+def forms_of(dimensions: Sequence[Row], mode: str) -> dict[str, Form]:
+    """The calls on a pair: one under "" for all dimensions, or one under each one's name."""
+    template = load(PROMPTS[mode])
+    if mode == INDIVIDUAL:
+        return {row["name"]: _single(template, row) for row in dimensions}
+    offered = any(row["neutral"] for row in dimensions)
+    told = "\n".join(_line(row) for row in dimensions)
+    return {
+        "": Form(
+            template, {"dimensions": told, "neutral": NEUTRAL if offered else ""},
+            combined_schema(dimensions),
+        )
+    }  # fmt: skip
+
+
+def _line(row: Row) -> str:
+    *others, last = letters(row)
+    rest = " ".join(filter(None, (row["question"], row["description"])))
+    head = f"- {field_of(row['name'])} ({row['label']}; {', '.join(others)} or {last})"
+    return f"{head}: {rest}" if rest else head
+
+
+def _single(template: Template, row: Row) -> Form:
+    places = {
+        "label": row["label"], "question": row["question"], "description": row["description"],
+        "neutral": NEUTRAL if row["neutral"] else "",
+    }  # fmt: skip
+    return Form(template, places, single_schema(row))
+
+
+def combined_schema(dimensions: Sequence[Row]) -> Schema:
+    """A letter for each dimension by its name; a plain text is read line by line."""
+    fields: dict[str, Any] = {
+        field_of(row["name"]): (Literal[letters(row)], ...) for row in dimensions
+    }
+    example = ", ".join(f'"{field_of(row["name"])}": "A"' for row in dimensions)
+    return Schema(
+        "pair_judgment@1", create_model("PairJudgment", __base__=Letters, **fields),
+        partial(_lines, names={field_of(row["name"]): row["label"] for row in dimensions}),
+        example=f"{{{example}}}",
+    )  # fmt: skip
+
+
+def single_schema(row: Row) -> Schema:
+    """One letter."""
+    offered = letters(row)
+    model = create_model(
+        "PairWinner", __base__=Strict, **{WINNER: (Literal[offered], ...)}  # type: ignore[call-overload]
+    )  # fmt: skip
+    return Schema(
+        f"pair_winner_{''.join(offered).lower()}@1", model, _letter,
+        words={letter: {WINNER: letter} for letter in offered}, example='{"winner": "A"}',
+    )  # fmt: skip
+
+
+def _lines(text: str, *, names: Mapping[str, str]) -> dict[str, Any]:
+    """``name: A`` or ``label: A`` of each dimension; raises WrongForm where one is missing."""
+    found = {}
+    for name, label in names.items():
+        known = "|".join(re.escape(word) for word in (name, label))
+        hit = re.search(rf"(?im)^[\W_]*(?:{known})\b[^\n:=]*[:=]\W*([ANB])\b", text)
+        if hit is None:
+            raise WrongForm(f"There is no letter for {name}.")
+        found[name] = hit[1].upper()
+    return found
+
+
+def _letter(text: str) -> dict[str, Any]:
+    """The letter of an answer: its last word in capitals that is one; raises WrongForm."""
+    found = re.findall(r"\b([ANB])\b", text)
+    if not found:
+        raise WrongForm("The answer is none of the letters.")
+    # "A" is also an article: of several the last one stands where an answer ends.
+    return {WINNER: found[-1]}
+
+
+def shown_of(task: Task, item: Item) -> dict[str, str]:
+    """What people see around the texts: instructions, question, and sources where these show."""
+    assert task.current is not None  # noqa: S101 (only a published task is judged)
+    assert item.first is not None  # noqa: S101 (an item to be judged has a text)
+    sources = item.group.passage if task.current.settings.get("show_sources") else ""
+    return {
+        "instructions": task.current.instructions,
+        "query": item.question.strip() or item.first.query or item.group.title,
+        "sources": sources,
+    }
+
+
+def pair_prompt(task: Task, item: Item, form: Form, *, flipped: bool) -> Rendered:
+    """The prompt for a pair; ``flipped``: the second text is called A."""
+    assert item.first is not None and item.second is not None  # noqa: S101 (pairs have both)
+    left, right = left_right(item.first.text, item.second.text, flipped=flipped)
+    return form.template.render(**shown_of(task, item), **form.places, left=left, right=right)
+
+
+def text_prompt(task: Task, item: Item, text: str, row: Row) -> Rendered:
+    """The prompt for one text on one dimension or scale, as a number from 0 to 100."""
+    return load("judge_text").render(
+        **shown_of(task, item), text=text, label=row["label"], question=row.get("question", ""),
+        description=row.get("description", ""),
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""What a run asked of models: counts, reasons of failure and cost, for the run's page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, F, Q
+
+from crowdqc.numbers import count, plural
+from evaluation import registry as kinds
+from evaluation.llm.endpoints import spent_by
+from evaluation.llm.selectors.words import small
+from evaluation.models import CallState, LLMCall, Run
+from evaluation.runs.engine import ACTIVE
+
+REASONS = 6  # listed by name; the rest is one line
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of one run; ``figures`` is a strip of key figures."""
+
+    total: int
+    answered: int
+    before: int
+    failed: int
+    open: int
+    cost: Decimal | None
+    figures: list[dict[str, Any]]
+    reasons: list[tuple[str, int]]
+
+
+def asks_or_holds(run: Run) -> bool:
+    """Whether the run may have calls: it asks models, or brought what was asked elsewhere."""
+    return kinds.asking_of(run.method) is not None or run.trigger == "import"
+
+
+def calls_of(run: Run) -> Calls | None:
+    """The run's calls, in three queries at most; None for a run that has none and asks none."""
+    if not asks_or_holds(run):
+        return None
+    rows = LLMCall.objects.filter(uses__run=run)
+    earlier = Q(finished_at__lt=run.created_at, state=CallState.DONE)
+    found = rows.aggregate(
+        uses=Count("pk"),
+        total=Count("pk", distinct=True),
+        done=Count("pk", filter=Q(state=CallState.DONE), distinct=True),
+        before=Count("pk", filter=earlier, distinct=True),
+        failed=Count("pk", filter=Q(state=CallState.FAILED), distinct=True),
+        imported=Count("pk", filter=Q(source="import"), distinct=True),
+        unpriced=Count("pk", filter=~earlier & Q(attempts__gt=0, cost__isnull=True), distinct=True),
+    )
+    if not found["total"] and kinds.asking_of(run.method) is None:
+        return None
+    spent = spent_by(run)
+    nothing_told = found["unpriced"] or found["imported"] == found["total"] > 0
+    cost = None if nothing_told and not spent else spent
+    waiting = found["total"] - found["done"] - found["failed"]
+    return Calls(
+        found["total"], found["done"], found["before"], found["failed"], waiting, cost,
+        _figures(run, found, cost, waiting), _reasons(rows) if found["failed"] else [],
+    )  # fmt: skip
+
+
+def sentence(calls: Calls) -> str:
+    """How the calls of a finished run ended."""
+    if not calls.total:
+        return "Nothing was asked."
+    if calls.failed:
+        return f"{plural(calls.total, 'call')}, {count(calls.failed)} of them failed."
+    return (
+        f"{plural(calls.total, 'call')}, {'all of them' if calls.total > 1 else 'it was'} answered."
+    )
+
+
+def _figures(
+    run: Run, found: dict[str, Any], cost: Decimal | None, waiting: int
+) -> list[dict[str, Any]]:
+    currency = run.project.currency
+    unpriced = found["unpriced"]
+    # Texts that are alike make one question, which is asked once.
+    same = f"for {plural(found['uses'], 'question')}" if found["uses"] > found["total"] else ""
+    note = f"{plural(unpriced, 'call')} without a price" if unpriced else "of the calls made anew"
+    before = {
+        "label": "Taken from before", "value": count(found["before"]),
+        "of": f"of {count(found['done'])}", "note": "asked by an earlier run; cost nothing",
+    }  # fmt: skip
+    if found["imported"] == found["total"] > 0:
+        note = "nothing was asked here"
+        before = {
+            "label": "Imported", "value": count(found["imported"]),
+            "of": f"of {count(found['total'])}", "note": "asked elsewhere",
+        }  # fmt: skip
+    open_words = "waiting or in flight" if run.state in ACTIVE else "not asked"
+    return [
+        {"label": "Calls", "value": count(found["total"]), "of": same,
+         "note": f"{count(waiting)} {open_words}" if waiting else ""},
+        {"label": "Answered", "value": count(found["done"]), "of": f"of {count(found['total'])}",
+         "done": found["done"], "total": found["total"]},
+        before,
+        {"label": "Failed", "value": count(found["failed"]), "of": f"of {count(found['total'])}"},
+        {"label": "Cost", "value": small(cost, currency), "of": "", "note": note},
+    ]  # fmt: skip
+
+
+def _reasons(rows: Any) -> list[tuple[str, int]]:
+    found = list(
+        rows.filter(state=CallState.FAILED)
+        .values_list("reason")
+        .annotate(n=Count("pk", distinct=True))
+        .order_by("-n", F("reason"))
+    )
+    listed = [(reason or "No reason was given.", n) for reason, n in found[:REASONS]]
+    rest = sum(n for _, n in found[REASONS:])
+    return [*listed, ("Other reasons", rest)] if rest else listed

@@ -1,0 +1,202 @@
+"""What models can be asked about a task, what they were asked, and what a plan would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+
+from annotation.models import Task
+from crowdqc.numbers import NBSP, count, plural
+from evaluation import registry as kinds
+from evaluation.llm.selectors.words import small
+from evaluation.llm.wording import messages_of
+from evaluation.llm_runs.start import Prepared, ways_of
+from evaluation.models import CallState, CallUse, Run, RunState
+from evaluation.runs.asking import Asking
+from evaluation.runs.engine import ACTIVE
+from evaluation.runs.selectors.lists import STATES, started_words
+from evaluation.runs.selectors.recipes import model_id, model_names
+from evaluation.runs.selectors.shell import percent
+from evaluation.runs.selectors.words import results_url, shape_of
+
+SHOWN = 20  # runs of a task, the newest
+# What a task of a shape gives without any model.
+WITHOUT = {
+    "texts": "People’s answers are scored by AQER, and answers that models gave elsewhere can be "
+    "imported; they stand on the same board.",
+    "pairs": "Pairs are judged by people, with competence, agreement and a ranking. Judgments that "
+    "models gave elsewhere can be imported.",
+    "ratings": "Texts are rated by people, with agreement and means. Scores that were published "
+    "elsewhere can be imported.",
+    "responses": "Responses are written by people, and those of systems can be imported.",
+    "checks": "People answer the checklist, and answers from elsewhere can be imported.",
+    "attributes": "People think aloud, and every stage of the checklist can be written by hand.",
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of asking as a line of the task's page."""
+
+    slug: str
+    asking: Asking
+    runs: int
+    last: Run | None
+
+
+@dataclass(frozen=True)
+class AskedRun:
+    """A run that asks, as a line."""
+
+    run: Run
+    title: str
+    model: str
+    mark: str
+    word: str
+    active: bool
+    percent: int
+    calls: str
+    failed: int
+    cost: str
+    started: str
+    results_url: str
+
+
+@dataclass(frozen=True)
+class Live:
+    """The runs of a task that ask; ``active``: one of them is in work."""
+
+    runs: list[AskedRun]
+    active: int
+
+
+def live(task: Task) -> Live:
+    """The task's latest runs that ask, with their calls; four queries at most."""
+    slugs = [slug for kind in kinds.KINDS.values() for slug in kind.asking]
+    rows = list(
+        task.runs.filter(method__in=slugs)
+        .select_related("started_by", "source")
+        .order_by("-number")[:SHOWN]
+    )
+    names, told = model_names(rows), _told(rows)
+    made = [
+        _asked(run, task, names.get(model_id(run) or 0, ""), told.get(run.pk, {})) for run in rows
+    ]
+    return Live(made, sum(one.active for one in made))
+
+
+def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    """Run -> its calls by state, each once, and what its attempts cost; two queries."""
+    same = CallUse.objects.filter(run=OuterRef("run"), call=OuterRef("call"), pk__lt=OuterRef("pk"))
+    once = CallUse.objects.filter(~Exists(same), run__in=rows).order_by().values("run")
+    counts = once.annotate(
+        n=Count("pk"), done=Count("pk", filter=Q(call__state=CallState.DONE)),
+        bad=Count("pk", filter=Q(call__state=CallState.FAILED)),
+    )  # fmt: skip
+    found = {row["run"]: row for row in counts}
+    own = Q(call__tries__sent_at__gte=F("run__created_at")) & (
+        Q(run__finished_at__isnull=True) | Q(call__tries__sent_at__lte=F("run__finished_at"))
+    )
+    for row in once.annotate(spent=Sum("call__tries__cost", filter=own)):
+        found[row["run"]]["spent"] = row["spent"]
+    return found
+
+
+def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRun:
+    run.task = task
+    mark, word = STATES[RunState(run.state)]
+    return AskedRun(
+        run=run, title=kinds.title_of(run.method), model=model, mark=mark, word=word,
+        active=run.state in ACTIVE, percent=percent(run),
+        calls=f"{count(told.get('done', 0))} of {count(told.get('n', 0))}",
+        failed=told.get("bad", 0), cost=small(told.get("spent") or 0, task.project.currency),
+        started=started_words(run),
+        results_url=results_url(run) if run.state == RunState.DONE else "",
+    )  # fmt: skip
+
+
+def ways(task: Task) -> list[Way]:
+    """The ways of asking that fit the task, with how often each was used and its last run."""
+    found = ways_of(task)
+    runs: dict[str, list[Run]] = {slug: [] for slug, _ in found}
+    for run in task.runs.filter(method__in=list(runs)).order_by("-number"):
+        runs[run.method].append(run)
+    return [
+        Way(slug, asking, len(runs[slug]), runs[slug][0] if runs[slug] else None)
+        for slug, asking in found
+    ]
+
+
+def without(task: Task) -> str:
+    """What can be done with the task without a model, in a sentence or two."""
+    return WITHOUT.get(shape_of(task), "")
+
+
+def chosen(task: Task, method: str, number: str) -> dict[str, Any]:
+    """The options to begin with: those of the run of this number, else of the last one."""
+    rows = task.runs.filter(method=method).order_by("-number")
+    if number.isdecimal() and len(number) < 10:
+        rows = rows.filter(number=int(number))
+    run = rows.first()
+    return dict(run.params) if run is not None else {}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run would ask and cost, as the page shows it before the start."""
+
+    sentence: str
+    figures: list[dict[str, Any]]
+    problems: Sequence[str]
+    warnings: Sequence[str]
+    over_soft: bool
+    nothing_new: bool
+    sample: Sequence[dict[str, str]]
+    prompts: list[str]
+    button: str
+
+
+def shown(task: Task, ready: Prepared) -> Shown:
+    """The preview in words; no query."""
+    found, currency = ready.preview, task.project.currency
+    new = found.calls - found.cached
+    asks = ready.plan.asks
+    cost = f", about {small(found.cost, currency)}" if found.cost else ""
+    return Shown(
+        sentence=ready.plan.sentence,
+        figures=_figures(ready, currency),
+        problems=found.problems or (() if found.calls else ("There is nothing to ask.",)),
+        warnings=found.warnings,
+        over_soft=ready.over_soft,
+        nothing_new=not new,
+        sample=messages_of(ready.plan.model, asks[0]) if asks else [],
+        prompts=sorted({ask.prompt.ref for ask in asks}),
+        button=f"Ask {plural(new, 'question')}{cost}" if new else "Take the answers from before",
+    )
+
+
+def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
+    found = ready.preview
+    most = "expected" if found.cost is not None else "a price is not known"
+    if found.at_most is not None:
+        most += f"; {small(found.at_most, currency)} at most"
+    pace = "at the limits of the endpoint" if found.minutes is not None else "no limit is set"
+    return [
+        {"label": "Calls", "value": count(found.calls), "of": ""},
+        {"label": "Taken from before", "value": count(found.cached),
+         "of": f"of {count(found.calls)}", "note": "asked already; cost nothing"},
+        {"label": "Tokens", "value": count(found.tokens_in + found.tokens_out), "of": "",
+         "note": f"expected; {count(found.tokens_in)} sent, {count(found.tokens_out)} answered"},
+        {"label": "Cost", "value": small(found.cost, currency), "of": "", "note": most},
+        {"label": "Time", "value": _minutes(found.minutes), "of": "",
+         "note": pace},
+    ]  # fmt: skip
+
+
+def _minutes(minutes: float | None) -> str:
+    if minutes is None:
+        return "not known"
+    return f"under 1{NBSP}min" if minutes < 1 else f"{count(round(minutes))}{NBSP}min"

@@ -1,0 +1,104 @@
+"""Before a run that asks models: its options checked, its plan, its cost, and then its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import Task, User
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Missing
+from evaluation import registry as kinds
+from evaluation.llm.ask import Preview
+from evaluation.llm.calls import preview
+from evaluation.models import LanguageModel, Run
+from evaluation.runs import engine as runs
+from evaluation.runs.asking import Asking, Plan
+
+LANE = 160  # characters of Run.lane
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run would ask, and what that would cost; nothing is written yet.
+
+    ``over_soft``: the soft budget of the endpoint would be passed, so a person has to agree.
+    """
+
+    asking: Asking
+    params: dict[str, Any]
+    plan: Plan
+    preview: Preview
+    lane: str
+    over_soft: bool
+
+
+def ways_of(task: Task) -> list[tuple[str, Asking]]:
+    """The ways of asking that fit the task, in the order of their registry."""
+    shape = get_type(task.type).shape
+    found: dict[str, Asking] = {}
+    for kind in kinds.KINDS.values():
+        if shape in kind.shapes:
+            found |= kind.asking
+    return list(found.items())
+
+
+def way_of(task: Task, method: str) -> Asking:
+    """One way of asking; Missing where there is none of this name for the task."""
+    found = dict(ways_of(task)).get(method)
+    if found is None:
+        raise Missing("Models cannot be asked for this in this task.")
+    return found
+
+
+def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
+    """Check the options and put together what would be asked.
+
+    Raises Invalid (an option, named), Missing (no such way, no such model) and whatever the plan
+    says is lacking.
+    """
+    asking = way_of(task, method)
+    params = kinds.KINDS[method].clean_params(asking, raw)
+    plan = asking.plan(task, params)
+    found = preview(plan.model, plan.asks)
+    return Prepared(
+        asking, params, plan, found, lane_of(asking, params), over_soft(plan.model, found)
+    )
+
+
+def lane_of(asking: Asking, params: Mapping[str, Any]) -> str:
+    """The model and the options in words: runs that differ in these may be in work at once."""
+    words = [str(params.get(name)) for name in sorted(asking.params) if _tells(params.get(name))]
+    return "/".join([str(params.get("model", "")), *words])[:LANE]
+
+
+def _tells(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 40
+
+
+def over_soft(model: LanguageModel, found: Preview) -> bool:
+    """Whether the run, at its most expensive, would pass the endpoint's soft budget."""
+    endpoint = model.endpoint
+    if endpoint.soft_budget is None or found.cached >= found.calls:
+        return False
+    return endpoint.spent + endpoint.reserved + (found.at_most or Decimal(0)) > endpoint.soft_budget
+
+
+def start(
+    *, by: User, task: Task, method: str, raw: Mapping[str, Any], agreed: bool = False,
+    trigger: str = "browser",
+) -> Run:  # fmt: skip
+    """Start the run; Conflict where something keeps it, or where the soft budget needs a word."""
+    ready = prepare(task=task, method=method, raw=raw)
+    if ready.preview.problems:
+        raise Conflict(ready.preview.problems[0])
+    if ready.over_soft and not agreed:
+        raise Conflict(
+            "This run may pass the soft budget of the endpoint.",
+            fields={"agreed": "Agree to it first."}, code="soft-budget",
+        )  # fmt: skip
+    return runs.start(
+        by=by, task=task, method=method, params=ready.params, trigger=trigger, lane=ready.lane
+    )

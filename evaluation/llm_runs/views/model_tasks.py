@@ -1,0 +1,125 @@
+"""Models on one task: what they can be asked, what it would cost, and starting it. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_task
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Task
+from crowdqc.errors import DomainError
+from crowdqc.web.htmx import page_or_fragment
+from evaluation.llm.selectors import models as llm_models
+from evaluation.llm_runs import start as ask_start
+from evaluation.llm_runs.forms.base import AskForm, form_of
+from evaluation.llm_runs.selectors import llm_tasks
+from evaluation.runs.selectors import lists as run_reads
+
+
+def _around(task: Task) -> dict[str, Any]:
+    return {
+        "task": task, "title": run_reads.title_of(task),
+        "usable": llm_models.usable(task.project, "chat").exists(),
+    }  # fmt: skip
+
+
+@login_required
+@require_safe
+def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """What models can be asked about this task, and what they were asked."""
+    _, task = get_task(request, project_id, task_id)
+    context = {
+        **_around(task), "live": llm_tasks.live(task), "ways": llm_tasks.ways(task),
+        "without": llm_tasks.without(task),
+    }  # fmt: skip
+    return render(request, "evaluation/models/task.html", context)
+
+
+@login_required
+@require_safe
+def task_models_live(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """The runs alone; they ask for themselves again while one of them is in work."""
+    _, task = get_task(request, project_id, task_id)
+    context = {"task": task, "live": llm_tasks.live(task)}
+    if not getattr(request, "htmx", False):
+        return redirect("task_models", project_id, task_id)
+    return page_or_fragment(
+        request, "evaluation/models/_live.html", "evaluation/models/_live.html", context
+    )
+
+
+def _form(task: Task, method: str, *args: Any, **kwargs: Any) -> AskForm:
+    return form_of(method)(*args, task=task, **kwargs)
+
+
+def _page(
+    request: HttpRequest, task: Task, method: str, form: AskForm, status: int = 200
+) -> HttpResponse:
+    way = ask_start.way_of(task, method)
+    context = {**_around(task), "way": way, "method": method, "form": form,
+               "without": llm_tasks.without(task)}  # fmt: skip
+    if status != 200:  # of the options alone: what was refused stands above the form
+        fresh = _form(task, method, request.POST)
+        context.update(_previewed(task, method, fresh, agreed="agreed" in request.POST))
+    return render(request, "evaluation/models/ask.html", context, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -> HttpResponse:
+    """The options of one way of asking, and its start."""
+    access, task = get_task(request, project_id, task_id)
+    ask_start.way_of(task, method)
+    if request.method != "POST":
+        initial = llm_tasks.chosen(task, method, request.GET.get("run", ""))
+        return _page(request, task, method, _form(task, method, initial=initial))
+    form = _form(task, method, request.POST)
+    if form.is_valid():
+        try:
+            run = ask_start.start(
+                by=access.user, task=task, method=method, raw=form.params(),
+                agreed="agreed" in request.POST,
+            )  # fmt: skip
+        except DomainError as error:
+            add_errors(form, error)
+            return _page(request, task, method, form, error.status)
+        return redirect("run", project_id, run.number)
+    return _page(request, task, method, form, 422)
+
+
+def _previewed(task: Task, method: str, form: AskForm, *, agreed: bool) -> dict[str, Any]:
+    """What the options as they stand would ask and cost, or what keeps them from it."""
+    if not form.is_valid():
+        found = [
+            (form.fields[name].label or name.replace("_", " "), errors[0])
+            for name, errors in form.errors.as_data().items() if name in form.fields
+        ]  # fmt: skip
+        return {
+            "missing": [label for label, error in found if error.code == "required"],
+            "wrong": [f"{label}: {error.messages[0]}" for label, error in found
+                      if error.code != "required"],
+        }  # fmt: skip
+    try:
+        ready = ask_start.prepare(task=task, method=method, raw=form.params())
+    except DomainError as error:
+        return {"wrong": [error.message]}
+    return {"shown": llm_tasks.shown(task, ready), "agreed": agreed}
+
+
+@login_required
+@require_POST
+def task_ask_preview(
+    request: HttpRequest, project_id: int, task_id: int, method: str
+) -> HttpResponse:
+    """What the options in the form would ask and cost; asks nothing and writes nothing."""
+    _, task = get_task(request, project_id, task_id)
+    ask_start.way_of(task, method)
+    form = _form(task, method, request.POST)
+    context = {"task": task, "method": method}
+    context.update(_previewed(task, method, form, agreed="agreed" in request.POST))
+    return render(request, "evaluation/models/_preview.html", context)

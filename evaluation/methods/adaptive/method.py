@@ -1,0 +1,304 @@
+"""Adaptive collection: which pairs are certain, and where the next votes tell most.
+
+Two targets. ``label``: a pair is certain when the chance of its label (the answer that would win if
+votes never ended) reaches the certainty asked for; votes go where they are expected to tell most
+about a label. ``ranking``: votes go where they tell most about the orders of the systems, summed
+over all two of them, which is what Kendall's tau counts; a pair is certain when both its systems'
+places against every other are. Settling each order on its own instead looks thriftier and is not:
+who got ahead by luck is then never looked at again.
+
+What adaptivity costs: where and how often votes are taken depends on the votes before them. The
+likelihood does not mind, but intervals that take the number of votes for given do: for ``label``,
+shares of pairs that stopped early lie too far out and pooled votes overweigh the pairs in doubt, so
+that intervals of the systems hold far less often than they claim; for ``ranking`` they nearly do.
+Which pairs have many votes, and agreement on them, are no longer those of a random sample either.
+``adaptive_simulation.simulate`` measures both the saving and the loss of coverage; look there
+before adaptivity is switched on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.adaptive.beliefs import NEUTRAL, Beliefs, beliefs, label_chances
+from evaluation.methods.adaptive.gain import Field, Ranking, label_gain
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    BadVector,
+    FloatArray,
+    IntArray,
+    index_array,
+)
+
+LABEL, RANKING = "label", "ranking"
+TARGETS = (LABEL, RANKING)
+CHUNKS = 10  # of a plan's votes for the ranking, between which what they tell is worked out anew
+SHARE = 4  # without a batch, one vote for every so many pairs
+DIGITS = 9  # gains that agree so far are equal
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How many votes every pair should have, for now.
+
+    ``wanted`` (p,): votes a pair should have in all (its redundancy), those given and handed out
+    included; ``certain`` (p,): it needs no more; ``shape`` (p, 4): beta parameters of what is
+    believed of its votes (``Beliefs.posterior``); ``gain`` (p,): what one further vote is expected
+    to bring, information on the label in nats, or wrong orders of two systems put right; ``votes``
+    and ``held`` (p,): given, and handed out but not answered; ``merit`` (systems,): log-merits;
+    ``order`` (systems, systems): orders that are certain at this level; ``budget``: votes that may
+    be spent in all.
+    """
+
+    wanted: IntArray
+    certain: NDArray[np.bool_]
+    shape: FloatArray
+    gain: FloatArray
+    votes: IntArray
+    held: IntArray
+    merit: FloatArray
+    order: NDArray[np.bool_]
+    budget: int
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """(p, 3) chances that first, neutral and second are the pair's label."""
+        return label_chances(self.shape)[0]
+
+    @property
+    def more(self) -> IntArray:
+        """(p,) votes to ask for now, beyond those given and handed out."""
+        return self.wanted - self.votes - self.held
+
+    @property
+    def spent(self) -> int:
+        """Votes given."""
+        return int(self.votes.sum())
+
+    @property
+    def saved(self) -> int:
+        """Votes that an equal share of the budget would still have put on pairs that are certain.
+
+        They are free for other pairs, or need not be collected.
+        """
+        equal = self.budget // len(self.wanted)
+        return int(np.maximum(equal - self.wanted, 0)[self.certain].sum())
+
+    @property
+    def left(self) -> int:
+        """Votes of the budget that are neither given, handed out nor asked for."""
+        return max(self.budget - int(self.wanted.sum()), 0)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is handed out and nothing more is asked for."""
+        return not (self.more.any() or self.held.any())
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What a plan must keep to; ``floor`` and ``ceiling`` are votes a pair."""
+
+    floor: int
+    ceiling: int
+    certainty: float
+    budget: int
+    target: str = RANKING
+    neutral: bool = True
+    batch: int | None = None
+
+    def check(self, pairs: int) -> None:
+        """Raise BadParameter, naming it, on a value outside its range."""
+        for name, least in (("floor", 1), ("ceiling", 1), ("budget", 1)):
+            _whole(name, getattr(self, name), least)
+        if self.batch is not None:
+            _whole("batch", self.batch, 1)
+        if self.ceiling < self.floor:
+            raise BadParameter(f"ceiling is {self.ceiling}; it must be the floor or more")
+        if not 0.5 < self.certainty < 1:
+            raise BadParameter(
+                f"certainty is {self.certainty!r}; it must lie between 0.5 and 1, say 0.95"
+            )
+        if self.target not in TARGETS:
+            raise BadParameter(f"target is {self.target!r}; it is one of {', '.join(TARGETS)}")
+        if self.budget < self.floor * pairs:
+            raise BadParameter(
+                f"budget is {self.budget}; the floor of {self.floor} on {pairs} pairs takes "
+                f"{self.floor * pairs}"
+            )
+
+
+def plan_votes(
+    counts: Any,
+    first: Sequence[int] | IntArray,
+    second: Sequence[int] | IntArray,
+    *,
+    floor: int,
+    ceiling: int,
+    certainty: float,
+    budget: int,
+    target: str = RANKING,
+    held: Any = None,
+    votes: Any = None,
+    neutral: bool = True,
+    batch: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> Plan:
+    """How many votes each of p pairs should have now.
+
+    ``counts`` (p, 3) are votes for first, neutral and second, or sums of their weights (a worker's
+    competence); weighted ones need ``votes`` (p,), how many there are. ``first`` and ``second``
+    (p,) index the systems; a pair within one system says nothing of the ranking. ``held`` (p,) are
+    votes handed out and not answered yet. ``neutral`` False: no neutral answer is offered.
+
+    Every pair gets ``floor`` votes (a connected set of pairs so stays connected), none gets more
+    than ``ceiling``, certain pairs get nothing, and given, held and asked for are never more than
+    ``budget`` together; if votes beyond plan have eaten the floor of others, pairs without a vote
+    come first. ``batch`` bounds what is asked for at once, the floor apart (a vote for every 4
+    pairs): the smaller, the more each vote learns from those before. For ``label`` a pair is asked
+    one vote at a time. Equal gains go by position, or are drawn with ``rng``.
+
+    Raises BadShape, BadVector, EmptyData, UnknownIndex, BadParameter.
+    """
+    rules = Rules(floor, ceiling, certainty, budget, target, neutral, batch)
+    given = _counts(counts, neutral)
+    pairs = len(given)
+    rules.check(pairs)
+    systems = int(max(np.max(first, initial=0), np.max(second, initial=0))) + 1
+    one, two = index_array("first", first, systems), index_array("second", second, systems)
+    if not pairs == len(one) == len(two):
+        raise BadShape(f"counts has {pairs} rows, first {len(one)}, second {len(two)}")
+    number = _number("votes", _whole_counts(given) if votes is None else votes, pairs)
+    out = _number("held", np.zeros(pairs, dtype=np.int64) if held is None else held, pairs)
+    believed = beliefs(given, one, two, systems, neutral=neutral)
+    field = Field.of(believed, one, two)
+    state = _State(rules, believed, field, given, number, out)
+    return state.plan(rng)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What is known, and what is on its way."""
+
+    rules: Rules
+    believed: Beliefs
+    field: Field
+    counts: FloatArray
+    votes: IntArray
+    held: IntArray
+
+    def plan(self, rng: np.random.Generator | None) -> Plan:
+        rules, total = self.rules, self.votes + self.held
+        shape = self.believed.posterior(self.counts)
+        ranking = self.field.ranking(self.votes.astype(np.float64), rules.certainty)
+        posterior, after = None, None
+        if rules.target == LABEL:
+            posterior, after = label_chances(shape)
+            gain = label_gain(shape, posterior, after)
+            certain = posterior.max(axis=1) >= rules.certainty
+        else:
+            gain = self.field.gain(self.votes.astype(np.float64), ranking)
+            certain = self.field.settled(ranking)
+        certain = certain & (self.votes >= rules.floor)
+        free = max(rules.budget - int(total.sum()), 0)
+        more = _floors(total, rules.floor, free)
+        asked = int(more.sum())
+        free = min(free - asked, max((rules.batch or -(-len(total) // SHARE)) - asked, 0))
+        draw = np.arange(len(total)) if rng is None else rng.permutation(len(total))
+        may = ~certain & (total + more < rules.ceiling)
+        if rules.target == LABEL:
+            # One vote at a time: what is on its way may already settle the pair.
+            more += _best(gain, may & (self.held == 0) & (more == 0), draw, free)
+        else:
+            more = self._for_ranking(more, may, draw, free)
+        made = Plan(
+            wanted=total + more, certain=certain, shape=shape, gain=gain, votes=self.votes,
+            held=self.held, merit=self.believed.merit, order=ranking.certain, budget=rules.budget,
+        )  # fmt: skip
+        if posterior is not None:
+            made.__dict__["posterior"] = posterior  # known already, so not to be found again
+        return made
+
+    def _for_ranking(
+        self, more: IntArray, may: NDArray[np.bool_], draw: IntArray, free: int
+    ) -> IntArray:
+        """Votes (p,) with ``free`` further ones, in chunks: those placed shrink what is left to
+        learn, at the merits believed now."""
+        chunk = max(-(-free // CHUNKS), 1)
+        while free > 0:
+            total = self.votes + self.held + more
+            ranking: Ranking = self.field.ranking(total.astype(np.float64), self.rules.certainty)
+            gain = self.field.gain(total.astype(np.float64), ranking)
+            chosen = _best(gain, may & (total < self.rules.ceiling), draw, min(chunk, free))
+            if not chosen.any():
+                break
+            more, free = more + chosen, free - int(chosen.sum())
+        return more
+
+
+def _floors(total: IntArray, floor: int, free: int) -> IntArray:
+    """Votes (p,) up to the floor; if the budget does not reach, pairs with the fewest first."""
+    more = np.maximum(floor - total, 0)
+    if more.sum() <= free:
+        return more
+    level, pair = [], []
+    for k in range(floor):
+        at = np.flatnonzero(total <= k)
+        level.append(np.full(len(at), k))
+        pair.append(at)
+    chosen = np.concatenate(pair)[np.argsort(np.concatenate(level), kind="stable")[:free]]
+    return np.bincount(chosen, minlength=len(total)).astype(np.int64)
+
+
+def _best(gain: FloatArray, may: NDArray[np.bool_], draw: IntArray, number: int) -> IntArray:
+    """One vote (p,) for the ``number`` pairs of most gain among those that may have one."""
+    open_ = np.flatnonzero(may & (gain > 0))
+    chosen = np.zeros(len(gain), dtype=np.int64)
+    if number > 0 and len(open_):
+        size = np.round(gain[open_] / gain[open_].max(), DIGITS)
+        chosen[open_[np.lexsort((draw[open_], -size))[:number]]] = 1
+    return chosen
+
+
+def _counts(counts: Any, neutral: bool) -> FloatArray:
+    found = np.asarray(counts, dtype=np.float64)
+    if found.ndim != 2 or found.shape[1] != 3:
+        raise BadShape(f"counts is {found.shape}; it must be (pairs, 3): first, neutral, second")
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)).all(axis=1))
+    if wrong.size:
+        raise BadVector(f"row {int(wrong[0])} of counts holds a number that is no count")
+    if not neutral and found[:, NEUTRAL].any():
+        at = int(np.flatnonzero(found[:, NEUTRAL])[0])
+        raise BadVector(f"row {at} of counts has neutral votes, which were not offered")
+    return found
+
+
+def _whole_counts(counts: FloatArray) -> IntArray:
+    total = counts.sum(axis=1)
+    if (counts != np.round(counts)).any():
+        raise BadParameter("votes is missing: with weighted counts, say how many votes they are")
+    return total.astype(np.int64)
+
+
+def _number(name: str, values: Any, pairs: int) -> IntArray:
+    found = np.asarray(values)
+    if found.shape != (pairs,) or not np.issubdtype(found.dtype, np.integer):
+        raise BadShape(f"{name} must be {pairs} whole numbers, one a pair")
+    if (found < 0).any():
+        raise BadVector(f"{name}[{int(np.flatnonzero(found < 0)[0])}] is below 0")
+    return found.astype(np.int64)
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise BadParameter(f"{name} is {value!r}; it must be a whole number from {least} on")
+
+
+__all__ = ["LABEL", "RANKING", "TARGETS", "Plan", "Rules", "plan_votes"]

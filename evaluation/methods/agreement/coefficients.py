@@ -1,0 +1,267 @@
+"""Agreement between workers: Krippendorff's alpha and its relatives, with intervals.
+
+Intervals draw items (or groups of items) with replacement. They say how the figure would vary
+over other items judged by such a crowd; the workers are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.agreement import counts as parts
+from evaluation.methods.agreement.bootstrap import (
+    Estimate,
+    alpha_rows,
+    alpha_statistic,
+    estimate,
+    grouped,
+    patterns,
+)
+from evaluation.methods.agreement.counts import Counts, NoVariation, TooFewVotes
+from evaluation.methods.agreement.pairs import cohen_kappa, kendall_tau_b, worker_pairs
+from evaluation.methods.core.base import BadParameter, BadShape, FloatArray, IntArray
+from evaluation.methods.core.order_clustered import Clustered
+from evaluation.methods.core.order_clustered import share as clustered_share
+from evaluation.methods.core.units import PERCENT
+from evaluation.methods.core.votes import Labels
+
+__all__ = [
+    "COEFFICIENTS",
+    "Estimate",
+    "NoVariation",
+    "TooFewVotes",
+    "alpha_from_counts",
+    "alpha_interval",
+    "cohen_kappa",
+    "differentiability_split",
+    "fleiss_kappa",
+    "kappa_interval",
+    "kendall_tau_b",
+    "krippendorff_alpha",
+    "percent_agreement",
+    "percent_interval",
+    "worker_pairs",
+]
+
+COEFFICIENTS = ("alpha", "fleiss", "percent")
+
+
+def krippendorff_alpha(
+    data: Labels, level: str = "nominal", values: Sequence[float] | FloatArray | None = None
+) -> float:
+    """Krippendorff's alpha of the votes: 1 is full agreement, 0 what chance gives.
+
+    ``level`` is 'nominal', 'ordinal', 'interval' or 'ratio'. ``values`` (k,) is a number per
+    label; without it, labels that read as numbers are those, and for ordinal data their order in
+    ``data.labels`` counts. Any number of votes per item; items with fewer than two are left out.
+    Cost is linear in the votes plus items x values^2.
+
+    Krippendorff, "Content Analysis" (4th ed. 2019), chapter 12. Raises BadParameter, BadVector (a
+    weight that is no count), TooFewVotes and NoVariation.
+    """
+    scale, place = parts.scale(data.labels, level, values)
+    return _alpha(parts.value_counts(data, place, len(scale)), level, scale)
+
+
+def alpha_from_counts(
+    counts: Any, level: str = "nominal", values: Sequence[float] | FloatArray | None = None
+) -> float:
+    """The same from value counts (items, values); ``values`` is 0, 1, 2, ... if left out.
+
+    Raises BadShape, BadVector, BadParameter, TooFewVotes and NoVariation.
+    """
+    found = parts.checked_counts(counts)
+    given = np.arange(float(found.shape[1])) if values is None else values
+    scale, place = parts.scale([""] * found.shape[1], level, given)
+    merged = np.zeros((len(scale), len(found)))
+    np.add.at(merged, place, found.T)
+    return _alpha(merged.T, level, scale)
+
+
+def _alpha(counts: Counts, level: str, scale: FloatArray) -> float:
+    matrix, margins = parts.coincidences(counts)
+    if not margins.any():
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    value = float(parts.alpha(matrix, margins, level, scale))
+    if np.isnan(value):
+        raise NoVariation("all votes that share an item are the same; alpha is not defined")
+    return value
+
+
+def alpha_interval(
+    data: Labels,
+    level: str = "nominal",
+    values: Sequence[float] | FloatArray | None = None,
+    *,
+    rng: np.random.Generator,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    group: IntArray | None = None,
+    noun: str = "items",
+) -> Estimate:
+    """Alpha with a bootstrap interval over items, or over groups where ``group`` (items,) is given.
+
+    Group what is not independent: both directions of a pair, the items of a topic; ``noun`` names
+    what is drawn, for the reason why there is no interval. Raises as ``krippendorff_alpha`` does.
+    """
+    scale, place = parts.scale(data.labels, level, values)
+    counts = parts.value_counts(data, place, len(scale))
+    return _interval(
+        counts, alpha_rows, alpha_statistic(level, scale), group,
+        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
+    )  # fmt: skip
+
+
+def _interval(
+    counts: Counts, rows: Any, statistic: Any, group: IntArray | None, **drawing: Any
+) -> Estimate:
+    """Only items with two votes are drawn; without groups, equal items are one pattern."""
+    paired = parts.pair_weights(counts) > 0
+    if not paired.any():
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    if not isinstance(counts, np.ndarray):
+        raise BadParameter("values has too many values to resample; put them into bins")
+    if group is None:
+        kinds, times = patterns(counts[paired])
+        return estimate(rows(kinds), times, statistic, **drawing)
+    if np.shape(group) != paired.shape:
+        raise BadShape(f"group has shape {np.shape(group)}; it must be {paired.shape}")
+    summed = grouped(rows(counts[paired]), group[paired])
+    return estimate(summed, np.ones(len(summed)), statistic, **drawing)
+
+
+def _agreeing(counts: FloatArray) -> FloatArray:
+    """Rows (items, 2 + v): share of agreeing pairs, 1, and the votes' shares; 0 without pairs."""
+    votes = counts.sum(axis=1, keepdims=True)
+    weight = parts.pair_weights(counts)[:, None]
+    same = (counts * (counts - 1)).sum(axis=1, keepdims=True)
+    paired = (weight > 0).astype(np.float64)
+    share = same * weight / np.maximum(votes, 1)
+    return np.hstack([share, paired, counts * paired])
+
+
+def _kappa(sums: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = sums[..., 0] / sums[..., 1]
+        votes = sums[..., 2:]
+        share = votes / votes.sum(axis=-1, keepdims=True)
+        expected = np.square(share).sum(axis=-1)
+        return np.asarray(
+            np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
+        )
+
+
+def _percent(sums: FloatArray) -> FloatArray:
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def _sums(data: Labels) -> FloatArray:
+    counts = _nominal(data)
+    if not isinstance(counts, np.ndarray):
+        counts = counts.toarray()
+    sums: FloatArray = _agreeing(counts).sum(axis=0)
+    if not sums[1]:
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    return sums
+
+
+def _nominal(data: Labels) -> Counts:
+    scale, place = parts.scale(data.labels, "nominal")
+    return parts.value_counts(data, place, len(scale))
+
+
+def fleiss_kappa(data: Labels) -> float:
+    """Fleiss' kappa: agreeing pairs against what the labels' shares alone would give.
+
+    Items may have different numbers of votes, each item counting the same (one vote: left out).
+    Fleiss, "Measuring nominal scale agreement among many raters" (1971), eq. 1-7. Raises
+    TooFewVotes, NoVariation, BadVector.
+    """
+    value = float(_kappa(_sums(data)))
+    if np.isnan(value):
+        raise NoVariation("all votes that share an item are the same; kappa is not defined")
+    return value
+
+
+def percent_agreement(data: Labels) -> float:
+    """Mean over items of the share of pairs of votes that agree, in [0, 1].
+
+    Raises TooFewVotes, BadVector.
+    """
+    return float(_percent(_sums(data)))
+
+
+def kappa_interval(
+    data: Labels,
+    *,
+    rng: np.random.Generator,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    group: IntArray | None = None,
+    noun: str = "items",
+) -> Estimate:
+    """Fleiss' kappa with a bootstrap interval, as ``alpha_interval``."""
+    return _interval(
+        _nominal(data), _agreeing, _kappa, group,
+        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
+    )  # fmt: skip
+
+
+def percent_interval(
+    data: Labels,
+    *,
+    confidence: float = 0.95,
+    group: IntArray | None = None,
+    noun: str = "items",
+) -> Clustered:
+    """Percent agreement with Wilson's interval on its effective number of pairs of votes.
+
+    Clustered by item, or by ``group`` (items,); it does not collapse where all votes agree. Raises
+    TooFewVotes, BadVector, BadShape.
+    """
+    counts = _nominal(data)
+    counts = counts if isinstance(counts, np.ndarray) else counts.toarray()
+    rows = _agreeing(counts)
+    if not rows[:, 1].any():
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    unit = np.arange(len(rows)) if group is None else group
+    if np.shape(unit) != (len(rows),):
+        raise BadShape(f"group has shape {np.shape(unit)}; it must be ({len(rows)},)")
+    votes = counts.sum(axis=1)
+    pairs = float((votes * (votes - 1)).sum() / 2)
+    return clustered_share(
+        rows[:, 0], rows[:, 1], np.unique(unit, return_inverse=True)[1], confidence,
+        trials=pairs, nouns=(noun, ""), kind=PERCENT,
+    )  # fmt: skip
+
+
+def differentiability_split(
+    data: Mapping[str, Labels], *, dimensions: int = 5, share: float = 0.6
+) -> NDArray[np.bool_]:
+    """Items (items,) whose candidates can be told apart: True, minimally differentiable: False.
+
+    True where on at least ``dimensions`` of the dimensions (the keys of ``data``, all on the same
+    items) one label has at least ``share`` of the votes. CrowdRAG, section 5.1: 5 of 7
+    dimensions, 3 of 5 votes. An item without votes on a dimension has no majority there.
+    Raises BadParameter, BadShape.
+    """
+    if not 1 <= dimensions <= len(data):
+        raise BadParameter(f"dimensions is {dimensions}; it must lie between 1 and {len(data)}")
+    if not 0 < share <= 1:
+        raise BadParameter(f"share is {share}; it must lie in (0, 1]")
+    decided: list[NDArray[np.bool_]] = []
+    items = next(iter(data.values())).items
+    for name, votes in data.items():
+        if votes.items != items:
+            raise BadShape(f"dimension {name!r} is on other items")
+        counts = _nominal(votes)
+        top = counts.max(axis=1)
+        top = top if isinstance(top, np.ndarray) else top.toarray().ravel()
+        total = np.asarray(counts.sum(axis=1)).ravel()
+        decided.append((total > 0) & (top >= share * total - 1e-9))
+    found: NDArray[np.bool_] = np.sum(decided, axis=0) >= dimensions
+    return found

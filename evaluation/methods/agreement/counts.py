@@ -1,0 +1,150 @@
+"""Value counts and coincidences: what every agreement coefficient is made of.
+
+Krippendorff, "Content Analysis" (4th ed. 2019), chapter 12: units with fewer than two votes pair
+with nothing and are left out; a unit of m votes adds its m (m - 1) ordered pairs, each divided by
+m - 1, to the coincidence matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from evaluation.methods.core.base import (
+    SMALL,
+    BadParameter,
+    BadShape,
+    BadVector,
+    DataError,
+    FloatArray,
+)
+from evaluation.methods.core.votes import Labels
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+# (items, labels): dense where that fits, else sparse; both know @, .T and sum.
+Counts = Any
+
+
+class TooFewVotes(DataError):
+    """No item has two votes, so that nothing can agree or disagree."""
+
+
+class NoVariation(DataError):
+    """All votes are the same, so that chance-corrected agreement is not defined."""
+
+
+def scale(
+    labels: Sequence[str], level: str, values: Sequence[float] | FloatArray | None = None
+) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.int64]]]:
+    """The values (v,) of the scale in ascending order, and each label's place (k,) among them.
+
+    ``values`` (k,) is a number per label; labels of equal value are one. Without it, labels that
+    all read as numbers are these numbers; else the order of ``labels`` counts, which is enough
+    for nominal and ordinal data. Raises BadParameter.
+    """
+    if level not in LEVELS:
+        raise BadParameter(f"level is {level!r}; it must be one of {', '.join(LEVELS)}")
+    if level == "nominal":
+        order = np.arange(len(labels))
+        return order.astype(np.float64), order
+    found = _numbers(labels, level) if values is None else np.asarray(values, dtype=np.float64)
+    if found.shape != (len(labels),):
+        raise BadParameter(f"values has shape {found.shape}; it must be ({len(labels)},)")
+    if not np.isfinite(found).all():
+        raise BadParameter("values holds something that is not a finite number")
+    if level == "ratio" and (found < 0).any():
+        raise BadParameter("values holds a negative number; a ratio scale begins at 0")
+    known, place = np.unique(found, return_inverse=True)
+    return known, place.astype(np.int64)
+
+
+def _numbers(labels: Sequence[str], level: str) -> FloatArray:
+    try:
+        found = np.array([float(label) for label in labels])
+        if np.isfinite(found).all():
+            return found
+    except ValueError:
+        pass
+    if level == "ordinal":
+        return np.arange(len(labels), dtype=np.float64)
+    raise BadParameter(f"values is missing: the labels are no numbers, as level {level!r} needs")
+
+
+def value_counts(data: Labels, place: np.ndarray[Any, np.dtype[np.int64]], size: int) -> Counts:
+    """How often each item (rows) got each of ``size`` values (columns).
+
+    ``place`` (k,) is the column of each label. Two votes of one worker on one item are two votes.
+    Raises BadVector on a weight that is no whole number: votes come in ones.
+    """
+    if not (data.weight == np.rint(data.weight)).all():
+        raise BadVector("a weight is not a whole number; agreement counts votes")
+    items = len(data.items)
+    column = place[data.label]
+    if items * size > SMALL:
+        return csr_array((data.weight, (data.item, column)), shape=(items, size))
+    flat = np.bincount(data.item * size + column, weights=data.weight, minlength=items * size)
+    return flat.reshape(items, size)
+
+
+def checked_counts(counts: Any) -> FloatArray:
+    """Counts (items, values) given as an array; raises BadShape, BadVector."""
+    found = np.asarray(counts, dtype=np.float64)
+    if found.ndim != 2:
+        raise BadShape(f"counts has {found.ndim} dimensions; it must be (items, values)")
+    if not (np.isfinite(found).all() and (found >= 0).all() and (found == np.rint(found)).all()):
+        raise BadVector("counts holds something that is not a whole number of votes")
+    return found
+
+
+def pair_weights(counts: Counts) -> FloatArray:
+    """1 / (m - 1) of each item's m votes (items,), 0 where an item has fewer than two."""
+    votes: FloatArray = np.asarray(counts.sum(axis=1)).ravel()
+    out: FloatArray = np.divide(1.0, votes - 1, out=np.zeros(len(votes)), where=votes >= 2)
+    return out
+
+
+def coincidences(counts: Counts) -> tuple[FloatArray, FloatArray]:
+    """The coincidence matrix (v, v) and its margins (v,), the votes that pair with another."""
+    weight = pair_weights(counts)
+    if isinstance(counts, np.ndarray):
+        matrix = (counts * weight[:, None]).T @ counts
+    else:
+        matrix = (counts.multiply(weight[:, None]).T @ counts).toarray()
+    matrix[np.diag_indices_from(matrix)] -= weight @ counts
+    return matrix, (weight > 0).astype(np.float64) @ counts
+
+
+def squared_difference(level: str, values: FloatArray, margins: FloatArray) -> FloatArray:
+    """Squared differences (..., v, v) of the values (v,) under margins (..., v).
+
+    Ordinal: (sum of the margins from c to k - half of both ends)^2, which is the difference of
+    their mean ranks; so it follows the margins. Interval: (c - k)^2. Ratio: ((c - k) / (c + k))^2.
+    """
+    if level == "nominal":
+        return 1.0 - np.eye(len(values))
+    if level == "ordinal":
+        rank = np.cumsum(margins, axis=-1) - margins / 2
+        return np.square(rank[..., :, None] - rank[..., None, :])
+    apart = values[:, None] - values[None, :]
+    if level == "ratio":
+        total = values[:, None] + values[None, :]
+        apart = np.divide(apart, total, out=np.zeros_like(apart), where=total != 0)
+    return np.square(apart)
+
+
+def alpha(matrix: FloatArray, margins: FloatArray, level: str, values: FloatArray) -> FloatArray:
+    """Alpha (...) of coincidences (..., v, v); NaN where the margins hold one value only.
+
+    alpha = 1 - (n - 1) * sum(o_ck d_ck) / sum(n_c n_k d_ck) with n = sum of the margins.
+    """
+    squared = squared_difference(level, values, margins)
+    observed = (matrix * squared).sum(axis=(-2, -1))
+    expected = (margins * (squared @ margins[..., None])[..., 0]).sum(axis=-1)
+    total = margins.sum(axis=-1)
+    ratio = np.divide(
+        (total - 1) * observed, expected, out=np.full_like(expected, np.nan), where=expected > 0
+    )
+    return np.asarray(1.0 - ratio)

@@ -1,0 +1,299 @@
+"""Is a difference more than chance? For correlations, paired scores and many tests at once.
+
+AQER compares methods by BCa bootstrap of correlation differences (Table 3), CrowdRAG grades by
+Wilcoxon's signed rank test with Benjamini-Hochberg correction (section 5.2), InteractEval
+correlations on Fisher's z scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import false_discovery_control, rankdata, wilcoxon
+
+from evaluation.methods.agreement.significance_resample import bca, blocks, correlations
+from evaluation.methods.core.base import (
+    SMALL,
+    BadParameter,
+    BadShape,
+    BadVector,
+    DataError,
+    FloatArray,
+    Table,
+)
+
+EXACT_UP_TO = 50  # pairs whose signed ranks are counted out; more are taken for normal
+
+
+class TooFewRows(DataError):
+    """Too few rows for this comparison."""
+
+
+class Constant(DataError):
+    """A column that does not vary, so that it correlates with nothing."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``first`` - ``second`` with interval and two-sided p-value.
+
+    ``n`` units were resampled or flipped; ``undefined`` of the ``resamples`` had no value.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    first: float
+    second: float
+    n: int
+    resamples: int
+    undefined: int = 0
+
+
+def bca_correlation_difference(
+    first: Any,
+    second: Any,
+    truth: Any,
+    *,
+    rng: np.random.Generator,
+    method: str = "pearson",
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    expand: bool = True,
+) -> Difference:
+    """Does ``first`` correlate with ``truth`` better than ``second`` does? All three are (n,).
+
+    Rows (workers, texts) are drawn together, so the difference is paired. ``method`` 'pearson',
+    'spearman' or 'kendall' (tau-b). BCa interval and p-value (AQER, Table 3; Efron 1987), its
+    tails moved out for few rows unless ``expand`` is False. Raises BadShape, BadVector,
+    TooFewRows (n < 5), Constant, BadParameter.
+    """
+    a, b, t = _columns(first=first, second=second, truth=truth)
+    _check(resamples, confidence)
+    if len(t) < 5:
+        raise TooFewRows(f"there are {len(t)} rows; a resampled correlation needs 5 or more")
+    n = len(t)
+
+    def values(weights: FloatArray) -> FloatArray:
+        one, two = correlations(a, t, weights, method), correlations(b, t, weights, method)
+        return np.stack([one, two, one - two])
+
+    point = values(np.ones((1, n)))[:, 0]
+    for name, value in (("first", point[0]), ("second", point[1])):
+        if np.isnan(value):
+            raise Constant(f"{name} or truth is the same in all rows; they have no correlation")
+    even = np.full(n, 1 / n)
+    draws = np.concatenate([
+        values(rng.multinomial(n, even, size=stop - start).astype(np.float64))[2]
+        for start, stop in blocks(resamples, n)
+    ])  # fmt: skip
+    known = draws[np.isfinite(draws)]
+    left_out = np.concatenate([
+        values(1.0 - np.eye(stop - start, n, k=start))[2] for start, stop in blocks(n, n)
+    ])  # fmt: skip
+    left_out = left_out[np.isfinite(left_out)]
+    if len(known) < 100 or len(left_out) < 2:
+        raise Constant("almost every resample holds one value only; there is no interval")
+    found = bca(float(point[2]), known, left_out, confidence, expand=expand)
+    return Difference(
+        float(point[2]), found.low, found.high, found.p, float(point[0]), float(point[1]), n,
+        resamples, len(draws) - len(known),
+    )  # fmt: skip
+
+
+def bca_mean_difference(
+    first: Any,
+    second: Any,
+    *,
+    rng: np.random.Generator,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    expand: bool = True,
+) -> Difference:
+    """Difference of the means of paired values (n,): one a repetition, an article, a topic.
+
+    For sample-level correlations give one correlation per article. BCa over the pairs, ``expand``
+    as above. Raises
+    BadShape, BadVector, TooFewRows (n < 2), BadParameter.
+    """
+    a, b = _columns(first=first, second=second)
+    _check(resamples, confidence)
+    n, apart = len(a), a - b
+    if n < 2:
+        raise TooFewRows("there is one pair; it has no spread")
+    even = np.full(n, 1 / n)
+    draws = np.concatenate([
+        rng.multinomial(n, even, size=stop - start) @ apart / n
+        for start, stop in blocks(resamples, n)
+    ])  # fmt: skip
+    left_out = (apart.sum() - apart) / (n - 1)
+    point = float(apart.mean())
+    found = bca(point, draws, left_out, confidence, expand=expand)
+    return Difference(
+        point, found.low, found.high, found.p, float(a.mean()), float(b.mean()), n, resamples
+    )
+
+
+def paired_permutation(
+    first: Any, second: Any, *, rng: np.random.Generator, resamples: int = 10_000
+) -> Difference:
+    """Two-sided permutation test of the mean of paired differences (n,): their signs are flipped.
+
+    All 2^n sign patterns where there are no more than ``resamples`` of them, else so many random
+    ones, with p = (1 + as extreme) / (1 + resamples) (Phipson and Smyth 2010). No interval: low
+    and high are NaN. Raises BadShape, BadVector, TooFewRows, BadParameter.
+    """
+    a, b = _columns(first=first, second=second)
+    _check(resamples, 0.95)
+    n, apart = len(a), a - b
+    limit = abs(apart.sum()) - 1e-9 * max(float(np.abs(apart).sum()), 1e-300)
+    extreme = 0
+    exact = n < 63 and 2**n <= resamples
+    count = 2**n if exact else resamples
+    for start, stop in blocks(count, n):
+        if exact:
+            bits = (np.arange(start, stop)[:, None] >> np.arange(n)) & 1
+        else:
+            bits = rng.integers(0, 2, size=(stop - start, n), dtype=np.int8)
+        # A sum of flipped signs is the sum less twice what was flipped.
+        flipped = apart.sum() - 2 * (bits @ apart)
+        extreme += int((np.abs(flipped) >= limit).sum())
+    p = extreme / count if exact else (1 + extreme) / (1 + count)
+    return Difference(
+        float(apart.mean()), np.nan, np.nan, p, float(a.mean()), float(b.mean()), n, count
+    )
+
+
+def benjamini_hochberg(p: Any) -> FloatArray:
+    """Adjusted p-values (k,) that control the false discovery rate; NaN (no test) stays NaN.
+
+    Benjamini and Hochberg 1995. Raises BadShape, BadVector (outside [0, 1]).
+    """
+    found = np.asarray(p, dtype=np.float64)
+    if found.ndim != 1:
+        raise BadShape(f"p has {found.ndim} dimensions; it must have one")
+    known = ~np.isnan(found)
+    if ((found[known] < 0) | (found[known] > 1)).any():
+        raise BadVector("p holds something outside [0, 1]")
+    out = np.full(len(found), np.nan)
+    if known.any():
+        out[known] = false_discovery_control(found[known])
+    return out
+
+
+def wilcoxon_bh(pairs: Mapping[str, tuple[Any, Any]], *, level: float = 0.05) -> Table:
+    """Wilcoxon's signed rank test of each pair of columns, corrected for their number.
+
+    ``pairs`` maps a name to (first, second), each (n,). A row a name: ``name``, ``n``, ``zero``
+    (equal pairs, dropped as in Wilcoxon 1945), ``difference`` (mean of first - second),
+    ``effect`` (matched-pairs rank-biserial correlation, 1: first is always higher), ``p``
+    (two-sided), ``adjusted`` (Benjamini-Hochberg over the rows), ``differs`` (adjusted <=
+    ``level``), ``reason`` where there is no test. Raises BadShape, BadVector, BadParameter.
+    """
+    if not 0 < level < 1:
+        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    if not pairs:
+        raise TooFewRows("there is no pair of columns to compare")
+    rows = [{"name": name, **_wilcoxon(name, one, two)} for name, (one, two) in pairs.items()]
+    table = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    adjusted = benjamini_hochberg(table["p"])
+    reason = table.pop("reason")
+    return Table({**table, "adjusted": adjusted, "differs": adjusted <= level, "reason": reason})
+
+
+def _wilcoxon(name: str, first: Any, second: Any) -> dict[str, Any]:
+    a, b = _columns(**{f"{name}, first": first, f"{name}, second": second})
+    apart = a - b
+    rank = apart[np.abs(apart) > 0]
+    row = {
+        "n": len(apart), "zero": len(apart) - len(rank), "difference": float(apart.mean()),
+        "effect": 0.0, "p": np.nan, "reason": "all pairs are equal",
+    }  # fmt: skip
+    if not len(rank):
+        return row
+    if len(rank) > EXACT_UP_TO:
+        p = float(wilcoxon(rank, zero_method="wilcox", method="asymptotic").pvalue)
+    else:
+        p = _signed_rank_p(rank)
+    total = len(rank) * (len(rank) + 1) / 2
+    above = float(rankdata(np.abs(rank))[rank > 0].sum())
+    return {**row, "effect": 2 * above / total - 1, "p": p, "reason": ""}
+
+
+def _signed_rank_p(apart: FloatArray) -> float:
+    """Exact two-sided p of the signed rank sum of ``apart`` (n,), none of it 0; ties keep it exact.
+
+    Every rank has either sign with chance 1/2, so the distribution of the sum is a convolution
+    over the ranks: n steps where going through all signs takes 2**n. Midranks are doubled, which
+    makes them whole.
+    """
+    doubled = np.rint(2 * rankdata(np.abs(apart))).astype(np.int64)
+    chance = np.zeros(int(doubled.sum()) + 1)
+    chance[0] = 1.0
+    for rank in doubled:
+        moved = np.zeros_like(chance)
+        moved[rank:] = chance[:-rank]
+        chance = (chance + moved) / 2
+    above = int(doubled[apart > 0].sum())
+    return float(min(1.0, 2 * min(chance[: above + 1].sum(), chance[above:].sum())))
+
+
+def fisher_z_difference(
+    first: float, n_first: int, second: float, n_second: int, *, between: float | None = None
+) -> Difference:
+    """Two correlations compared on Fisher's z scale, z = artanh(r).
+
+    Without ``between`` they come from independent samples of ``n_first`` and ``n_second`` rows:
+    z difference over sqrt(1 / (n - 3) + 1 / (m - 3)) (Fisher 1921). With ``between``, the
+    correlation of the two predictors, both are of one sample with one truth: the test of Meng,
+    Rosenthal and Rubin (1992, eq. 1). ``low`` and ``high`` bound the difference of the z values
+    at 95 %. Raises BadParameter, TooFewRows (n < 4).
+    """
+    for name, value in (("first", first), ("second", second), ("between", between)):
+        if value is not None and not -1 < value < 1:
+            raise BadParameter(f"{name} is {value!r}; it must lie between -1 and 1, both excluded")
+    if min(n_first, n_second) < 4:
+        raise TooFewRows("Fisher's z needs 4 rows or more")
+    apart = float(np.arctanh(first) - np.arctanh(second))
+    if between is None:
+        se = float(np.sqrt(1 / (n_first - 3) + 1 / (n_second - 3)))
+    else:
+        if n_first != n_second:
+            raise BadParameter("between is given, so both correlations are of the same rows")
+        mean = (first**2 + second**2) / 2
+        f = min((1 - between) / (2 * (1 - mean)), 1.0)
+        h = (1 - f * mean) / (1 - mean)
+        se = float(np.sqrt(2 * (1 - between) * h / (n_first - 3)))
+    p = float(2 * ndtr(-abs(apart) / se))
+    reach = 1.959963984540054 * se
+    return Difference(
+        apart, apart - reach, apart + reach, p, first, second, min(n_first, n_second), 0
+    )
+
+
+def _columns(**columns: Any) -> list[FloatArray]:
+    found = {name: np.asarray(column, dtype=np.float64) for name, column in columns.items()}
+    shapes = {array.shape for array in found.values()}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        said = ", ".join(f"{name} {array.shape}" for name, array in found.items())
+        raise BadShape(f"the columns must have one length: {said}")
+    for name, array in found.items():
+        if not len(array):
+            raise TooFewRows(f"{name} is empty")
+        if not np.isfinite(array).all():
+            raise BadVector(f"{name} holds something that is not a finite number")
+    return list(found.values())
+
+
+def _check(resamples: int, confidence: float) -> None:
+    if isinstance(resamples, bool) or not isinstance(resamples, int):
+        raise BadParameter(f"resamples is {resamples!r}; it must be a whole number")
+    if not 100 <= resamples <= SMALL:
+        raise BadParameter(f"resamples is {resamples}; it must lie between 100 and {SMALL}")
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence is {confidence!r}; it must lie between 0 and 1")

@@ -1,0 +1,261 @@
+"""How well each method grades language models, held against experts, by number of workers.
+
+The study of Geva et al. 2025, section 6.2 (Figure 3) and App. L: systems' answers were graded by
+experts; M workers are drawn, every method scores the systems' answers from their answers alone,
+and Pearson's r of scores and grades is taken for each system. The published intervals are over
+draws of workers; here the questions are taken as drawn too, which is what a reader wants to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.aqer_study.correlation import POOLED, Drawn, by_system, compared
+from evaluation.methods.baselines import rasa, roy
+from evaluation.methods.baselines.baselines import BASELINES
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Texts,
+    TooFewWorkers,
+    with_defaults,
+)
+from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous
+from evaluation.methods.text.corpus import Responses
+
+NAME, VERSION = "aqer_study", "1.1"
+WORKERS, ANSWERS = "workers", "answers"
+JUDGE = "judge"
+POOLED_ROW = POOLED  # the row of all systems together
+STAGES = ("draws",)
+AQER = "aqer"
+DEFAULTS: dict[str, Any] = {
+    "sizes": [5, 10, 15],
+    "repetitions": 25,
+    "draw": WORKERS,
+    "methods": [
+        AQER, "aqer_uniterated", "aqer_leave_one_out", "rasa", "roy", "bert_score", "f1",
+        "rouge_l", "bleu1", "bleu4", "majority",
+    ],
+    "level": 0.95,
+}  # fmt: skip
+COMPARED = ("method", "size", "difference", "low", "high", "questions", "family", "reason")
+MIN_QUESTIONS = LEAST[CORRELATION]  # below it no correlation is told
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Workers' answers, the systems' answers outside of them, and what experts gave these.
+
+    ``texts`` and ``responses`` are the same answers as vectors and as words; each has the
+    systems' answers as ``outside``. ``grade`` (s,) are expert grades (0-100) of the systems'
+    answers in the order in which these were given, NaN where there is none; ``judge`` (s,) what
+    a language model gave them, or None.
+    """
+
+    texts: Texts
+    responses: Responses
+    grade: FloatArray
+    judge: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Raise BadShape or EmptyData where the parts do not fit."""
+        outside = self.texts.outside
+        if outside is None or self.responses.outside is None:
+            raise EmptyData("no system has answered; there is nothing to hold against grades")
+        size = len(outside)
+        for name, values in (("grade", self.grade), ("judge", self.judge)):
+            if values is not None and np.shape(values) != (size,):
+                raise BadShape(f"{name} has shape {np.shape(values)}; there are {size} answers")
+        if len(self.responses.outside) != size or len(self.responses) != len(self.texts):
+            raise BadShape("texts and responses do not hold the same answers")
+        if not np.isfinite(self.grade).any():
+            raise EmptyData("no answer of a system has a grade yet")
+
+
+Scorer = Callable[[Texts, Responses, np.random.Generator], Result]
+
+
+def _aqer(**params: Any) -> Scorer:
+    return lambda texts, responses, rng: aqer.fit(texts, rng=rng, resamples=0, **params)
+
+
+def _words(fit: Callable[..., Result]) -> Scorer:
+    return lambda texts, responses, rng: fit(responses, rng=rng, resamples=0)
+
+
+SCORERS: dict[str, tuple[str, Scorer]] = {
+    AQER: ("AQER", _aqer(leave_one_out=False)),
+    "aqer_uniterated": ("AQER, un-iterated", _aqer(vote="mean", leave_one_out=False)),
+    "aqer_leave_one_out": ("AQER, leave-one-out", _aqer(leave_one_out=True)),
+    "rasa": ("RASA", lambda texts, responses, rng: rasa.fit(texts, rng=rng, resamples=0)),
+    "roy": ("Roy et al. (2016)", _words(roy.fit)),
+    **{slug: (one.title, _words(one.fit)) for slug, one in BASELINES.items()},
+}
+TITLES = {slug: title for slug, (title, _) in SCORERS.items()} | {JUDGE: "Language model as judge"}
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = with_defaults(NAME, DEFAULTS, params)
+    sizes = settings["sizes"]
+    if not isinstance(sizes, (list, tuple)) or not sizes:
+        raise BadParameter("sizes must be a list of numbers of workers")
+    for name, values, low, high in (
+        ("sizes", sizes, 2, 1000), ("repetitions", [settings["repetitions"]], 2, 500),
+    ):  # fmt: skip
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise BadParameter(f"{name} is {value!r}; whole numbers from {low} to {high}")
+    if settings["draw"] not in (WORKERS, ANSWERS):
+        raise BadParameter(f"draw is {settings['draw']!r}; it must be {WORKERS} or {ANSWERS}")
+    unknown = sorted(set(settings["methods"]) - set(SCORERS))
+    if unknown or AQER not in settings["methods"]:
+        raise BadParameter(f"methods: {unknown[0]!r} is not known" if unknown else
+                           "methods must hold aqer, which the others are held against")  # fmt: skip
+    if not 0.5 < settings["level"] < 1:
+        raise BadParameter(f"level is {settings['level']!r}; it must lie between .5 and 1")
+
+
+def fit(
+    data: Study, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Pearson's r of each method's scores with the grades, by number of workers and by system.
+
+    Parameters: ``sizes`` (numbers M of workers; those beyond what there is are left out and
+    told), ``repetitions`` draws of each, ``draw`` 'workers' (M workers, as published) or
+    'answers' (M answers to each question, for crowds in which nobody answered everything),
+    ``methods`` (names in SCORERS, aqer among them), ``level``.
+
+    Tables: ``system`` with a row a method, size and system (index; -1: all answers pooled): ``r``
+    the mean over draws (of Fisher's z), ``low``/``high`` over questions and draws together
+    (jackknife over questions, plus the draws' own error), ``draw_low``/``draw_high`` over draws
+    alone as published, ``questions``, ``defined`` draws. ``against`` with a row a method and
+    size: its pooled r less AQER's on the same draws, with an interval of that difference. The
+    intervals of a size hold all at once (Bonferroni over its ``family`` of methods).
+    The judge, who sees no worker, is the same at every size. Raises TooFewWorkers, BadParameter,
+    Cancelled.
+    """
+    check(**params)
+    settings, hooks = with_defaults(NAME, DEFAULTS, params), hooks or Hooks()
+    there = _largest(data.texts, settings["draw"])
+    sizes = [size for size in settings["sizes"] if size <= there]
+    if not sizes:
+        raise TooFewWorkers(f"there are {there} {settings['draw']} to draw from, fewer than asked")
+    outside = data.texts.outside
+    assert outside is not None  # Study says so  # noqa: S101
+    frame = Drawn(_given(outside, outside.worker), _given(outside, outside.question), data.grade,
+                  len(outside.workers), len(outside.questions))  # fmt: skip
+    rows: list[dict[str, Any]] = []
+    against: list[dict[str, Any]] = []
+    total = len(sizes) * settings["repetitions"]
+    for at, size in enumerate(sizes):
+        scores = _scores(
+            data, size, settings, rng,
+            lambda done, before=at: hooks.step(  # type: ignore[misc]
+                "draws", before * settings["repetitions"] + done, total
+            ),
+        )  # fmt: skip
+        family = len(scores) - 1
+        for slug, drawn in scores.items():
+            told = by_system(frame, drawn, settings["level"], MIN_QUESTIONS)
+            rows += [{"method": slug, "size": size, **row} for row in told]
+            if slug != AQER:
+                level = simultaneous(settings["level"], family)
+                gap = compared(frame, drawn, scores[AQER], level)
+                against.append({"method": slug, "size": size, **gap, "family": family})
+    return Result(
+        name=NAME, version=VERSION,
+        estimates={
+            "system": of_rows(rows, list(rows[0])), "against": of_rows(against, COMPARED),
+        },
+        intervals={},
+        diagnostics={
+            "sizes": sizes, "left_out": [s for s in settings["sizes"] if s > there],
+            "there": there, "graded": int(np.isfinite(data.grade).sum()),
+            "titles": {slug: TITLES[slug] for slug in dict.fromkeys(row["method"] for row in rows)},
+        },
+        converged=True, recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def _given(outside: Texts, values: IntArray) -> IntArray:
+    """Values of sorted outside answers in the order in which they were given."""
+    out = np.empty(len(values), dtype=np.int64)
+    out[outside.source] = values
+    return out
+
+
+def _largest(texts: Texts, draw: str) -> int:
+    if draw == WORKERS:
+        return len(np.unique(texts.worker))
+    return int(np.bincount(texts.question).max())
+
+
+def draw_rows(
+    texts: Texts, size: int, draw: str, rng: np.random.Generator
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which answers (n,) of ``texts`` a draw of ``size`` workers (or answers a question) keeps."""
+    if draw == WORKERS:
+        chosen = rng.choice(np.unique(texts.worker), size=size, replace=False)
+        found: NDArray[np.bool_] = np.isin(texts.worker, chosen)
+        return found
+    luck = rng.random(len(texts))
+    order = np.lexsort((luck, texts.question))
+    opens = np.searchsorted(texts.question[order], texts.question[order])
+    keep = np.zeros(len(texts), dtype=bool)
+    keep[order] = np.arange(len(order)) - opens < size
+    return keep
+
+
+def _scores(
+    data: Study, size: int, settings: dict[str, Any], rng: np.random.Generator,
+    step: Callable[[int], None],
+) -> dict[str, FloatArray]:  # fmt: skip
+    """Scores (draws, s) of the systems' answers by every method, on the same draws."""
+    methods: Sequence[str] = settings["methods"]
+    if data.responses.vectors is None:
+        methods = [slug for slug in methods if slug != "bert_score"]
+    shape = (settings["repetitions"], len(data.grade))
+    found = {slug: np.full(shape, np.nan) for slug in methods}
+    for number in range(settings["repetitions"]):
+        step(number)
+        keep = draw_rows(data.texts, size, settings["draw"], rng)
+        texts, responses = _kept(data.texts, keep), _kept(data.responses, keep)
+        for slug in methods:
+            try:
+                table = SCORERS[slug][1](texts, responses, rng).estimates["system_answer"]
+            except TooFewWorkers:
+                continue  # the drawn workers share no question: this draw says nothing
+            found[slug][number, table["source"]] = table["score"]
+    if data.judge is not None:
+        found[JUDGE] = np.tile(data.judge, (settings["repetitions"], 1))
+    return found
+
+
+def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
+    """The same data with some answers only; names and outside answers stay."""
+    rows = {name: getattr(data, name)[keep] for name in ("worker", "question", "source")}
+    which = "vector" if isinstance(data, Texts) else "text"
+    # Sources must count from 0, as methods scatter with them.
+    rows["source"] = np.argsort(np.argsort(rows["source"]))
+    return replace(data, **rows, **{which: getattr(data, which)[keep]})
+
+
+METHOD = Method(
+    slug=NAME, version=VERSION, title="Systems against expert grades", data=Study, fit=fit,
+    params=DEFAULTS, check=check,
+)  # fmt: skip

@@ -1,0 +1,216 @@
+"""From scores of single responses to workers, systems and best responses, with intervals.
+
+Every baseline ends here: it scores responses, and a worker or system is the mean of its own
+(AQER's App. H). Components, adjusted scores and intervals are as for AQER: questions are
+resampled, the scores of responses stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.baselines.baseline_part import Crowd, Part, Ratings, fit_part
+from evaluation.methods.core.base import (
+    FloatArray,
+    IntArray,
+    Intervals,
+    Result,
+    Table,
+    TooFewWorkers,
+)
+from evaluation.methods.core.boards import Board, place, rules_of
+from evaluation.methods.core.components import components
+
+COMMON: dict[str, Any] = {"resamples": 2000, "level": 0.95, "min_answers": 5}
+
+
+def parts(data: Crowd) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers and questions; 0 where nobody else answered the same.
+
+    Raises TooFewWorkers where no question has two answers.
+    """
+    shared = np.bincount(data.question, minlength=len(data.questions))[data.question] >= 2
+    if not shared.any():
+        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
+    return components(
+        data.worker[shared], data.question[shared], len(data.workers), len(data.questions)
+    )
+
+
+def result(
+    name: str,
+    version: str,
+    data: Crowd,
+    ratings: Ratings,
+    *,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
+    diagnostics: dict[str, Any] | None = None,
+) -> Result:
+    """Tables ``worker``, ``answer``, ``question``, and with outside ``system``, ``system_answer``.
+
+    Column ``score`` is the mean of a row's responses, ``adjusted`` the same with the questions'
+    effects taken off; ``rank`` is by the column that ``redundancy.ranking_column``
+    names. ``best`` marks the best response to each question, as ``best_rows`` chooses.
+    """
+    rules = rules_of(settings)
+    worker_part, question_part = parts(data)
+    boards = [
+        fit_part(data, ratings, question_part == number, rules=rules, rng=rng)
+        for number in range(1, int(worker_part.max()) + 1)
+    ]
+    estimates = {
+        "worker": _people(boards, "worker", np.arange(len(data.workers))),
+        "answer": _answers(data, ratings, question_part),
+        "question": _questions(data, ratings, question_part),
+    }
+    missing = [
+        "nobody else answered the same questions" if n else "no answers"
+        for n in np.bincount(data.worker, minlength=len(data.workers))
+    ]
+    spots = [(board.workers, board.worker.intervals) for board in boards]
+    intervals = {"worker": place(spots, len(data.workers), missing, rules.level)}
+    if data.outside is not None:
+        estimates |= _outside(data, ratings, question_part, boards)
+        intervals["system"] = _system_intervals(boards, rules.level)
+    return Result(
+        name=name, version=version, estimates=estimates, intervals=intervals,
+        diagnostics={**_diagnostics(data, boards, worker_part), **(diagnostics or {})},
+        converged=True, recipe={"method": name, "version": version, "params": settings},
+    )  # fmt: skip
+
+
+def _people(boards: list[Part], kind: str, names: IntArray) -> Table:
+    """One row a name (``names`` are all of them); rows on no board have component 0 and NaN."""
+    size = len(names)
+    columns: dict[str, NDArray[Any]] = {kind: names}
+    for name in ("component", "n", "rank"):
+        columns[name] = np.zeros(size, dtype=np.int64)
+    for name in ("score", "adjusted"):
+        columns[name] = np.full(size, np.nan)
+    for number, part in enumerate(boards, start=1):
+        board: Board = part.worker
+        columns["component"][part.workers] = number
+        columns["n"][part.workers] = board.scores.n
+        columns["rank"][part.workers] = board.rank
+        columns["score"][part.workers] = board.scores.score
+        columns["adjusted"][part.workers] = board.scores.adjusted
+    return Table(columns)
+
+
+def best_rows(question: IntArray, score: FloatArray, trust: FloatArray) -> IntArray:
+    """The row of the best response to each question that has a score.
+
+    ``question``, ``score`` and ``trust`` (the author's score) are (n,). Of equal scores (to 12
+    digits) the more trusted author's counts: where the best reference counts, two responses that
+    are closest to each other always tie. Then the first.
+    """
+    known = np.flatnonzero(np.isfinite(score))
+    value = np.round(score[known], 12)
+    order = known[np.lexsort((known, -trust[known], -value, question[known]))]
+    return order[np.diff(question[order], prepend=-1) != 0]
+
+
+def trust_of(worker: IntArray, score: FloatArray) -> FloatArray:
+    """Mean score (n,) of each response's author, over the responses that have one."""
+    known = np.isfinite(score)
+    size = int(worker.max()) + 1
+    total = np.bincount(worker[known], weights=score[known], minlength=size)
+    return (total / np.maximum(np.bincount(worker[known], minlength=size), 1))[worker]
+
+
+def _answers(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+    part = question_part[data.question]
+    score = np.where(part > 0, ratings.answer, np.nan)
+    best = np.zeros(len(score), dtype=bool)
+    best[best_rows(data.question, score, trust_of(data.worker, score))] = True
+    return Table(
+        {
+            "source": data.source, "worker": data.worker, "question": data.question,
+            "component": part, "score": score, "rank": _ranks(data.question, score), "best": best,
+        }
+    )  # fmt: skip
+
+
+def _ranks(question: IntArray, score: FloatArray) -> IntArray:
+    """Rank within the question from 1; equal scores (to 12 digits) share it; 0 for NaN."""
+    out = np.zeros(len(score), dtype=np.int64)
+    known = np.flatnonzero(np.isfinite(score))
+    value = np.round(score[known], 12)
+    order = np.lexsort((-value, question[known]))
+    q, v = question[known][order], value[order]
+    opens = np.diff(q, prepend=-1) != 0
+    changes = opens | (np.diff(v, prepend=np.nan) != 0)
+    place_in = np.arange(len(q)) - np.maximum.accumulate(np.where(opens, np.arange(len(q)), 0))
+    first = np.maximum.accumulate(np.where(changes, np.arange(len(q)), 0))
+    out[known[order]] = place_in[first] + 1
+    return out
+
+
+def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+    size = len(data.questions)
+    score = np.where(question_part[data.question] > 0, ratings.answer, np.nan)
+    n = np.bincount(data.question, minlength=size)
+    scored = np.isfinite(score)
+    total = np.bincount(data.question[scored], weights=score[scored], minlength=size)
+    mean = np.where(question_part > 0, total / np.maximum(n, 1), np.nan)
+    best, worker = np.full((2, size), -1, dtype=np.int64)
+    rows = best_rows(data.question, score, trust_of(data.worker, score))
+    best[data.question[rows]] = data.source[rows]
+    worker[data.question[rows]] = data.worker[rows]
+    return Table(
+        {
+            "question": np.arange(size), "component": question_part, "n": n, "score": mean,
+            "best": best, "best_worker": worker,
+        }
+    )  # fmt: skip
+
+
+def _outside(
+    data: Crowd, ratings: Ratings, question_part: IntArray, boards: list[Part]
+) -> dict[str, Table]:
+    component = np.repeat(np.arange(1, len(boards) + 1), [len(p.systems) for p in boards])
+    columns: dict[str, Any] = {
+        "system": np.concatenate([p.systems for p in boards]), "component": component,
+    }  # fmt: skip
+    for name in ("n", "score", "adjusted"):
+        columns[name] = np.concatenate([getattr(p.system.scores, name) for p in boards])
+    columns["rank"] = np.concatenate([p.system.rank for p in boards])
+    part = question_part[data.outside.question]
+    answers = {
+        "source": data.outside.source, "system": data.outside.worker,
+        "question": data.outside.question, "component": part,
+        "score": np.where(part > 0, ratings.system, np.nan),
+    }  # fmt: skip
+    return {"system": Table(columns), "system_answer": Table(answers)}
+
+
+def _system_intervals(boards: list[Part], level: float) -> Intervals:
+    ends = np.cumsum([0] + [len(part.systems) for part in boards])
+    spots = [
+        (np.arange(ends[k], ends[k + 1]), part.system.intervals) for k, part in enumerate(boards)
+    ]
+    return place(spots, int(ends[-1]), [""] * int(ends[-1]), level)
+
+
+def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict[str, Any]:
+    answered = np.bincount(data.question, minlength=len(data.questions))
+    present = np.unique(data.worker)
+    return {
+        "components": [
+            {
+                "number": k, "name": f"Component {k} of {len(boards)}",
+                "workers": len(part.workers), "questions": len(part.questions),
+                "answers": part.answers, "complete": part.complete,
+                "ranked_by": part.worker.scores.by,
+                "systems_ranked_by": part.system.scores.by,
+            }
+            for k, part in enumerate(boards, start=1)
+        ],
+        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
+        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
+        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+    }  # fmt: skip

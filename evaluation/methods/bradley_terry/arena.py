@@ -1,0 +1,119 @@
+"""Arena battles in, arena leaderboards out: the same votes, scored as the arena scores them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from evaluation.methods.bradley_terry import method as bradley_terry
+from evaluation.methods.core.base import DataError, EmptyData, FloatArray
+from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
+
+WINNERS = {
+    "model_a": FIRST, "model_b": SECOND, "tie": TIE, "both_bad": TIE, "tie (bothbad)": TIE
+}  # fmt: skip
+SCALE, BASE, CENTRE = 400.0, 10.0, 1000.0  # points that make the odds ten to one; the mean
+RIDGE = 1e-5  # of each vote, on the diagonal of the information
+
+
+class BadBattle(DataError):
+    """A battle that is not one; the message names its row."""
+
+
+def pairs_from_battles(battles: Iterable[Mapping[str, Any]]) -> Pairs:
+    """Comparisons from battles with ``model_a`` (shown on the left), ``model_b``, ``winner`` (one
+    of WINNERS) and, if known, ``judge``; other keys are ignored. Both kinds of tie are ties.
+
+    Raises EmptyData, BadBattle.
+    """
+    rows = list(battles)
+    if not rows:
+        raise EmptyData("there are no battles")
+    for at, row in enumerate(rows):
+        _refuse_bad(at, row)
+    names = sorted({name for row in rows for name in (row["model_a"], row["model_b"])})
+    judges = sorted({str(row["judge"]) for row in rows if row.get("judge")})
+    player = {name: k for k, name in enumerate(names)}
+    judge = {name: k for k, name in enumerate(judges)}
+    return Pairs.build(
+        [player[row["model_a"]] for row in rows],
+        [player[row["model_b"]] for row in rows],
+        [WINNERS[row["winner"]] for row in rows],
+        players=names,
+        left=[1] * len(rows),
+        judge=[judge[str(row["judge"])] if row.get("judge") else -1 for row in rows],
+        judges=judges,
+    )
+
+
+def _refuse_bad(at: int, row: Mapping[str, Any]) -> None:
+    for key in ("model_a", "model_b", "winner"):
+        if not isinstance(row.get(key), str) or not row[key]:
+            raise BadBattle(f"battle {at} has no {key}")
+    if row["winner"] not in WINNERS:
+        raise BadBattle(f"battle {at}: winner {row['winner']!r} is not one of {', '.join(WINNERS)}")
+    if row["model_a"] == row["model_b"]:
+        raise BadBattle(f"battle {at}: {row['model_a']!r} meets itself")
+
+
+def arena_ratings(data: Pairs) -> dict[str, list[Any]]:
+    """Ratings as arena-rank has them, in the order of ``data.players``.
+
+    Bradley-Terry by plain maximum likelihood, a tie as half a win and half a loss, no side term and
+    nothing held back: 400 points are odds of ten to one, the mean of those who are connected is
+    1000. Intervals (95 %) are from the sandwich by votes, as if all of them were independent, with
+    arena-rank's ridge on the information.
+
+    Keys ``ratings``, ``rating_lower``, ``rating_upper`` and ``variances``; None for a player who
+    was never compared, and ``reasons``: why a player has no rating, empty where there is one.
+    Ratings of players whom no chain of comparisons connects do not compare.
+
+    References
+    ----------
+    arena-rank 0.1.1 (github.com/lmarena/arena-rank), BradleyTerry; Bradley and Terry (1952).
+    """
+    names = ("ratings", "rating_lower", "rating_upper", "variances")
+    try:
+        found = bradley_terry.fit(
+            data, rng=np.random.default_rng(0), ties="none", regularisation=0.0, side=False,
+            resamples=0,
+        )  # fmt: skip
+    except (bradley_terry.AllTied, bradley_terry.Unbounded) as problem:
+        nothing: dict[str, list[Any]] = {name: [None] * len(data.players) for name in names}
+        return {**nothing, "reasons": [str(problem)] * len(data.players)}
+    table, points = found.estimates["player"], SCALE / np.log(BASE)
+    rating = CENTRE + points * table["estimate"]
+    variance = points**2 * _variances(data, np.nan_to_num(table["estimate"]))
+    reach = ndtri(0.975) * np.sqrt(variance)
+    rows = zip(rating, rating - reach, rating + reach, variance, strict=True)
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, "reasons")}
+    for row, component in zip(rows, table["component"].tolist(), strict=True):
+        for name, value in zip(names, row, strict=True):
+            columns[name].append(float(value) if component else None)
+        columns["reasons"].append("" if component else "never compared with another player")
+    return columns
+
+
+def _variances(data: Pairs, merit: FloatArray) -> FloatArray:
+    """Variances (k,) of log-merits by votes: (H + r I)^-1 G (H + r I)^-1, a tie being one half."""
+    won = np.array([1.0, 0.5, 0.0])[data.outcome]
+    chance = expit(merit[data.first] - merit[data.second])
+    k = len(data.players)
+    information = _between(data, data.weight * chance * (1 - chance), k)
+    score = _between(data, data.weight * (won - chance) ** 2, k)
+    inverse = np.linalg.inv(information + RIDGE * data.weight.sum() * np.eye(k))
+    return np.asarray(np.diag(inverse @ score @ inverse), dtype=np.float64)
+
+
+def _between(data: Pairs, values: FloatArray, k: int) -> FloatArray:
+    """The sum (k, k) over votes of a value times (e_first - e_second) (e_first - e_second)'."""
+    found = np.zeros((k, k))
+    for one, other, sign in (
+        (data.first, data.first, 1), (data.second, data.second, 1),
+        (data.first, data.second, -1), (data.second, data.first, -1),
+    ):  # fmt: skip
+        np.add.at(found, (one, other), sign * values)
+    return found

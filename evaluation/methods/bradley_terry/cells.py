@@ -1,0 +1,151 @@
+"""Comparisons added up to their sufficient statistics, laid out one connected block after another.
+
+Whatever the number of votes, the likelihood needs three counts a pair (and side). Blocks of one
+size lie together, so that many small tables are solved in one array computation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.core.base import DataError, FloatArray, IntArray
+from evaluation.methods.core.components import components
+from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
+
+MOST = 4000  # players of one component: its matrices are dense
+
+
+class TooManyPlayers(DataError):
+    """A connected component too large for dense matrices."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Players that were compared as nodes (k,), sorted by component, the largest first.
+
+    ``player`` (k,) leads back to the players, ``component`` (k,) counts from 1, ``classes`` lists
+    (first node, blocks, size of each). All blocks lie in one flat array of ``size`` numbers, and
+    that of nodes i and j of one block is at ``base[i] + local[j]``.
+    """
+
+    player: IntArray
+    component: IntArray
+    classes: tuple[tuple[int, int, int], ...]
+    local: IntArray
+    base: IntArray
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.player)
+
+    def blocks(self, flat: FloatArray) -> list[FloatArray]:
+        """Views (blocks, size, size) of a flat array, one a class."""
+        out, at = [], 0
+        for _, count, width in self.classes:
+            out.append(flat[at : at + count * width * width].reshape(count, width, width))
+            at += count * width * width
+        return out
+
+    def rows(self, columns: FloatArray) -> list[FloatArray]:
+        """Views (blocks, size, p) of columns (k, p), one a class."""
+        return [
+            columns[node : node + count * width].reshape(count, width, -1)
+            for node, count, width in self.classes
+        ]
+
+    def centred(self, values: FloatArray) -> FloatArray:
+        """Values (k,) less the mean of their component."""
+        total = np.bincount(self.component, weights=values)
+        mean = total / np.maximum(np.bincount(self.component), 1)
+        return np.asarray(values - mean[self.component], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Counts (c,) of ``win``, ``tie`` and ``loss`` of node ``first`` against node ``second``.
+
+    ``left`` (c,) is 1, 0, -1 as in Pairs. ``row`` (n,) maps each row of the Pairs to its cell, and
+    ``place`` (c,) each cell to the entry of its two nodes in the flat array of blocks.
+    """
+
+    first: IntArray
+    second: IntArray
+    left: FloatArray
+    win: FloatArray
+    tie: FloatArray
+    loss: FloatArray
+    row: IntArray
+    place: IntArray
+    layout: Layout
+
+    @property
+    def counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Wins, ties and losses."""
+        return self.win, self.tie, self.loss
+
+
+def cells_of(data: Pairs, *, side: bool) -> Cells:
+    """Add rows up by pair, and by who was on the left where ``side`` asks for it.
+
+    Raises TooManyPlayers.
+    """
+    key = data.first * len(data.players) + data.second
+    if side:
+        key = key * 3 + data.left + 1
+    # Rows are sorted by pair already, so this is nearly free without sides.
+    kinds, at, row = _unique(key)
+    counts = np.bincount(row * 3 + data.outcome, data.weight, 3 * len(kinds)).reshape(-1, 3)
+    weight = counts.astype(np.float64)
+    layout, node = layout_of(data.first[at], data.second[at], len(data.players))
+    first, second = node[data.first[at]], node[data.second[at]]
+    return Cells(
+        first=first,
+        second=second,
+        left=data.left[at].astype(np.float64) if side else np.zeros(len(at)),
+        win=weight[:, FIRST], tie=weight[:, TIE], loss=weight[:, SECOND],
+        row=row,
+        place=layout.base[first] + layout.local[second],
+        layout=layout,
+    )  # fmt: skip
+
+
+def _unique(key: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Distinct keys, where each stands first, and which one each row is."""
+    if not np.all(key[1:] >= key[:-1]):
+        kinds, at, row = np.unique(key, return_index=True, return_inverse=True)
+        return kinds, at, row.reshape(-1)
+    new: NDArray[Any] = np.ones(len(key), dtype=bool)
+    new[1:] = key[1:] != key[:-1]
+    at = np.flatnonzero(new)
+    return key[at], at, np.cumsum(new) - 1
+
+
+def layout_of(first: IntArray, second: IntArray, players: int) -> tuple[Layout, IntArray]:
+    """The blocks of the comparison graph, and the node of each player (-1: never compared)."""
+    own = np.unique(np.concatenate([first, second]))
+    number, _ = components(
+        np.concatenate([first, own]), np.concatenate([second, own]), players, players
+    )
+    player = np.argsort(number, kind="stable")[players - len(own) :]
+    node = np.full(players, -1, dtype=np.int64)
+    node[player] = np.arange(len(player))
+    component = number[player]
+    sizes = np.bincount(component)[1:]
+    if sizes[0] > MOST:
+        raise TooManyPlayers(
+            f"{sizes[0]} players are connected by comparisons; at most {MOST} can be fitted at once"
+        )
+    begins = np.cumsum(sizes) - sizes
+    offset = np.cumsum(sizes**2) - sizes**2
+    block = component - 1
+    local = np.arange(len(player)) - begins[block]
+    width, which, count = np.unique(-sizes, return_index=True, return_counts=True)
+    classes = tuple(
+        (int(begins[b]), int(c), int(-w)) for w, b, c in zip(width, which, count, strict=True)
+    )
+    base: IntArray = (offset[block] + local * sizes[block]).astype(np.int64)
+    return Layout(player, component, classes, local, base, int((sizes**2).sum())), node

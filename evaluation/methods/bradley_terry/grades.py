@@ -1,0 +1,81 @@
+"""Grades 1..n of the candidates of many small tables, by the recipe of CrowdRAG.
+
+Gienapp et al., "The Viability of Crowdsourcing for RAG Evaluation" (SIGIR 2025), section 5 and
+Table 7: gold labels of a topic and dimension, Bradley-Terry with Rao and Kupper's ties at a fixed
+threshold, one regularising win and loss against a dummy; the grade is the ascending rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evaluation.methods.bradley_terry.cells import cells_of
+from evaluation.methods.bradley_terry.fit import Model, maximise
+from evaluation.methods.bradley_terry.tables import by_table
+from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Table
+
+DUMMY = 1.0  # the dummy's log-merit
+DIGITS = 8  # merits that agree so far are equal; Newton's are exact to more
+
+
+def rao_kupper_grades(
+    first: Sequence[int] | IntArray,
+    second: Sequence[int] | IntArray,
+    outcome: Sequence[int] | IntArray,
+    table: Sequence[int] | IntArray | None = None,
+    *,
+    players: int,
+    tables: int = 1,
+    weight: Sequence[float] | FloatArray | None = None,
+    threshold: float = 0.05,
+    regularisation: float = 0.2,
+) -> Table:
+    """Merits and grades of every candidate in every table (say, topic x dimension), all at once.
+
+    ``first``, ``second`` (n,) index ``players`` candidates, ``outcome`` (n,) is FIRST, TIE or
+    SECOND, ``table`` (n,) indexes ``tables``; the same pair judged in both directions is two rows.
+    ``threshold`` is log theta.
+
+    Returns a row a candidate of each table, sorted by table, then candidate: ``table``, ``player``,
+    ``merit`` (natural log; the dummy's is 1), ``grade`` (1 = lowest), and ``grade_low`` and
+    ``grade_high``, which differ where merits are equal. Equal merits have no order: there ``grade``
+    gives the earlier candidate the lower grade, as a stable sort does. The likelihood is strictly
+    concave, so any optimiser finds the same merits; the paper's code runs BFGS from ones, whose
+    rounding errors (and the order of a set of strings) break its ties.
+
+    Raises EmptyData, UnknownIndex, BadShape, BadVector, BadParameter.
+    """
+    for name, number in (("threshold", threshold), ("regularisation", regularisation)):
+        if not (np.isfinite(number) and number > 0):
+            raise BadParameter(f"{name} is {number!r}; it must be above 0")
+    small = by_table(first, second, outcome, table, players=players, tables=tables, weight=weight)
+    cells = cells_of(small.data, side=False)
+    found = maximise(cells, Model("rao_kupper", regularisation, tie=threshold))
+    merit = np.empty(len(small.player))
+    merit[cells.layout.player] = found.point.merit + DUMMY
+    merit = np.round(merit, DIGITS)
+    columns = {"table": small.table, "player": small.player, "merit": merit}
+    return Table({**columns, **_graded(small.table, merit)})
+
+
+def _graded(group: IntArray, merit: FloatArray) -> dict[str, IntArray]:
+    """Ascending ranks within each group; ``group`` is sorted."""
+    size = len(merit)
+    order = np.lexsort((merit, group))
+    begins = np.searchsorted(group, group)  # of each row's table
+    grade = np.empty(size, dtype=np.int64)
+    grade[order] = np.arange(size)
+    run = np.ones(size, dtype=bool)
+    run[1:] = (np.diff(merit[order]) != 0) | (np.diff(group[order]) != 0)
+    number = np.cumsum(run) - 1
+    starts = np.flatnonzero(run)
+    ends = np.append(starts[1:], size) - 1
+    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    low[order], high[order] = starts[number], ends[number]
+    return {
+        "grade": grade - begins + 1,
+        "grade_low": low - begins + 1,
+        "grade_high": high - begins + 1,
+    }

@@ -1,0 +1,351 @@
+"""Bradley-Terry: merits and ranks of candidates from comparisons two by two.
+
+Bradley and Terry (1952), Biometrika 39:324-345; ties after Davidson (1970) or Rao and Kupper
+(1967); a side term, what being shown on the left adds, as in Davidson and Beaver (1977),
+Biometrics 33:693-702. Intervals of merits from the sandwich or a weighted bootstrap; ranges of
+ranks from paired, simultaneous intervals of all differences. Candidates that no chain of
+comparisons connects are never ranked against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from evaluation.methods.bradley_terry import ties as bt_ties
+from evaluation.methods.bradley_terry.cells import Cells, cells_of
+from evaluation.methods.bradley_terry.fit import (
+    Model,
+    Solution,
+    derivatives,
+    look,
+    maximise,
+    solve_blocks,
+)
+from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
+from evaluation.methods.bradley_terry.units import CLUSTERS, units_of
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    BadVector,
+    DataError,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Table,
+    with_defaults,
+)
+from evaluation.methods.core.votes import Pairs
+
+NAME, VERSION = "bradley-terry", "1.0"
+DEFAULTS: dict[str, Any] = {
+    "ties": "davidson",
+    "regularisation": 0.2,
+    "side": False,
+    "interval": "sandwich",
+    "cluster": "none",
+    "level": 0.95,
+    "resamples": 2000,
+}
+FEWEST_JUDGES = 10  # from which a variance between judges says something
+NAMED = 20  # names that a diagnostic lists in full
+
+
+class AllTied(DataError):
+    """Not one comparison was decided, so merits and ties cannot be told apart."""
+
+
+class Unbounded(DataError):
+    """Without regularisation a candidate that never lost (or won) has no finite merit."""
+
+
+class TooFewJudges(DataError):
+    """Intervals were to be clustered by judge, of whom there are too few to say how they differ."""
+
+
+class NoSides(DataError):
+    """A side term was asked for, but the data cannot tell it."""
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    _settings(params)
+
+
+def fit(
+    data: Pairs, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Rank the candidates of ``data``; weights count as that many votes (competence: parts of one).
+
+    Parameters (defaults in DEFAULTS): ``ties`` 'davidson', 'rao_kupper' or 'none' (a tie is half a
+    win); ``regularisation`` r (each candidate has won and lost r comparisons against a dummy of the
+    mean's merit; 0: plain maximum likelihood); ``side``: estimate what being on the left adds;
+    ``interval`` 'sandwich' or 'bootstrap'; ``cluster`` 'none', 'judge' or 'pair': what is
+    independent; ``level``; ``resamples`` for ranks and the bootstrap (0: neither).
+
+    Estimates: ``player``, a row a name: ``player`` (index), ``estimate`` (natural log-merit, mean 0
+    in its component), ``se``, ``low``, ``high``, ``rank`` (1 best; equal merits share the better
+    one), ``rank_low`` and ``rank_high`` (best and worst possible; 0 without resamples), ``group``
+    (ranks that cannot be separated), ``n`` (votes, by weight, rounded up), ``component`` (0: never
+    compared, not scored). ``shared``: rows 'side' (log-odds that the left adds) and 'tie'
+    (Davidson's log nu or Rao and Kupper's log theta) with ``estimate``, ``se``, ``low``, ``high``.
+    ``converged`` is False if Newton's method ran out of rounds.
+
+    The comparisons with the dummy are a prior: they are no votes in ``n`` and form no cluster, but
+    both intervals count them as unsure (``bt_sandwich``, ``bt_units.redrawn_games``). Six
+    candidates with merits of up to 2, at 2, 4 and 10 votes a pair: the bootstrap covers .89, .88
+    and .91 (with the prior held fixed .81, .88, .92), the sandwich .99, .98 and .96. So the
+    sandwich is the default; more cases are in ``tests/studies/ranking_coverage``.
+
+    Raises AllTied, Unbounded, NoSides, TooFewJudges, TooManyPlayers, BadParameter, Cancelled.
+    """
+    settings = _settings(params)
+    if settings["cluster"] == "judge":
+        _refuse_few(data)
+    return fit_units(data, settings, rng=rng, hooks=hooks or Hooks())
+
+
+def fit_units(
+    data: Pairs, settings: dict[str, Any], *, rng: np.random.Generator, hooks: Hooks
+) -> Result:
+    """``fit`` where judges stand for any units (topics, pairs) and the caller answers for their
+    number; ``settings`` are complete. Raises as ``fit``, but TooFewJudges.
+    """
+    try:
+        # Separation shows first as an overflow, then as a matrix without an inverse.
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return _fit(data, settings, rng=rng, hooks=hooks)
+    except (np.linalg.LinAlgError, FloatingPointError) as problem:
+        raise Unbounded(_advice(settings)) from problem
+
+
+def _advice(settings: dict[str, Any]) -> str:
+    """Why there is no finite fit, and what to do."""
+    said = "a merit, the side or the ties have no finite best value on these comparisons, since "
+    said += "they all point one way: "
+    if settings["regularisation"] < DEFAULTS["regularisation"]:
+        return f"{said}set regularisation to {DEFAULTS['regularisation']} or more"
+    return f"{said}leave the side term out, count ties as half wins, or collect more votes"
+
+
+def _refuse_few(data: Pairs) -> None:
+    """Votes without a judge stand for themselves, so they are units too."""
+    named = len(np.unique(data.judge[data.judge >= 0]))
+    alone = float(data.weight[data.judge < 0].sum())
+    if named and named + alone < FEWEST_JUDGES:
+        raise TooFewJudges(
+            f"there are {named} judges; intervals clustered by judge need {FEWEST_JUDGES} or more. "
+            "Use cluster 'none', which takes these judges as they are"
+        )
+
+
+def _fit(
+    data: Pairs, settings: dict[str, Any], *, rng: np.random.Generator, hooks: Hooks
+) -> Result:
+    cells = cells_of(data, side=settings["side"])
+    model = _model(data, cells, settings)
+    hooks.step("merits", 0, 1)
+    found = maximise(cells, model)
+    hooks.step("merits", 1, 1)
+    if model.side:
+        _refuse_confounded(cells, model, found)
+    units = units_of(data, cells, settings["cluster"])
+    if settings["interval"] == "bootstrap":
+        spread = bootstrapped(cells, model, found, units, settings, rng=rng, hooks=hooks)
+    else:
+        spread = from_sandwich(cells, model, found, units, settings, rng=rng, hooks=hooks)
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates={"player": _players(data, cells, found, spread),
+                   "shared": _shared(model, found, spread)},
+        intervals={},
+        diagnostics=_diagnostics(data, cells, model, found, settings),
+        converged=found.converged,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
+    """The same votes, each weighing as much as its judge's competence (judges,), in [0, 1].
+
+    Votes of competence 0 are left out; votes without a judge keep their weight. Raises BadShape,
+    BadVector, EmptyData (nobody is left).
+    """
+    trust = np.asarray(competence, dtype=np.float64)
+    if trust.shape != (len(data.judges),):
+        raise BadShape(f"competence has shape {trust.shape}; there are {len(data.judges)} judges")
+    wrong = np.flatnonzero(~((trust >= 0) & (trust <= 1)))
+    if wrong.size:
+        raise BadVector(f"competence[{wrong[0]}] is {trust[wrong[0]]}; it must lie in [0, 1]")
+    weight = data.weight * np.where(data.judge < 0, 1.0, np.append(trust, 1.0)[data.judge])
+    keep = weight > 0
+    if not keep.any():
+        raise EmptyData("no vote has a judge of any competence")
+    return Pairs.build(
+        data.first[keep], data.second[keep], data.outcome[keep], players=data.players,
+        left=data.left[keep], judge=data.judge[keep], judges=data.judges, weight=weight[keep],
+    )  # fmt: skip
+
+
+def _settings(params: dict[str, Any]) -> dict[str, Any]:
+    settings = with_defaults(NAME, DEFAULTS, params)
+    for name, known in (
+        ("ties", bt_ties.TIES), ("interval", ("sandwich", "bootstrap")), ("cluster", CLUSTERS),
+    ):  # fmt: skip
+        if settings[name] not in known:
+            raise BadParameter(
+                f"{name} is {settings[name]!r}; it must be one of {', '.join(known)}"
+            )
+    if not isinstance(settings["side"], bool):
+        raise BadParameter(f"side is {settings['side']!r}; it must be True or False")
+    number, level, resamples = (settings[x] for x in ("regularisation", "level", "resamples"))
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < np.inf:
+        raise BadParameter(f"regularisation is {number!r}; it must be 0 or more")
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    if isinstance(resamples, bool) or not isinstance(resamples, int):
+        raise BadParameter(f"resamples is {resamples!r}; it must be a whole number")
+    least = 100 if settings["interval"] == "bootstrap" else 0
+    if resamples < least or 0 < resamples < 100:
+        raise BadParameter(
+            f"resamples is {resamples}; it must be {'0, or ' * (not least)}100 or more"
+        )
+    return settings
+
+
+def _model(data: Pairs, cells: Cells, settings: dict[str, Any]) -> Model:
+    """What can be fitted to these comparisons."""
+    ties, tied = settings["ties"], float(cells.tie.sum())
+    decided = float(cells.win.sum() + cells.loss.sum())
+    if not decided:
+        raise AllTied(f"all {tied:g} comparisons are ties: there is nothing to rank")
+    if settings["side"] and not cells.left.any():
+        raise NoSides("a side term was asked for, but no comparison says who was on the left")
+    if not settings["regularisation"]:
+        _refuse_unbounded(data, cells)
+    return Model(ties if tied else "none", float(settings["regularisation"]), settings["side"])
+
+
+def _refuse_unbounded(data: Pairs, cells: Cells) -> None:
+    """Ford (1957): merits are finite where wins and ties lead from everybody to everybody."""
+    beats = cells.win + cells.tie > 0, cells.loss + cells.tie > 0
+    from_, to = (
+        np.concatenate([cells.first[beats[0]], cells.second[beats[1]]]),
+        np.concatenate([cells.second[beats[0]], cells.first[beats[1]]]),
+    )
+    k = len(cells.layout)
+    graph = coo_array((np.ones(len(from_), dtype=np.int8), (from_, to)), shape=(k, k))
+    strong, label = connected_components(graph, directed=True, connection="strong")
+    if strong == cells.layout.component[-1]:
+        return
+    size = np.bincount(label)[label]
+    whole = np.bincount(cells.layout.component)[cells.layout.component]
+    at = int(np.argmin(np.where(size < whole, size, k + 1)))
+    group = np.flatnonzero(label == label[at])
+    raise Unbounded(
+        f"without regularisation there is no finite merit: {_listed(data, cells, group)} only won, "
+        "or only lost, against the others of the same component"
+    )
+
+
+def _listed(data: Pairs, cells: Cells, nodes: IntArray) -> str:
+    return ", ".join(_names(data, cells.layout.player[nodes]))
+
+
+def _refuse_confounded(cells: Cells, model: Model, found: Solution) -> None:
+    plain = Model(model.ties, 0.0, side=True, tie=model.tie)
+    part, _ = look(cells, plain, found.point)
+    _, curvature = derivatives(cells, plain, found.point, part)
+    side = curvature.border[:, :1]
+    left = curvature.corner[0, 0] - float(
+        (side * solve_blocks(cells.layout, curvature.blocks, side)).sum()
+    )
+    if left < 1e-8 * curvature.corner[0, 0]:
+        raise NoSides("who was on the left always depended on who it was: sides need changing")
+
+
+def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Table:
+    layout, size = cells.layout, len(data.players)
+    votes = np.bincount(data.first, data.weight, size) + np.bincount(data.second, data.weight, size)
+    columns: dict[str, Any] = {"player": np.arange(size)}
+    merit = np.round(layout.centred(found.point.merit), 9)
+    for name, values in (
+        ("estimate", merit), ("se", spread.se), ("low", spread.low), ("high", spread.high),
+    ):  # fmt: skip
+        columns[name] = np.full(size, np.nan)
+        columns[name][layout.player] = values
+    for name, numbers in (
+        ("rank", spread.rank), ("rank_low", spread.rank_low), ("rank_high", spread.rank_high),
+        ("group", spread.group), ("component", layout.component),
+    ):  # fmt: skip
+        columns[name] = np.zeros(size, dtype=np.int64)
+        columns[name][layout.player] = numbers
+    return Table({**columns, "n": np.ceil(votes - 1e-9).astype(np.int64)})
+
+
+def _shared(model: Model, found: Solution, spread: Spread) -> Table:
+    return Table(
+        {
+            "name": np.array(model.shared, dtype=object),
+            "estimate": found.point.shared,
+            "se": spread.shared_se,
+            "low": spread.shared_low,
+            "high": spread.shared_high,
+        }
+    )
+
+
+def _diagnostics(
+    data: Pairs, cells: Cells, model: Model, found: Solution, settings: dict[str, Any]
+) -> dict[str, Any]:
+    layout = cells.layout
+    sizes = np.bincount(layout.component)[1:]
+    missing = np.setdiff1d(np.arange(len(data.players)), layout.player)
+    named = [
+        _names(data, layout.player[layout.component == c + 1])
+        for c in range(min(len(sizes), NAMED))
+    ]
+    notes = []
+    if len(sizes) > 1:
+        notes.append(f"{len(sizes)} groups of players were never compared with each other; "
+                     "each has a board of its own")  # fmt: skip
+    if len(missing):
+        notes.append(f"{len(missing)} players were never compared and are not scored")
+    if settings["ties"] != model.ties:
+        notes.append("no comparison was tied, so no tie parameter was estimated")
+    return {
+        "votes": float(data.weight.sum()),
+        "ties": float(cells.tie.sum()),
+        "components": [int(size) for size in sizes],
+        "component_players": named,
+        "not_scored": _names(data, missing),
+        "ties_model": model.ties,
+        "log_likelihood": found.log_likelihood,
+        "objective": found.value,
+        "rounds": found.rounds,
+        "notes": notes,
+    }
+
+
+def _names(data: Pairs, players: IntArray) -> list[str]:
+    found = [data.players[int(player)] for player in players[:NAMED]]
+    return [*found, f"and {len(players) - NAMED} more"] if len(players) > NAMED else found
+
+
+METHOD = Method(
+    slug=NAME,
+    version=VERSION,
+    title="Bradley-Terry",
+    data=Pairs,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -1,0 +1,189 @@
+"""Do people agree on a checklist's questions, and does a model agree with most of them?
+
+Per question and over all of them: Krippendorff's alpha of people, with a bootstrap over articles,
+and Cohen's kappa of an answerer with the people's majority. As the yardstick of a model stands
+what one person reaches against the majority of the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.agreement.bootstrap import bounds
+from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
+from evaluation.methods.core.base import DataError, FloatArray, IntArray
+from evaluation.methods.core.votes import Labels
+
+ALL = -1  # the question of a row over all questions
+ONE_PERSON = -1  # the answerer of a row on one person against the majority of the others
+ANSWERS = ("no", "yes")
+Row = dict[str, Any]
+
+
+def majority_of(
+    text: IntArray, question: IntArray, yes: FloatArray, texts: int, questions: int
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """What most people say: (texts, questions) of 1, 0 or NaN (a tie, or nobody); share; count.
+
+    ``text``, ``question`` and ``yes`` (n,) are people's answers, 0 or 1.
+    """
+    n = np.zeros((texts, questions), dtype=np.int64)
+    total = np.zeros((texts, questions))
+    np.add.at(n, (text, question), 1)
+    np.add.at(total, (text, question), yes)
+    share = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    most = np.where(share > 0.5, 1.0, np.where(share < 0.5, 0.0, np.nan))
+    return most, share, n
+
+
+def agreement_rows(
+    person: IntArray,
+    text: IntArray,
+    question: IntArray,
+    yes: FloatArray,
+    article: IntArray,
+    *,
+    people: int,
+    questions: int,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> list[Row]:
+    """Alpha of people, a row a question and one over all (question -1).
+
+    ``person``, ``text``, ``question``, ``yes`` (n,); ``article`` (texts,) is what is resampled:
+    texts of one article, and the answers about one text, are not independent. Rows hold question,
+    n, shared (items that two people answered), yes_share, alpha, low, high, reason.
+    """
+    rows = []
+    for at in (ALL, *range(questions)):
+        mine = np.ones(len(text), dtype=bool) if at == ALL else question == at
+        item = text[mine] * questions + question[mine]
+        items, place = np.unique(item, return_inverse=True)
+        row: Row = {
+            "question": at, "n": int(mine.sum()),
+            "shared": int((np.bincount(place, minlength=len(items)) > 1).sum()),
+            "yes_share": float(yes[mine].mean()) if mine.any() else np.nan,
+            "alpha": np.nan, "low": np.nan, "high": np.nan, "reason": "",
+        }  # fmt: skip
+        rows.append(row)
+        if not mine.any():
+            row["reason"] = "nobody answered it"
+            continue
+        votes = Labels.build(
+            person[mine], place, yes[mine].astype(np.int64),
+            workers=[str(k) for k in range(people)], items=[str(k) for k in items.tolist()],
+            labels=ANSWERS,
+        )  # fmt: skip
+        try:
+            row["alpha"] = krippendorff_alpha(votes)
+            units = np.unique(article[items // questions], return_inverse=True)[1]
+            found = alpha_interval(
+                votes, rng=rng, resamples=resamples, confidence=level, group=units, noun="articles"
+            )
+            row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
+        except DataError as problem:
+            row["reason"] = str(problem)
+    return rows
+
+
+def with_people_rows(
+    answers: FloatArray,
+    majority: FloatArray,
+    article: IntArray,
+    *,
+    answerer: int,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> list[Row]:
+    """Agreement of one answerer with a majority, a row a question and one over all.
+
+    ``answers`` and ``majority`` (texts, questions) hold 1, 0 or NaN. Rows hold answerer,
+    question, n, same (share), kappa, low, high (bootstrap over articles) and reason.
+    """
+    known = np.isfinite(answers) & np.isfinite(majority)
+    rows = []
+    for at in (ALL, *range(answers.shape[1])):
+        columns = slice(None) if at == ALL else slice(at, at + 1)
+        cells = table_of(answers[:, columns], majority[:, columns], known[:, columns], article)
+        row: Row = {"answerer": answerer, "question": at}
+        rows.append(row | kappa_of(cells, rng=rng, resamples=resamples, level=level))
+    return rows
+
+
+def one_person(
+    person: IntArray,
+    text: IntArray,
+    question: IntArray,
+    yes: FloatArray,
+    article: IntArray,
+    *,
+    questions: int,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> list[Row]:
+    """The same rows (answerer -1) for a person against the majority of the other people."""
+    _, share, n = majority_of(text, question, yes, len(article), questions)
+    others = np.maximum(n[text, question] - 1, 1)
+    left = (share[text, question] * n[text, question] - yes) / others
+    usable = (n[text, question] > 1) & (left != 0.5)
+    rows = []
+    for at in (ALL, *range(questions)):
+        mine = usable & ((question == at) if at != ALL else True)
+        most = (left[mine] > 0.5).astype(np.float64)
+        cells = table_of(
+            yes[mine, None], most[:, None], np.ones((int(mine.sum()), 1), bool),
+            article[text[mine]],
+        )  # fmt: skip
+        row: Row = {"answerer": ONE_PERSON, "question": at}
+        rows.append(row | kappa_of(cells, rng=rng, resamples=resamples, level=level))
+    return rows
+
+
+def table_of(first: FloatArray, second: FloatArray, known: Any, article: IntArray) -> FloatArray:
+    """Counts (articles, 4) of no/no, no/yes, yes/no and yes/yes among the known cells."""
+    units = np.unique(article, return_inverse=True)[1]
+    size = int(units.max()) + 1 if len(units) else 0
+    code = np.where(known, 2 * np.nan_to_num(first) + np.nan_to_num(second), -1).astype(np.int64)
+    cells = np.zeros((size, 4))
+    for k in range(4):
+        np.add.at(cells[:, k], units, (code == k).sum(axis=1))
+    return cells
+
+
+def kappa_of(cells: FloatArray, *, rng: np.random.Generator, resamples: int, level: float) -> Row:
+    """Cohen's kappa and share of equal answers of counts (units, 4), units resampled.
+
+    Cohen, "A coefficient of agreement for nominal scales" (1960).
+    """
+    cells = cells[cells.sum(axis=1) > 0]
+    total = cells.sum(axis=0)
+    n = int(total.sum())
+    row: Row = {"n": n, "same": np.nan, "kappa": np.nan, "low": np.nan, "high": np.nan,
+                "reason": ""}  # fmt: skip
+    if not n:
+        return row | {"reason": "no question has an answer of both"}
+    row["same"] = float((total[0] + total[3]) / n)
+    row["kappa"] = float(_kappa(total[None])[0])
+    if np.isnan(row["kappa"]):
+        return row | {"reason": "both give one answer throughout; kappa is not defined"}
+    even = np.full(len(cells), 1 / len(cells))
+    draws = _kappa(rng.multinomial(len(cells), even, size=resamples) @ cells)
+    low, high, why = bounds(draws, len(cells), level, "articles")
+    if not why and np.isnan(draws).mean() > 0.5:
+        low, high, why = np.nan, np.nan, "most resamples hold one answer only, so no interval"
+    return row | {"low": low, "high": high, "reason": why}
+
+
+def _kappa(cells: FloatArray) -> FloatArray:
+    n = cells.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = cells / n[:, None]
+        same = share[:, 0] + share[:, 3]
+        first, second = share[:, 2] + share[:, 3], share[:, 1] + share[:, 3]
+        chance = first * second + (1 - first) * (1 - second)
+        return np.asarray(np.where(chance < 1 - 1e-12, (same - chance) / (1 - chance), np.nan))

@@ -1,0 +1,140 @@
+"""How different the attributes of one think-aloud condition are (InteractEval, section 4.3.3).
+
+Each measure is the mean similarity of all pairs of attributes: lower is more diverse. Lexical:
+ROUGE-L of each with each ("self-ROUGE") and Jaccard; semantic: cosine of embedding vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from evaluation.methods.checklists.correlation import check_level, jackknife_error
+from evaluation.methods.checklists.topics import word_counts
+from evaluation.methods.core.base import BadShape, BadVector, DataError, FloatArray, IntArray
+from evaluation.methods.text.corpus import Tokens
+from evaluation.methods.text.metrics import rouge_l
+
+
+class TooFewAttributes(DataError):
+    """Fewer than two attributes have no pair to compare."""
+
+
+@dataclass(frozen=True)
+class MeanSimilarity:
+    """Mean similarity of all pairs of ``n`` attributes, with a jackknife interval over attributes.
+
+    ``low`` and ``high`` are NaN for fewer than three attributes.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def self_rouge_l(tokens: Tokens, *, level: float = 0.95) -> MeanSimilarity:
+    """Mean ROUGE-L F1 of all pairs of attributes ("self-ROUGE"; text_metrics.rouge_l).
+
+    Build ``tokens`` with text_corpus.token_ids. An attribute without tokens has similarity 0.
+    Raises TooFewAttributes, BadParameter.
+    """
+    first, second = _pairs(len(tokens))
+    return _mean(rouge_l(tokens)(first, second), len(tokens), level)
+
+
+def self_jaccard(tokens: Tokens, *, level: float = 0.95) -> MeanSimilarity:
+    """Mean share of common among all distinct tokens, over pairs (Jaccard 1912). As above."""
+    first, second = _pairs(len(tokens))
+    held = (word_counts(tokens) > 0).astype(np.float64)
+    size = held.sum(axis=1)
+    common = (held @ held.T)[first, second]
+    union = size[first] + size[second] - common
+    return _mean(common / np.maximum(union, 1), len(tokens), level)
+
+
+def self_cosine(vectors: FloatArray, *, level: float = 0.95) -> MeanSimilarity:
+    """Mean cosine of all pairs of embedding vectors (n, d).
+
+    Raises TooFewAttributes, BadShape, and BadVector for a vector that is zero or not finite.
+    """
+    v = np.asarray(vectors, dtype=np.float64)
+    if v.ndim != 2:
+        raise BadShape(f"vectors has {v.ndim} dimensions; it must be (attributes, width)")
+    norms = np.linalg.norm(v, axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))
+    if wrong.size:
+        raise BadVector(f"the vector of attribute {int(wrong[0])} is zero or not finite")
+    first, second = _pairs(len(v))
+    unit = v / norms[:, None]
+    return _mean((unit @ unit.T)[first, second], len(v), level)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How evenly attributes fall on topics (InteractEval, section 5.3.1, Figure 6b).
+
+    ``share`` (k,) adds up to 1; ``sd`` is the shares' standard deviation (0: even), ``evenness``
+    their entropy over log k (1: even, 0: one topic), ``empty`` the topics without an attribute,
+    ``chance_sd`` the root mean square of the sd of ``n`` attributes dealt to topics at random.
+    """
+
+    share: FloatArray
+    sd: float
+    evenness: float
+    empty: int
+    n: int
+    chance_sd: float
+
+
+def topic_spread(topic: Sequence[int] | IntArray, topics: int) -> Spread:
+    """Spread of attributes (n,) over ``topics`` topics; ``topic`` holds each one's topic.
+
+    A small set looks uneven by chance alone, so compare ``sd`` with ``chance_sd``. Raises
+    TooFewAttributes (none), BadShape, BadVector.
+    """
+    at = np.asarray(topic)
+    if not at.size:
+        raise TooFewAttributes("there are no attributes to spread over topics")
+    if topics < 2:
+        raise BadShape(f"there are {topics} topics; a spread needs two or more")
+    if (
+        at.ndim != 1
+        or not np.issubdtype(at.dtype, np.integer)
+        or at.min() < 0
+        or at.max() >= topics
+    ):
+        raise BadVector(f"topic holds something other than integers from 0 to {topics - 1}")
+    share = np.bincount(at, minlength=topics) / len(at)
+    filled = share[share > 0]
+    entropy = float(-(filled * np.log(filled)).sum())
+    # Var of a multinomial share is (1/k) (1 - 1/k) / n.
+    chance = float(np.sqrt((1 - 1 / topics) / (topics * len(at))))
+    return Spread(
+        share, float(share.std()), entropy / float(np.log(topics)),
+        int((share == 0).sum()), len(at), chance,
+    )  # fmt: skip
+
+
+def _pairs(n: int) -> tuple[IntArray, IntArray]:
+    if n < 2:
+        raise TooFewAttributes(f"{n} attributes have no pair to compare")
+    first, second = np.triu_indices(n, 1)
+    return first.astype(np.int64), second.astype(np.int64)
+
+
+def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
+    """Mean over pairs in the order of _pairs; leaving out an attribute leaves out n - 1 pairs."""
+    check_level(level)
+    total = float(similarity.sum())
+    estimate = total / len(similarity)
+    if n < 3:
+        return MeanSimilarity(estimate, np.nan, np.nan, n)
+    first, second = _pairs(n)
+    of_each = np.bincount(first, similarity, n) + np.bincount(second, similarity, n)
+    left_out = np.asarray(total - of_each, dtype=np.float64) / ((n - 1) * (n - 2) / 2)
+    reach = float(-stdtrit(n - 1, (1 - level) / 2)) * jackknife_error(left_out)
+    return MeanSimilarity(estimate, estimate - reach, estimate + reach, n)

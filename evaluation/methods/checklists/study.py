@@ -1,0 +1,298 @@
+"""A checklist answered by people and models: scores, agreement, and which questions carry signal.
+
+Jeong et al., "InteractEval" (2024), 3.5 and 4.3.1: each answerer's share of yes is a text's score
+(eq. 1), held against human scores within each article (eq. 2). What the paper leaves out stands
+beside: how far people agree on each question, how far a model agrees with them, and what each
+question adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.agreement.bootstrap import check_resampling
+from evaluation.methods.checklists import method as checklist
+from evaluation.methods.checklists.agreement import (
+    agreement_rows,
+    majority_of,
+    one_person,
+    with_people_rows,
+)
+from evaluation.methods.checklists.correlation import check_level, correlation_rows
+from evaluation.methods.checklists.method import LOWEST, RANGE, Checks
+from evaluation.methods.checklists.signal import setting_of, signal_rows
+from evaluation.methods.core.base import (
+    BadShape,
+    BadVector,
+    DuplicateAnswer,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    index_array,
+    with_defaults,
+)
+from evaluation.methods.core.pairwise_tables import of_rows
+
+NAME, VERSION = "checklist", "1.2"
+DEFAULTS: dict[str, Any] = {"level": 0.95, "resamples": 2000}
+MAJORITY = 0  # the first answerer; author k is answerer k + 1
+SCORES, AGREEMENT, SIGNAL = "scores of texts", "agreement", "what each question adds"
+STAGES = (SCORES, AGREEMENT, SIGNAL)
+TEXT = ("answerer", "text", "yes", "total", "estimate", "weighted")
+CORRELATION = (
+    "answerer", "score", "kind", "setting", "estimate", "low", "high", "as_zero", "articles",
+    "undefined", "n",
+)  # fmt: skip
+AGREED = ("question", "n", "shared", "yes_share", "alpha", "low", "high", "reason")
+WITH_PEOPLE = ("answerer", "question", "n", "same", "kappa", "low", "high", "reason")
+SIGNALS = (
+    "answerer", "question", "n", "setting", "tau", "low", "high", "p", "adjusted", "units",
+    "undefined", "change", "change_low", "change_high", "change_p", "change_adjusted",
+)  # fmt: skip
+SHARES = ("answerer", "question", "n", "yes_share", "chance")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Yes/no answers (n,) of ``authors`` about ``texts``: who, which text, which question.
+
+    ``yes`` is 1 or 0, ``chance`` the probability of yes where a model's is known (else NaN).
+    ``person`` (authors,) is True for people. ``article`` (texts,) indexes ``articles``, ``human``
+    (texts,) are human scores, NaN where there is none. Build with :meth:`build`.
+    """
+
+    author: IntArray
+    text: IntArray
+    question: IntArray
+    yes: FloatArray
+    chance: FloatArray
+    person: NDArray[np.bool_]
+    article: IntArray
+    human: FloatArray
+    authors: tuple[str, ...]
+    texts: tuple[str, ...]
+    questions: tuple[str, ...]
+    articles: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.author)
+
+    @classmethod
+    def build(
+        cls,
+        author: Any,
+        text: Any,
+        question: Any,
+        yes: Any,
+        *,
+        person: Sequence[bool],
+        authors: Sequence[str],
+        texts: Sequence[str],
+        questions: Sequence[str],
+        article: Any,
+        articles: Sequence[str],
+        chance: Any = None,
+        human: Any = None,
+    ) -> Study:
+        """Check arrays. Raises EmptyData, UnknownIndex, BadShape, BadVector, DuplicateAnswer."""
+        a = index_array("author", author, len(authors))
+        t = index_array("text", text, len(texts))
+        q = index_array("question", question, len(questions))
+        y = np.asarray(yes, dtype=np.float64)
+        c = np.full(len(y), np.nan) if chance is None else np.asarray(chance, dtype=np.float64)
+        if not a.shape == t.shape == q.shape == y.shape == c.shape:
+            raise BadShape("author, text, question, yes and chance must have one length")
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise BadVector("an answer is neither 1 nor 0")
+        if ((c < 0) | (c > 1)).any():
+            raise BadVector("a probability of yes lies outside 0 and 1")
+        code = (a * len(texts) + t) * len(questions) + q
+        if len(np.unique(code)) < len(code):
+            raise DuplicateAnswer("somebody answers a question twice for one text")
+        of = index_array("article", article, len(articles))
+        h = np.full(len(texts), np.nan) if human is None else np.asarray(human, dtype=np.float64)
+        if not of.shape == h.shape == (len(texts),) or np.isinf(h).any():
+            raise BadShape("article and human must hold one finite or missing value a text")
+        if len(person) != len(authors):
+            raise BadShape("person must say of every author whether it is one")
+        return cls(
+            a, t, q, y, c, np.asarray(person, dtype=bool), of, h, tuple(authors), tuple(texts),
+            tuple(questions), tuple(articles),
+        )  # fmt: skip
+
+    def grid(self, author: int) -> tuple[FloatArray, FloatArray]:
+        """One author's answers and probabilities of yes, (texts, questions), NaN where missing."""
+        yes = np.full((len(self.texts), len(self.questions)), np.nan)
+        chance = yes.copy()
+        mine = self.author == author
+        yes[self.text[mine], self.question[mine]] = self.yes[mine]
+        chance[self.text[mine], self.question[mine]] = self.chance[mine]
+        return yes, chance
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    given = with_defaults(NAME, DEFAULTS, params)
+    check_level(given["level"])
+    check_resampling(given["resamples"], given["level"])
+
+
+def fit(
+    data: Study, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Score texts by every answerer and describe the questions.
+
+    Answerer 0 is the majority of people (left out where there are none), author k is answerer
+    k + 1. Tables: ``text`` (eq. 1 of each answerer; ``weighted`` is the same of the mean
+    probability of yes, for the majority of the mean share of people), ``correlation`` (of both
+    scores with human ones), ``share`` (yes by answerer and question), ``agreement`` (alpha of
+    people), ``with_people`` (kappa of models, and of one person (-1), with the majority),
+    ``signal`` (of the majority and of each model). Question -1 is all of them together. Text
+    scores have no interval: the questions are not a sample of questions.
+
+    Raises EmptyData, BadParameter, Cancelled.
+    """
+    check(**params)
+    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    people = data.person[data.author]
+    if not len(data):
+        raise EmptyData("no question of the checklist has an answer")
+    majority, share, _ = majority_of(
+        data.text[people], data.question[people], data.yes[people], len(data.texts),
+        len(data.questions),
+    )  # fmt: skip
+    grids = {k + 1: data.grid(k) for k in range(len(data.authors))}
+    if people.any():
+        grids = {MAJORITY: (majority, share), **grids}
+    rows: dict[str, list[Row]] = {"text": [], "correlation": [], "share": []}
+    for place, (answerer, grid) in enumerate(grids.items()):
+        hooks.step(SCORES, place, len(grids))
+        _scored(data, answerer, grid, settings["level"], rows)
+    hooks.step(AGREEMENT, 0, 1)
+    models = [k + 1 for k in np.flatnonzero(~data.person).tolist()]
+    rows |= _agreement(data, majority, {k: grids[k][0] for k in models}, rng, settings)
+    rows["signal"] = []
+    tested = [k for k in (MAJORITY, *models) if k in grids]
+    for place, answerer in enumerate(tested):
+        hooks.step(SIGNAL, place, len(tested))
+        rows["signal"] += signal_rows(
+            grids[answerer][0], data.human, data.article, answerer=answerer,
+            level=settings["level"],
+        )  # fmt: skip
+    return _result(data, rows, majority, settings)
+
+
+def _result(
+    data: Study, rows: dict[str, list[Row]], majority: FloatArray, settings: dict[str, Any]
+) -> Result:
+    columns = {
+        "text": TEXT, "correlation": CORRELATION, "share": SHARES, "agreement": AGREED,
+        "with_people": WITH_PEOPLE, "signal": SIGNALS,
+    }  # fmt: skip
+    answered = np.isin(np.arange(len(data.texts)), data.text[data.person[data.author]])
+    return Result(
+        name=NAME, version=VERSION,
+        estimates={name: of_rows(rows[name], columns[name]) for name in columns},
+        intervals={},
+        diagnostics={
+            "people": int(data.person.sum()), "models": int((~data.person).sum()),
+            "texts": len(data.texts), "questions": len(data.questions),
+            "texts_with_human_scores": int(np.isfinite(data.human).sum()),
+            "ties": int(np.isnan(majority[answered]).sum()),
+            "signal_setting": setting_of(data.article[np.isfinite(data.human)]),
+            "text_intervals": "none: the checklist's questions are not a sample of questions",
+        },
+        converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def _scored(
+    data: Study,
+    answerer: int,
+    grid: tuple[FloatArray, FloatArray],
+    level: float,
+    rows: dict[str, list[Row]],
+) -> None:
+    """Scores and correlations of one answerer, as the checklist's own method gives them."""
+    yes, chance = grid
+    text, question = np.nonzero(np.isfinite(yes))
+    if not len(text):
+        return
+    one = checklist.fit(
+        Checks.build(
+            text, question, yes[text, question], texts=data.texts, questions=data.questions,
+            article=data.article, articles=data.articles, human=data.human,
+        ),
+        rng=np.random.default_rng(0), level=level,
+    )  # fmt: skip
+    known = np.isfinite(yes)
+    complete = (np.isfinite(chance) | ~known).all(axis=1) & known.any(axis=1)
+    total = np.where(known, np.nan_to_num(chance), 0.0).sum(axis=1)
+    weighted = np.where(complete, LOWEST + RANGE * total / np.maximum(known.sum(axis=1), 1), np.nan)
+    rows["text"] += [
+        {"answerer": answerer, "text": row["text"], "yes": row["yes"], "total": row["total"],
+         "estimate": row["estimate"], "weighted": float(weighted[row["text"]])}
+        for row in one.estimates["text"].rows() if row["component"]
+    ]  # fmt: skip
+    rows["share"] += [
+        {"answerer": answerer, "question": k, "n": int(known[:, k].sum()),
+         "yes_share": _mean(yes[:, k]), "chance": _mean(chance[known[:, k], k])}
+        for k in range(len(data.questions))
+    ]  # fmt: skip
+    if "correlation" in one.estimates:
+        rows["correlation"] += [
+            {"answerer": answerer, "score": "share", **_numbers(row)}
+            for row in one.estimates["correlation"].rows()
+        ]
+    kept = np.isfinite(weighted) & np.isfinite(data.human)
+    if kept.any():
+        rows["correlation"] += [
+            {"answerer": answerer, "score": "chance", **row}
+            for row in correlation_rows(weighted[kept], data.human[kept], data.article[kept], level)
+        ]
+
+
+def _numbers(row: Row) -> Row:
+    return {name: np.nan if value is None else value for name, value in row.items()}
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def _agreement(
+    data: Study,
+    majority: FloatArray,
+    models: dict[int, FloatArray],
+    rng: np.random.Generator,
+    settings: dict[str, Any],
+) -> dict[str, list[Row]]:
+    mine = data.person[data.author]
+    if not mine.any():
+        return {"agreement": [], "with_people": []}
+    drawing = {"rng": rng, "resamples": settings["resamples"], "level": settings["level"]}
+    given = data.author[mine], data.text[mine], data.question[mine], data.yes[mine]
+    agreed = agreement_rows(
+        *given, data.article, people=len(data.authors), questions=len(data.questions), **drawing
+    )
+    beside = one_person(*given, data.article, questions=len(data.questions), **drawing)
+    for answerer, yes in models.items():
+        beside += with_people_rows(yes, majority, data.article, answerer=answerer, **drawing)
+    return {"agreement": agreed, "with_people": beside}
+
+
+METHOD = Method(
+    slug=NAME, version=VERSION, title="Checklist scores", data=Study, fit=fit, params=DEFAULTS,
+    check=check,
+)  # fmt: skip

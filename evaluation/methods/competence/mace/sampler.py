@@ -1,0 +1,150 @@
+"""How sure MACE is of each competence: draws from the exact posterior by Gibbs sampling.
+
+The variational posterior takes the expected counts for known ones, so its intervals are far too
+short. Here truth, knowing and strategies are drawn in turn from their conditional distributions
+under the same priors (all conjugate: Hovy et al., section 3, figure 1), which carries over what is
+not known about the truth and about the other workers. Chains run side by side, one a column, each
+from a place of its own, and all but the first know nothing of the fit: only so does their agreement
+say that they have forgotten where they began (Gelman and Rubin 1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.competence.mace import prevalence as mace_prevalence
+from evaluation.methods.competence.mace.core import e_step, odds
+from evaluation.methods.competence.mace.data import Priors, State, Votes
+from evaluation.methods.core.base import FloatArray, Hooks
+
+CHAINS = 4
+BURN_IN = 100  # rounds a chain makes before its draws count
+THIN = 2  # rounds a draw
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """``competence`` (draws, workers), chains one after the other; ``r_hat`` (workers,).
+
+    ``r_hat`` compares variance between and within chains (Gelman and Rubin 1992); far above 1
+    says that the chains have not found the same distribution.
+    """
+
+    competence: NDArray[np.float32]
+    r_hat: FloatArray
+
+
+def draw(
+    votes: Votes,
+    priors: Priors,
+    state: State,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Draws:
+    """``draws`` (rounded up to whole chains) posterior draws of kn_j; ``state`` is the fit (one
+    column), at which the first chain begins.
+
+    Raises Cancelled.
+    """
+    each = -(-draws // CHAINS)
+    state = overdispersed(votes, state, rng)
+    found = np.empty((CHAINS, each, len(votes.total)), dtype=np.float32)
+    rounds = BURN_IN + THIN * each
+    for done in range(rounds):
+        state = _sweep(votes, priors, state, rng)
+        if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
+            found[:, (done - BURN_IN) // THIN] = state.know.T
+        if done % 10 == 0:
+            hooks.step("intervals", done, rounds)
+    return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
+
+
+def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State:
+    """A start for each chain (columns): the fit, and places that know nothing of it.
+
+    There competences are drawn evenly from 0 to 1, strategies and prevalences are even. Spread
+    around the fit instead, chains would stay in its optimum where the posterior has several.
+    """
+    chains = state.map(lambda table: np.repeat(table, CHAINS, axis=1))
+    chains.know[:, 1:] = rng.uniform(0.02, 0.98, size=(len(state.know), CHAINS - 1))
+    chains.spam[:, 1:] = 1.0 - chains.know[:, 1:]
+    chains.strategy[:, 1:] = 1.0 / votes.labels
+    if chains.prevalence is not None:
+        chains.prevalence[:, 1:] = 1.0 / votes.labels
+    return chains
+
+
+def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator) -> State:
+    """Truth given parameters, knowing votes given truth, parameters given both."""
+    ratio = odds(votes, state)
+    posterior, _, _ = e_step(votes, ratio, state.prevalence)
+    chosen = truth(votes, posterior, rng)
+    right = votes.transposed @ chosen
+    true = prevalence = None
+    if state.prevalence is not None:
+        true = _true(votes, state.prevalence, chosen, rng)
+        prevalence = mace_prevalence.drawn(votes, priors, true, rng)
+    # Weights need not be whole: what is left over is a vote with that probability.
+    votes_right = np.floor(right + rng.random(right.shape)).astype(np.int64)
+    cells = np.minimum(rng.binomial(votes_right, ratio / (1.0 + ratio)), votes.count[:, None])
+    knowing = votes.per_worker @ cells
+    total, k = votes.total[:, None], votes.labels
+    know = rng.beta(knowing + priors.beta, np.maximum(total - knowing, 0.0) + priors.alpha)
+    drawn = rng.standard_gamma(votes.count[:, None] - cells + priors.strategy)
+    used = votes.per_worker @ np.ones((len(votes.count), 1))
+    others = rng.standard_gamma(np.broadcast_to((k - used) * priors.strategy, know.shape))
+    total_drawn = votes.per_worker @ drawn + others
+    strategy = np.maximum(drawn / np.maximum(total_drawn, TINY)[votes.worker], TINY)
+    know = np.clip(know, 1e-12, 1.0 - 1e-12)
+    return State(1.0 - know, know, strategy, knowing, cells, prevalence, true)
+
+
+def _true(
+    votes: Votes, prevalence: FloatArray, chosen: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """How many items ((parts + 1) * K, chains) have each label, where ``chosen`` cells are true.
+
+    Where none of an item's cells is, one of the labels that it did not get is drawn.
+    """
+    found = np.asarray(votes.per_place @ chosen)
+    item, chain = np.nonzero((votes.per_item @ chosen == 0) & (votes.item_part > 0)[:, None])
+    if len(item):
+        k = votes.labels
+        place = votes.item_part[item][:, None] * k + np.arange(k)
+        chance = (
+            prevalence[place, chain[:, None]]
+            * ~votes.given[item].toarray().astype(bool)[np.arange(len(item))[:, None], place]
+        )
+        ends = chance.cumsum(axis=1)
+        label = (rng.random((len(item), 1)) * ends[:, -1:] >= ends).sum(axis=1)
+        np.add.at(found, (votes.item_part[item] * k + np.minimum(label, k - 1), chain), 1.0)
+    return found
+
+
+def truth(votes: Votes, posterior: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """1 for the cell (c, R) whose label is drawn as its item's truth; none if it got no vote."""
+    ends = np.cumsum(posterior, axis=0)
+    begins = np.empty_like(ends)
+    begins[0] = 0.0
+    begins[1:] = ends[:-1]
+    first = np.searchsorted(votes.cell_item, np.arange(len(votes.absent)))
+    first = np.minimum(first, len(votes.cell_item) - 1)
+    point = begins[first] + rng.random((len(votes.absent), posterior.shape[1]))
+    mine = point[votes.cell_item]
+    return ((mine >= begins) & (mine < ends)).astype(np.float64)
+
+
+def r_hat(chains: NDArray[np.float32]) -> FloatArray:
+    """Potential scale reduction of chains (m, n, j), split in halves; 1 where nothing varies."""
+    half = chains.shape[1] // 2
+    parts = np.concatenate([chains[:, :half], chains[:, half : 2 * half]]).astype(np.float64)
+    within = parts.var(axis=1, ddof=1).mean(axis=0)
+    between = parts.mean(axis=1).var(axis=0, ddof=1)
+    ratio = between / np.where(within > 0, within, 1.0)
+    return np.where(within > 0, np.sqrt((half - 1) / half + ratio), 1.0)

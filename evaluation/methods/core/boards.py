@@ -1,0 +1,165 @@
+"""A board: rows that compare with one another, with intervals, ranges of ranks and groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.methods.core import bootstrap
+from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Intervals
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How sure a board must be: resamples, level, and answers below which nothing is said."""
+
+    resamples: int
+    level: float
+    min_answers: int
+
+
+def rules_of(settings: dict[str, Any]) -> Rules:
+    """The boards' rules from parameters; raises BadParameter."""
+    for name in ("resamples", "min_answers"):
+        value = settings[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
+    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
+        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
+    if settings["min_answers"] < 2:
+        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
+    level = settings["level"]
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    return Rules(settings["resamples"], float(level), settings["min_answers"])
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Point estimates of k rows and what they rest on (n answers); ``by`` names what ranks."""
+
+    n: IntArray
+    score: FloatArray
+    uniterated: FloatArray
+    adjusted: FloatArray
+    uniterated_adjusted: FloatArray
+    by: str  # "score" or "adjusted"
+
+    @property
+    def ranked(self) -> FloatArray:
+        """The column that ranks."""
+        return self.adjusted if self.by == "adjusted" else self.score
+
+    @property
+    def ranked_uniterated(self) -> FloatArray:
+        """The same column before iterating."""
+        return self.uniterated_adjusted if self.by == "adjusted" else self.uniterated
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Resampled raw and adjusted scores (b, k); ``complete``: from the ordinary bootstrap."""
+
+    score: FloatArray
+    adjusted: FloatArray
+    complete: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Scores of one component, with their ranks and intervals."""
+
+    scores: Scores
+    rank: IntArray
+    uniterated_rank: IntArray
+    intervals: Intervals
+
+
+def make_board(scores: Scores, draws: Draws, rules: Rules, stricter: Board | None = None) -> Board:
+    """Rank rows and say how sure that is; a row with too few answers gets no interval.
+
+    ``stricter`` is another board of the same rows: two of them are separable only where that one
+    says so too, and in the same order.
+    """
+    k = len(scores.n)
+    point = scores.ranked
+    sure = np.flatnonzero((scores.n >= rules.min_answers) & np.isfinite(point))
+    bounds = np.full((4, k), np.nan)
+    rank_low, rank_high, group = np.zeros((3, k), dtype=np.int64)
+    apart = np.zeros((k, k), dtype=bool)
+    if rules.resamples and sure.size:
+        n = scores.n[sure]
+        for row, column in ((0, draws.score), (2, draws.adjusted)):
+            bounds[row, sure], bounds[row + 1, sure] = bootstrap.percentile_interval(
+                column[:, sure], n, rules.level, complete=draws.complete
+            )
+        ranking = draws.adjusted if scores.by == "adjusted" else draws.score
+        some = bootstrap.separable(
+            point[sure], ranking[:, sure], n, level=rules.level, complete=draws.complete
+        )
+        if stricter is not None:
+            some &= _agreed(point, stricter)[np.ix_(sure, sure)]
+        apart[np.ix_(sure, sure)] = some
+        best, worst = bootstrap.rank_ranges(point[sure], some)
+        # Rows without an interval could stand anywhere, so they lengthen the others' ranges.
+        rank_low[sure] = best
+        rank_high[sure] = worst + int(np.isfinite(point).sum()) - len(sure)
+        group[sure] = bootstrap.groups(point[sure], some)
+    return Board(
+        scores=scores,
+        rank=bootstrap.ranks(point),
+        uniterated_rank=bootstrap.ranks(scores.ranked_uniterated),
+        intervals=Intervals(
+            level=rules.level,
+            low=bounds[0],
+            high=bounds[1],
+            adjusted_low=bounds[2],
+            adjusted_high=bounds[3],
+            rank_low=rank_low,
+            rank_high=rank_high,
+            group=group,
+            separable=apart,
+            reason=tuple(_reason(int(count), rules) for count in scores.n),
+        ),
+    )
+
+
+def _agreed(point: FloatArray, other: Board) -> NDArray[np.bool_]:
+    """Where the other board separates two rows (k, k) in the order of ``point``."""
+    theirs = other.scores.ranked
+    same: NDArray[np.bool_] = (point[:, None] > point[None, :]) == (
+        theirs[:, None] > theirs[None, :]
+    )
+    return same & same.T & other.intervals.separable
+
+
+def _reason(n: int, rules: Rules) -> str:
+    if n < rules.min_answers:
+        return f"{n} answer{'' if n == 1 else 's'}; an interval needs {rules.min_answers}"
+    return "" if rules.resamples else "no resamples were asked for"
+
+
+def place(
+    parts: list[tuple[IntArray, Intervals]], size: int, missing: list[str], level: float
+) -> Intervals:
+    """Intervals of several boards at their rows of one table of ``size`` rows.
+
+    ``missing`` (size,) are the reasons of rows that stand on no board. Rows of different boards
+    are never separable.
+    """
+    out: dict[str, Any] = {
+        name: np.full(size, np.nan) for name in ("low", "high", "adjusted_low", "adjusted_high")
+    }
+    out |= {name: np.zeros(size, dtype=np.int64) for name in ("rank_low", "rank_high", "group")}
+    apart: NDArray[np.bool_] = np.zeros((size, size), dtype=bool)
+    reasons = list(missing)
+    for where, part in parts:
+        for name, column in out.items():
+            column[where] = getattr(part, name)
+        apart[np.ix_(where, where)] = part.separable
+        for row, reason in zip(where, part.reason, strict=True):
+            reasons[row] = reason
+    return Intervals(level=level, separable=apart, reason=tuple(reasons), **out)

@@ -1,0 +1,256 @@
+"""Which system's texts are preferred: Bradley-Terry over all topics, a dimension at a time.
+
+Votes on texts of one topic go together (the texts are what they are), and so do the votes of one
+worker. What is to hold for other topics and other workers must be clustered by both: variance by
+topic + by worker - by both (Cameron, Gelbach and Miller 2011, "Robust inference with multiway
+clustering"). Clustering by pair alone would leave out that a text meets several others. With too
+few topics the pairs are the clusters, with too few workers these are taken as they are; it is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.bradley_terry import method as bradley_terry
+from evaluation.methods.bradley_terry.cells import Layout, cells_of
+from evaluation.methods.bradley_terry.fit import Model, maximise
+from evaluation.methods.bradley_terry.intervals import Spread, from_covariance
+from evaluation.methods.bradley_terry.sandwich import Covariance, sandwich
+from evaluation.methods.bradley_terry.units import units_of
+from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table
+from evaluation.methods.core.pairwise_tables import EVERY, LABELS, quiet, stacked
+from evaluation.methods.core.votes import Pairs
+from evaluation.methods.pairwise.judgments import MISSING, Judgments
+from evaluation.methods.pairwise.order.data import ShownVotes
+
+STAGE = "systems"
+SYSTEM = (
+    "dimension", "component", "system", "estimate", "se", "low", "high", "rank", "rank_low",
+    "rank_high", "group", "n",
+)  # fmt: skip
+SHARED = ("dimension", "name", "estimate", "se", "low", "high")
+WIN = ("dimension", "system_a", "system_b", "wins", "ties", "losses")
+FEWEST = 10  # clusters from which a clustered variance says something
+
+
+@dataclass(frozen=True, eq=False)
+class Boards:
+    """Tables ``system``, ``shared`` (side and tie) and ``win``; ``notes`` in words, by dimension.
+
+    ``clusters`` says for each board what its intervals are clustered by.
+    """
+
+    system: Table
+    shared: Table
+    win: Table
+    notes: list[str]
+    clusters: dict[str, str]
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """Votes (n,) between systems a and b, ``outcome`` as in Pairs, and what they belong to."""
+
+    a: IntArray
+    b: IntArray
+    outcome: IntArray
+    left: IntArray
+    weight: FloatArray
+    topic: IntArray
+    pair: IntArray
+    worker: IntArray
+
+    def clustered(self, data: Judgments, unit: IntArray) -> Pairs:
+        """As Pairs whose judges are these units (n,)."""
+        known, judge = np.unique(unit, return_inverse=True)
+        return Pairs.build(
+            self.a, self.b, self.outcome, players=data.systems, left=self.left, weight=self.weight,
+            judge=judge, judges=[str(k) for k in known],
+        )  # fmt: skip
+
+
+def boards(
+    data: Judgments, people: ShownVotes, competence: FloatArray | None, settings: dict[str, Any],
+    *, rng: np.random.Generator, hooks: Hooks,
+) -> Boards:  # fmt: skip
+    """The systems by dimension and by all together, from ``people``'s votes.
+
+    ``competence`` (workers, d): every vote weighs as much as its worker's on that dimension, and
+    those of unknown competence are left out; None: all weigh the same.
+    """
+    size = len(data.dimensions)
+    votes = _votes(data, people, competence)
+    of = np.repeat(np.arange(size), [len(one.a) for one in votes])
+    every = _Votes(*(
+        np.concatenate([getattr(one, column.name) for one in votes]) for column in fields(_Votes)
+    ))  # fmt: skip
+    parts: list[tuple[dict[str, int], Table]] = []
+    shared: list[tuple[dict[str, int], Table]] = []
+    notes, clusters, converged = _left_out(data, people), {}, True
+    rngs = rng.spawn(size + 1)
+    for k in range(EVERY, size):
+        hooks.step(STAGE, k + 1, size + 1)
+        name = "all dimensions" if k == EVERY else data.dimensions[k]
+        try:
+            found = _board(data, every if k == EVERY else votes[k], settings, rngs[k], hooks)
+        except DataError as problem:
+            notes.append(f"{name}: no board of systems, since {problem}.")
+            continue
+        parts.append(({"dimension": k}, found.player))
+        shared.append(({"dimension": k}, found.shared))
+        notes += [f"{name}: {said}." for said in found.notes]
+        clusters[name], converged = found.clusters, converged and found.converged
+    hooks.step(STAGE, size + 1, size + 1)
+    return Boards(
+        stacked(parts, SYSTEM), stacked(shared, SHARED), _wins(data, every, of), notes, clusters,
+        converged,
+    )  # fmt: skip
+
+
+def _votes(data: Judgments, people: ShownVotes, competence: FloatArray | None) -> list[_Votes]:
+    """The votes of each dimension between different systems."""
+    a, b = data.system[data.first][people.pair], data.system[data.second][people.pair]
+    left = np.where(people.flipped, -1, 1)
+    # Pairs turn round what is not in the order of the systems, and the side with it.
+    topic = data.topic[data.first][people.pair]
+    found = []
+    for k, vote in enumerate(people.canonical().T):
+        weight = np.ones(len(vote)) if competence is None else competence[people.worker, k]
+        use = (vote != MISSING) & (a != b) & (np.nan_to_num(weight) > 0)
+        found.append(_Votes(
+            a[use], b[use], vote[use], left[use], weight[use], topic[use], people.pair[use],
+            people.worker[use],
+        ))  # fmt: skip
+    return found
+
+
+def _left_out(data: Judgments, people: ShownVotes) -> list[str]:
+    same = (data.system[data.first] == data.system[data.second])[people.pair]
+    if not same.any():
+        return []
+    return [f"{int(same.sum())} judgments compare two texts of one system and say nothing of it."]
+
+
+@dataclass(frozen=True, eq=False)
+class _Board:
+    player: Table
+    shared: Table
+    notes: list[str]
+    clusters: str
+    converged: bool
+
+
+def _board(
+    data: Judgments, votes: _Votes, settings: dict[str, Any], rng: np.random.Generator, hooks: Hooks
+) -> _Board:
+    by_topic = len(np.unique(votes.topic)) >= FEWEST
+    by_worker = len(np.unique(votes.worker)) >= FEWEST
+    own = votes.topic if by_topic else votes.pair
+    main = votes.clustered(data, own)
+    choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
+    notes = []
+    try:
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
+    except bradley_terry.NoSides:
+        choices["side"] = False
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
+    if not choices["side"]:
+        notes.append("no side effect is taken out, since the systems kept their sides")
+    player, shared = result.estimates["player"], result.estimates["shared"]
+    said = "topic" if by_topic else "pair"
+    if not by_topic:
+        notes.append(f"fewer than {FEWEST} topics: intervals hold for texts on these topics only")
+    if by_worker:
+        both = own * len(data.votes.workers) + votes.worker
+        others = [votes.clustered(data, unit) for unit in (votes.worker, both)]
+        spread, layout = _crossed([main, *others], result.diagnostics["ties_model"], choices,
+                                  rng=rng, hooks=quiet(hooks))  # fmt: skip
+        player, shared = _replaced(player, shared, spread, layout)
+        said += " and worker"
+    else:
+        notes.append(f"fewer than {FEWEST} workers: intervals hold for these workers only")
+    n = np.bincount(votes.a, minlength=len(data.systems)) + np.bincount(
+        votes.b, minlength=len(data.systems)
+    )
+    player = Table({**player.columns, "system": player["player"], "n": n})
+    notes += [note for note in result.diagnostics["notes"] if "tie parameter" not in note]
+    return _Board(player, shared, notes, said, result.converged)
+
+
+def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """What Bradley-Terry is asked for: ties after Davidson, units as judges."""
+    return bradley_terry.DEFAULTS | {
+        "cluster": "judge", "ties": "davidson", "level": settings["level"],
+        "resamples": settings["resamples"], "regularisation": settings["regularisation"],
+    }  # fmt: skip
+
+
+def _crossed(
+    units: list[Pairs], ties: str, choices: dict[str, Any], *, rng: np.random.Generator,
+    hooks: Hooks,
+) -> tuple[Spread, Layout]:  # fmt: skip
+    """Intervals and ranks clustered two ways: by the first units + the second - their crossing."""
+    cells = [cells_of(data, side=choices["side"]) for data in units]
+    model = Model(ties, float(choices["regularisation"]), choices["side"])
+    found = maximise(cells[0], model)
+    counted = [units_of(data, cell, "judge") for data, cell in zip(units, cells, strict=True)]
+    one, two, both = (
+        sandwich(cell, model, found.point, unit) for cell, unit in zip(cells, counted, strict=True)
+    )
+    layout = cells[0].layout
+    cov = Covariance(
+        _safe(layout, one.blocks + two.blocks - both.blocks, one.blocks),
+        _raised(one.shared + two.shared - both.shared, one.shared),
+    )
+    touching = np.minimum(counted[0].touching, counted[1].touching)
+    total = min(len(counted[0].size), len(counted[1].size))
+    spread = from_covariance(
+        layout, found, cov, n=touching, units=total, settings=choices, rng=rng, hooks=hooks
+    )
+    return spread, layout
+
+
+def _safe(layout: Layout, flat: FloatArray, least: FloatArray) -> FloatArray:
+    """Blocks that are covariances, none with a variance below that of ``least``."""
+    out = flat.copy()
+    for block, base in zip(layout.blocks(out), layout.blocks(least), strict=True):
+        for k in range(len(block)):
+            block[k] = _raised(block[k], base[k])
+    return out
+
+
+def _raised(cov: FloatArray, least: FloatArray) -> FloatArray:
+    """``least`` + what ``cov`` adds to it where that is positive: differences can go below 0."""
+    value, vector = np.linalg.eigh(cov - least)
+    added: FloatArray = least + (vector * np.maximum(value, 0.0)) @ vector.T
+    return added
+
+
+def _replaced(player: Table, shared: Table, spread: Spread, layout: Layout) -> tuple[Table, Table]:
+    """The tables with the intervals and ranks of ``spread``."""
+    columns = {name: column.copy() for name, column in player.columns.items()}
+    for name in ("se", "low", "high", "rank", "rank_low", "rank_high", "group"):
+        columns[name][layout.player] = getattr(spread, name)
+    added = {"se": spread.shared_se, "low": spread.shared_low, "high": spread.shared_high}
+    return Table(columns), Table({**shared.columns, **added})
+
+
+def _wins(data: Judgments, every: _Votes, of: IntArray) -> Table:
+    """Votes between every two systems, of all dimensions together and of each."""
+    turned = every.a > every.b
+    a, b = np.where(turned, every.b, every.a), np.where(turned, every.a, every.b)
+    outcome = np.where(turned, LABELS - 1 - every.outcome, every.outcome)
+    size, parts = len(data.systems), []
+    for k in range(EVERY, len(data.dimensions)):
+        rows = np.ones(len(a), dtype=bool) if k == EVERY else of == k
+        known, cell = np.unique(a[rows] * size + b[rows], return_inverse=True)
+        counts = np.bincount(cell * LABELS + outcome[rows], minlength=len(known) * LABELS)
+        wins, ties, losses = counts.reshape(-1, LABELS).T
+        table = Table({"system_a": known // size, "system_b": known % size, "wins": wins,
+                       "ties": ties, "losses": losses})  # fmt: skip
+        parts.append(({"dimension": k}, table))
+    return stacked(parts, WIN)

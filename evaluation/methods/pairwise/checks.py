@@ -1,0 +1,271 @@
+"""Nulls and intervals of a pairwise study: what the core's figures must be read against.
+
+Agreement after removing low-competence votes comes only with what the same recipe finds in
+shuffled votes and with competence from other pairs (``corrected_alpha``); who lowers agreement
+comes with a test, since somebody always lowers it most; grades come with what other workers of
+the same crowd might have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.agreement.corrected_alpha import CrossFit, corrected_alpha
+from evaluation.methods.core.base import (
+    BadParameter,
+    DataError,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    Method,
+    Result,
+    Table,
+    with_defaults,
+)
+from evaluation.methods.core.mace_checks import between, one_of, whole_from
+from evaluation.methods.core.pairwise_tables import EVERY, mean_of, of_rows, quiet
+from evaluation.methods.core.votes import Labels
+from evaluation.methods.pairwise.agreement import (
+    WORKERS,
+    differentiable,
+    split_alphas,
+    without_each,
+)
+from evaluation.methods.pairwise.gold import spam_fits
+from evaluation.methods.pairwise.judgments import Judgments
+from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.resample import STAGE as RESAMPLED
+from evaluation.methods.pairwise.resample import resampled_gold
+
+NAME, VERSION = "pairwise_checks", "1.1"
+DEFAULTS: dict[str, Any] = {
+    "algorithm": "vb",
+    "pooled": False,
+    "prevalence": "uniform",
+    "restarts": 10,
+    "threshold": 0.7,
+    "folds": 5,
+    "shuffles": 10,
+    "resamples": 2000,
+    "permutations": 9_999,
+    "worst": 5,
+    "agreeing": None,
+    "share": 0.6,
+    "gold_resamples": 200,
+    "level": 0.95,
+}
+NULLS, WORST, PAIRS = "nulls and cross-fitting", "without the worst", "differentiability"
+STAGES = (NULLS, WORKERS, WORST, PAIRS, RESAMPLED)  # in the order in which hooks report them
+FIGURES = (
+    "uncorrected", "low", "high", "corrected", "shuffled_null", "cross_fitted", "cross_low",
+    "cross_high", "removed_share", "thin_share", "unknown_share",
+)  # fmt: skip
+CORRECTED = ("dimension", "n", *FIGURES, "reason")
+LOWEST = ("worker", "alpha", "change", "cross_fitted", "cross_change", "n")
+FEWEST = 100  # resamples that intervals take at least
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = with_defaults(NAME, DEFAULTS, params)
+    one_of(settings, algorithm=("vb", "em"), prevalence=("uniform", "mirrored"))
+    whole_from(
+        settings, restarts=1, folds=2, shuffles=1, resamples=FEWEST, permutations=99, worst=0,
+        gold_resamples=0,
+    )  # fmt: skip
+    if settings["agreeing"] is not None:
+        whole_from(settings, agreeing=1)
+    if 0 < settings["gold_resamples"] < FEWEST:
+        raise BadParameter(
+            f"gold_resamples is {settings['gold_resamples']}; it must be 0, or {FEWEST} or more"
+        )
+    if not isinstance(settings["pooled"], bool):
+        raise BadParameter(f"pooled is {settings['pooled']!r}; it must be True or False")
+    between(settings, DEFAULTS, 0.0, 1.0, "threshold")
+    between(settings, DEFAULTS, 0.01, 1.0, "share")
+    between(settings, DEFAULTS, 0.5, 0.9999, "level")
+
+
+def fit(
+    data: Judgments, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Check a study.
+
+    Parameters (defaults in DEFAULTS): ``algorithm``, ``pooled``, ``prevalence`` (as of
+    ``pairwise``) and ``restarts`` of MACE;
+    ``threshold`` of spam above which a worker's votes are dropped (CrowdRAG: .7); ``folds`` and
+    ``shuffles`` of ``corrected_alpha``; ``resamples`` of alpha's intervals; ``permutations`` of
+    the test who lowers agreement, and how many of the ``worst`` are also left out of the
+    cross-fitted alpha; a pair is differentiable where ``agreeing`` dimensions (None: 5 of 7 in
+    proportion) have ``share`` of their votes on one label; ``gold_resamples`` of gold labels and
+    grades (0: none); ``level`` of intervals.
+
+    Tables (dimension -1: means over the dimensions): ``corrected``: ``uncorrected`` alpha with
+    low and high, ``corrected``, ``shuffled_null``, ``cross_fitted`` with cross_low and cross_high,
+    removed_share of votes, thin_share of pairs left with fewer than 3, unknown_share, as of
+    ``corrected_alpha``; the bounds of a mean are means of bounds, which is too wide where
+    dimensions err apart. ``without``: as of ``without_each``. ``worst``: worker, alpha (mean,
+    without this worker) and change, cross_fitted and cross_change likewise, n. ``pair``: pair,
+    agreeing, differentiable, n; ``split``: as of ``split_alphas``. ``label_stability`` and
+    ``candidate_interval``: as of ``resampled_gold``.
+
+    Raises BadParameter, Cancelled.
+    """
+    check(**params)
+    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    people = data.votes.once()
+    rngs, level = rng.spawn(5), settings["level"]
+    needed = _needed(settings["agreeing"], len(data.dimensions))
+    corrected = _corrected(data, people, settings, rng=rngs[0], hooks=hooks)
+    without = without_each(
+        people, rng=rngs[1], permutations=settings["permutations"], level=level, hooks=hooks
+    )
+    worst = _worst(data, people, without, settings, rng=rngs[2], hooks=hooks)
+    hooks.step(PAIRS, 0, 1)
+    split = {"needed": needed, "share": settings["share"]}
+    pairs = differentiable(data, people, **split)
+    parts = split_alphas(data, people, **split, rng=rngs[3], shuffles=settings["shuffles"])
+    hooks.step(PAIRS, 1, 1)
+    resampled = resampled_gold(data, people, settings, rng=rngs[4], hooks=hooks)
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates={
+            "corrected": corrected, "without": without, "worst": worst, "pair": pairs,
+            "split": parts, **resampled,
+        },
+        intervals={},
+        diagnostics={"needed": needed, "warnings": _warnings(data, corrected)},
+        converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def _needed(agreeing: int | None, dimensions: int) -> int:
+    """Dimensions that must agree: 5 of 7, in proportion; never more than there are."""
+    return max(1, min(round(dimensions * 5 / 7) if agreeing is None else agreeing, dimensions))
+
+
+def _corrected(
+    data: Judgments, people: ShownVotes, settings: dict[str, Any], *,
+    rng: np.random.Generator, hooks: Hooks,
+) -> Table:  # fmt: skip
+    seed = int(rng.integers(2**62))  # every dimension has the same folds
+    rows = []
+    for k in range(len(data.dimensions)):
+        hooks.step(NULLS, k, len(data.dimensions))
+        found = _one(data, people, k, settings, rng=np.random.default_rng(seed), hooks=hooks)
+        rows.append({"dimension": k, **found})
+    hooks.step(NULLS, len(rows), len(rows))
+    means = {name: mean_of([row[name] for row in rows]) for name in FIGURES}
+    n = int(sum(row["n"] for row in rows))
+    why = next((row["reason"] for row in rows), "") if np.isnan(means["low"]) else ""
+    return of_rows([{"dimension": EVERY, "n": n, **means, "reason": why}, *rows], CORRECTED)
+
+
+def _one(
+    data: Judgments, people: ShownVotes, dimension: int, settings: dict[str, Any], *,
+    rng: np.random.Generator, hooks: Hooks,
+) -> dict[str, Any]:  # fmt: skip
+    """The figures of one dimension, or NaN with the reason."""
+
+    def competences(many: Iterable[Labels]) -> Iterator[FloatArray]:
+        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=quiet(hooks)):
+            yield 1 - spam
+
+    n = int((people.vote[:, dimension] >= 0).sum())
+    try:
+        found = corrected_alpha(
+            {data.dimensions[dimension]: data.labels(people, dimension)}, competences=competences,
+            rng=rng, threshold=1 - settings["threshold"], shuffles=settings["shuffles"],
+            units=data.units, folds=_fold_count(settings, people),
+            resamples=settings["resamples"], confidence=settings["level"], hooks=quiet(hooks),
+        )  # fmt: skip
+    except (DataError, BadParameter) as problem:
+        return {"n": n, **dict.fromkeys(FIGURES, np.nan), "reason": str(problem)}
+    row = found.dimension.rows()[0]
+    values = {name: np.nan if row[name] is None else row[name] for name in FIGURES}
+    return {"n": n, **values, "reason": row["reason"]}
+
+
+def _worst(
+    data: Judgments, people: ShownVotes, without: Table, settings: dict[str, Any], *,
+    rng: np.random.Generator, hooks: Hooks,
+) -> Table:  # fmt: skip
+    """The cross-fitted alpha without those who lower the plain one most, one at a time."""
+    rows = [row for row in without.rows() if row["dimension"] == EVERY]
+    rows = sorted(rows, key=lambda row: -row["change"])[: settings["worst"]]
+    if not rows:
+        return of_rows([], LOWEST)
+    hooks.step(WORST, 0, len(rows) + 1)
+    cases = [people, *(people.take(people.worker != row["worker"]) for row in rows)]
+    crossed = _crossed(data, cases, settings, seed=int(rng.integers(2**62)), hooks=hooks)
+    hooks.step(WORST, len(rows) + 1, len(rows) + 1)
+    return of_rows(
+        [
+            {**row, "cross_fitted": value, "cross_change": value - crossed[0]}
+            for row, value in zip(rows, crossed[1:], strict=True)
+        ],
+        LOWEST,
+    )
+
+
+def _crossed(
+    data: Judgments, cases: list[ShownVotes], settings: dict[str, Any], *, seed: int, hooks: Hooks
+) -> list[float]:
+    """The cross-fitted alpha of each case, a mean over dimensions, each from the same draws."""
+    fits: list[tuple[int, CrossFit, np.random.Generator]] = []
+    for k, case in product(range(len(data.dimensions)), range(len(cases))):
+        own = np.random.default_rng(seed)
+        try:
+            votes = data.labels(cases[case], k)
+        except EmptyData:
+            continue
+        fit = CrossFit(
+            votes,
+            folds=_fold_count(settings, cases[case]),
+            threshold=1 - settings["threshold"],
+            level="ordinal",
+            rng=own,
+        )
+        fits.append((case, fit, own))
+    every = ((votes, own) for _, fit, own in fits for votes in fit.others)
+    spam = spam_fits(every, settings, hooks=quiet(hooks))
+    found: list[list[float]] = [[] for _ in cases]
+    for case, fit, _ in fits:
+        found[case].append(fit.alpha([1 - next(spam) for _ in fit.others]))
+    return [mean_of(values) for values in found]
+
+
+def _fold_count(settings: dict[str, Any], people: ShownVotes) -> int:
+    return min(int(settings["folds"]), max(2, len(people.pairs)))
+
+
+def _warnings(data: Judgments, corrected: Table) -> list[str]:
+    rows = corrected.rows()
+    said = [
+        f"{data.dimensions[row['dimension']]}: {row['reason']}."
+        for row in rows[1:] if row["reason"] and row["uncorrected"] is None
+    ]  # fmt: skip
+    mean = rows[0]
+    if mean["shuffled_null"] is not None and mean["shuffled_null"] > 0.05:
+        said.append(
+            f"Dropping low-competence votes finds an agreement of {mean['shuffled_null']:.2f} in "
+            "shuffled votes: read the corrected agreement against that, or use the cross-fitted."
+        )
+    return said
+
+
+METHOD = Method(
+    slug=NAME,
+    version=VERSION,
+    title="Nulls and intervals of a pairwise study",
+    data=Judgments,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

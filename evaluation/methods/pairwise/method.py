@@ -1,0 +1,220 @@
+"""A study of side-by-side judgments, scored: the fast core.
+
+CrowdRAG (Gienapp et al., SIGIR 2025), section 5: gold labels and competence (MACE), agreement,
+order effects, interdependence, systems, grades, and language models as judges, each in the form
+that its published errors leave standing. Everything about people is in canonical pairs and from a
+worker's first vote on a pair, except order effects and repeats, which need them all. What takes
+refits or many shuffles (nulls, cross-fitting) is ``pairwise_checks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.core.base import (
+    BadParameter,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Table,
+    with_defaults,
+)
+from evaluation.methods.core.mace_checks import between, one_of, whole_from
+from evaluation.methods.core.pairwise_tables import votes_behind
+from evaluation.methods.pairwise.agreement import agreement_table
+from evaluation.methods.pairwise.boards import STAGE as SYSTEMS
+from evaluation.methods.pairwise.boards import Boards, boards
+from evaluation.methods.pairwise.gold import STAGE as GOLD
+from evaluation.methods.pairwise.gold import Gold, gold_labels
+from evaluation.methods.pairwise.grades import Grades, graded
+from evaluation.methods.pairwise.graph import parts_of
+from evaluation.methods.pairwise.judges import judge_tables
+from evaluation.methods.pairwise.judgments import NEUTRAL, Judgments
+from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.order.study import interdependence_table, order_tables, repeats
+from evaluation.methods.pairwise.used import judgments_used
+
+NAME, VERSION = "pairwise", "1.1"
+DEFAULTS: dict[str, Any] = {
+    "algorithm": "vb",
+    "restarts": 20,
+    "draws": 2000,
+    "pooled": False,
+    "prevalence": "uniform",
+    "rank_by": "votes",
+    "regularisation": 0.2,
+    "early": 7,
+    "level": 0.95,
+    "resamples": 1000,
+}
+GRADES, ORDER, JUDGES = "grades", "agreement and order", "language models"
+STAGES = (GOLD, SYSTEMS, GRADES, ORDER, JUDGES)  # in the order in which hooks report them
+FEW = 3  # votes that a gold label should have
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = with_defaults(NAME, DEFAULTS, params)
+    one_of(settings, algorithm=("vb", "em"), rank_by=("votes", "competence"))
+    one_of(settings, prevalence=("uniform", "mirrored"))
+    whole_from(settings, restarts=1, draws=0, early=1, resamples=100)
+    if 0 < settings["draws"] < 100:
+        raise BadParameter(f"draws is {settings['draws']}; it must be 0, or 100 or more")
+    if not isinstance(settings["pooled"], bool):
+        raise BadParameter(f"pooled is {settings['pooled']!r}; it must be True or False")
+    between(settings, DEFAULTS, 0.01, 100.0, "regularisation")
+    between(settings, DEFAULTS, 0.5, 0.9999, "level")
+
+
+def fit(
+    data: Judgments, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Score a study.
+
+    Parameters (defaults in DEFAULTS): ``algorithm``, ``restarts``, ``draws`` (for the intervals of
+    competence; 0: none) of MACE; ``prevalence`` of the labels, 'uniform' as published or 'mirrored'
+    (estimated; first and second share one: see pairwise_gold); ``pooled``: one fit over all
+    dimensions; ``rank_by`` 'votes', or 'competence' to let votes weigh as much as their worker's;
+    ``regularisation`` of Bradley-Terry; ``early``, the last position that counts as early;
+    ``level`` of intervals, ``resamples``.
+
+    Tables (indices into the names of ``data``; dimension -1: all together; NaN: not known):
+    ``worker`` dimension, component (0: not scored), worker, competence, low, high, spam, n,
+    guess_left, guess_neutral, guess_right (what is answered when guessing, as displayed),
+    with_others (share of decisive votes that go with the majority of the others' on the pair),
+    n_others. ``label`` dimension, pair, label (canonical: 0 first, 1 neutral, 2 second, -1 none),
+    p_first, p_neutral, p_second, entropy (nats), n, component, and beside it the labels of the
+    ``majority`` (-1: two are level) and of ``dawid_skene`` with its posterior ``dawid_skene_p``.
+    ``system`` and ``shared`` (side and tie): as of ``bradley_terry``. ``win`` votes between
+    system_a < system_b. ``candidate`` merit,
+    rank, grade (mean of grade_low and grade_high, which equal merits share) among ``of`` texts,
+    pairs, n (votes). ``grade_mean``, ``grade_test`` (Wilcoxon by topic, corrected over its rows);
+    ``group_mean``, ``group_test``: the same of ``data.groups``. ``agreement``, ``drift``,
+    ``side``, ``within_item``, ``across_item``, ``straight``, ``straight_worker``, ``repeat``,
+    ``repeat_worker``, ``interdependence``, ``judge``, ``judge_pair``, ``person``: as said where
+    they are made.
+
+    Raises BadParameter, Cancelled.
+    """
+    check(**params)
+    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    people = data.votes.once()
+    rngs = rng.spawn(5)
+    gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
+    competence = gold.competence if settings["rank_by"] == "competence" else None
+    board = boards(data, people, competence, settings, rng=rngs[1], hooks=hooks)
+    hooks.step(GRADES, 0, 1)
+    grades = graded(data, gold.gold, votes_behind(people), level=settings["level"])
+    hooks.step(GRADES, 1, 1)
+    tables = {
+        "worker": gold.worker, "label": gold.label,
+        "system": board.system, "shared": board.shared, "win": board.win,
+        "candidate": grades.candidate, "grade_mean": grades.mean, "grade_test": grades.test,
+        "group_mean": grades.group_mean, "group_test": grades.group_test,
+        **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
+        **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
+    }  # fmt: skip
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates=tables,
+        intervals={},
+        diagnostics={
+            **_diagnostics(data, people, gold, board, grades),
+            "used": judgments_used(data, people, competence, board.system, gold.label),
+        },
+        converged=gold.converged and board.converged,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
+
+
+def _reliability(
+    data: Judgments, people: ShownVotes, gold: IntArray, settings: dict[str, Any], *,
+    rngs: list[np.random.Generator], hooks: Hooks,
+) -> dict[str, Table]:  # fmt: skip
+    """Agreement, order effects, repeats and interdependence."""
+    hooks.step(ORDER, 0, 3)
+    agreement = agreement_table(
+        people, rng=rngs[0], resamples=settings["resamples"], level=settings["level"],
+        units=data.units,
+    )  # fmt: skip
+    hooks.step(ORDER, 1, 3)
+    order = order_tables(data, settings, rng=rngs[1])
+    hooks.step(ORDER, 2, 3)
+    repeat, by_worker = repeats(data, settings["level"])
+    tau = interdependence_table(data, gold, settings, rng=rngs[0])
+    hooks.step(ORDER, 3, 3)
+    return {
+        "agreement": agreement, **order, "repeat": repeat, "repeat_worker": by_worker,
+        "interdependence": tau,
+    }  # fmt: skip
+
+
+def _machines(
+    data: Judgments, people: ShownVotes, gold: IntArray, settings: dict[str, Any], *,
+    rng: np.random.Generator, hooks: Hooks,
+) -> dict[str, Table]:  # fmt: skip
+    hooks.step(JUDGES, 0, 1)
+    found = judge_tables(
+        data.machine, gold, people, rng=rng, resamples=settings["resamples"],
+        level=settings["level"], units=data.units,
+    )  # fmt: skip
+    hooks.step(JUDGES, 1, 1)
+    return found
+
+
+def _diagnostics(
+    data: Judgments, people: ShownVotes, gold: Gold, board: Boards, grades: Grades
+) -> dict[str, Any]:
+    parts = parts_of(people)
+    return {
+        "counts": {
+            "judgments": len(data.votes), "first_judgments": len(people),
+            "repeats": len(data.votes) - len(people),
+            "workers": int((np.bincount(people.worker) > 0).sum()),
+            "pairs": int((np.bincount(people.pair) > 0).sum()),
+            "machine_judgments": 0 if data.machine is None else len(data.machine),
+        },
+        "components": parts,
+        "gold": gold.fits,
+        "clusters": board.clusters,
+        "warnings": [
+            *_warnings(data, people, parts), *gold.warnings, *board.notes,
+            *(f"{note[0].upper()}{note[1:]}." for note in grades.notes),
+        ],
+    }  # fmt: skip
+
+
+def _warnings(data: Judgments, people: ShownVotes, parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    said = []
+    if len(parts) > 1:
+        sizes = ", ".join(str(part["workers"]) for part in parts[:10])
+        more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+        said.append(
+            f"The workers fall into {len(parts)} parts that share no pair (of {sizes}{more} "
+            "workers): competence does not compare across them."
+        )
+    n = np.bincount(people.pair, minlength=len(people.pairs))
+    thin = int((n < FEW).sum())
+    if thin:
+        said.append(f"{thin} of {len(n)} pairs have fewer than {FEW} votes.")
+    if data.machine is not None:
+        neutral = int((data.machine.vote[:, data.forced] == NEUTRAL).sum())
+        if neutral:
+            said.append(f"Language models were neutral {neutral} times where that was not offered.")
+    return said
+
+
+METHOD = Method(
+    slug=NAME,
+    version=VERSION,
+    title="Pairwise study",
+    data=Judgments,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -1,0 +1,268 @@
+"""Texts rated one by one on ordinal scales: agreement, means by source, how workers use the scale.
+
+The point-wise pilot beside a pairwise study (Gienapp et al. 2025, section 3.3.1). A mean treats the
+points of a scale as equally far apart; alpha does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
+from evaluation.methods.core.base import (
+    BadShape,
+    DataError,
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Method,
+    Result,
+    Table,
+    index_array,
+    with_defaults,
+)
+from evaluation.methods.core.mace_checks import between, whole_from
+from evaluation.methods.core.order_clustered import ratio
+from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.units import CORRELATION, counted, fisher, too_few
+from evaluation.methods.core.votes import Labels
+
+NAME, VERSION = "ratings", "1.2"
+DEFAULTS: dict[str, Any] = {"resamples": 1000, "level": 0.95}
+AGREEMENT, MEANS = "agreement", "means"
+STAGES = (AGREEMENT, MEANS)
+FEWEST = 3  # shared texts below which there is no correlation
+AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "unit", "reason")
+SYSTEM = (
+    "dimension", "component", "system", "estimate", "se", "low", "high", "n", "no_interval",
+)  # fmt: skip
+TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
+WORKER = (
+    "dimension", "component", "worker", "agreement", "low", "high", "mean", "spread", "n", "shared",
+    "no_interval",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings (n,) of texts on s scales, as they came.
+
+    ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
+    and ``topic`` (texts,) say whose text it is and on what.
+    """
+
+    worker: IntArray
+    text: IntArray
+    value: FloatArray
+    system: IntArray
+    topic: IntArray
+    workers: tuple[str, ...]
+    texts: tuple[str, ...]
+    systems: tuple[str, ...]
+    scales: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+    @property
+    def units(self) -> tuple[IntArray, str]:
+        """The unit of each text (texts,) and its name: topics, or texts where all are of one."""
+        if len(np.unique(self.topic)) > 1:
+            return self.topic, "topics"
+        return np.arange(len(self.texts)), "texts"
+
+    @classmethod
+    def build(
+        cls,
+        worker: Sequence[int] | IntArray,
+        text: Sequence[int] | IntArray,
+        value: Any,
+        *,
+        system: Sequence[int] | IntArray,
+        topic: Sequence[int] | IntArray,
+        workers: Sequence[str],
+        texts: Sequence[str],
+        systems: Sequence[str],
+        scales: Sequence[str],
+    ) -> Ratings:
+        """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
+        w, t = index_array("worker", worker, len(workers)), index_array("text", text, len(texts))
+        points = np.asarray(value, dtype=np.float64)
+        if points.shape != (len(w), len(scales)) or len(t) != len(w):
+            raise BadShape(f"value is {points.shape}; it must be ({len(w)}, {len(scales)})")
+        if not np.isfinite(points).any():
+            raise EmptyData("there is no rating")
+        s, about = index_array("system", system, len(systems)), np.asarray(topic, dtype=np.int64)
+        if len(s) != len(texts) or len(about) != len(texts):
+            raise BadShape(f"system and topic must have an entry for each of {len(texts)} texts")
+        return cls(
+            w, t, points, s, about, tuple(workers), tuple(texts), tuple(systems), tuple(scales)
+        )
+
+
+def check(**params: Any) -> None:
+    """Raise BadParameter, naming it, on a parameter that fit would not take."""
+    settings = with_defaults(NAME, DEFAULTS, params)
+    whole_from(settings, resamples=100)
+    between(settings, DEFAULTS, 0.5, 0.9999, "level")
+
+
+def fit(
+    data: Ratings, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """Describe a rating study.
+
+    Tables (``dimension`` is the scale's number): ``agreement`` (ordinal alpha, bootstrap over
+    topics, over texts where all are of one; ``unit``), ``system`` (mean; interval clustered by
+    worker and by topic), ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation
+    with the mean of the others on the same texts, which is no competence, NaN below 3 texts, with
+    Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
+    ``no_interval`` say why there is no figure or no interval. Raises BadParameter, Cancelled.
+    """
+    check(**params)
+    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    rows: dict[str, list[dict[str, Any]]] = {
+        "agreement": [], "system": [], "candidate": [], "worker": []
+    }  # fmt: skip
+    for k in range(len(data.scales)):
+        hooks.step(AGREEMENT, k, len(data.scales))
+        rows["agreement"].append(_agreement(data, k, rng, settings))
+    for k in range(len(data.scales)):
+        hooks.step(MEANS, k, len(data.scales))
+        rows["system"] += _systems(data, k, settings["level"])
+        rows["candidate"] += _texts(data, k)
+        rows["worker"] += _workers(data, k, settings["level"])
+    hooks.step(MEANS, len(data.scales), len(data.scales))
+    columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
+    tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
+    return Result(
+        name=NAME, version=VERSION, estimates=tables, intervals={},
+        diagnostics={"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)},
+        converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )  # fmt: skip
+
+
+def _used(data: Ratings) -> list[dict[str, Any]]:
+    """How many ratings each board uses, as ``pairwise_used`` says it of judgments."""
+    given = np.isfinite(data.value)
+    found = [{"board": "study", "dimension": "", "used": len(data), "left_out": {}}]
+    for scale, name in enumerate(data.scales):
+        missing = int((~given[:, scale]).sum())
+        found.append({
+            "board": "ranking", "dimension": name, "used": int(given[:, scale].sum()),
+            "left_out": {"not_answered": missing} if missing else {},
+        })  # fmt: skip
+    return found
+
+
+def labels(data: Ratings, scale: int) -> Labels:
+    """One scale as labels that read as numbers, also a point between others. Raises EmptyData."""
+    given = np.isfinite(data.value[:, scale])
+    known, label = np.unique(data.value[given, scale], return_inverse=True)
+    return Labels.build(
+        data.worker[given], data.text[given], label,
+        workers=data.workers, items=data.texts,
+        labels=[str(int(point)) if point == int(point) else str(point) for point in known.tolist()],
+    )  # fmt: skip
+
+
+def _agreement(
+    data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
+) -> dict[str, Any]:
+    unit, noun = data.units
+    row: dict[str, Any] = {
+        "dimension": scale, "alpha": np.nan, "low": np.nan, "high": np.nan,
+        "n": int(np.isfinite(data.value[:, scale]).sum()), "reason": "",
+        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())), "unit": noun,
+    }  # fmt: skip
+    try:
+        votes = labels(data, scale)
+        row["alpha"] = krippendorff_alpha(votes, "ordinal")
+        found = alpha_interval(
+            votes, "ordinal", rng=rng, resamples=settings["resamples"],
+            confidence=settings["level"], group=unit, noun=noun,
+        )  # fmt: skip
+        row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
+    except DataError as problem:
+        row["reason"] = str(problem)
+    return row
+
+
+def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
+    value, found = data.value[:, scale], []
+    known, of = np.isfinite(value), data.system[data.text]
+    for system in np.unique(of[known]).tolist():
+        mine = (known & (of == system)).astype(np.float64)
+        mean = ratio(
+            np.where(mine > 0, value, 0.0), mine, data.worker, level,
+            crossed=data.units[0][data.text], nouns=("workers", data.units[1]),
+        )  # fmt: skip
+        found.append({
+            "dimension": scale, "component": 1, "system": system, "estimate": mean.estimate,
+            "se": mean.se, "low": mean.low, "high": mean.high, "n": int(mine.sum()),
+            "no_interval": mean.reason,
+        })  # fmt: skip
+    return found
+
+
+def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:
+    """How many ratings every text (texts,) has on a scale, and their sum."""
+    value = data.value[:, scale]
+    known, size = np.isfinite(value), len(data.texts)
+    n = np.bincount(data.text[known], minlength=size)
+    total = np.bincount(data.text[known], weights=value[known], minlength=size)
+    return n.astype(np.int64), total.astype(np.float64)
+
+
+def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
+    n, total = _by_text(data, scale)
+    return [
+        {"dimension": scale, "component": 1, "candidate": k, "merit": total[k] / n[k],
+         "low": np.nan, "high": np.nan, "n": int(n[k])}
+        for k in np.flatnonzero(n).tolist()
+    ]  # fmt: skip
+
+
+def _workers(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
+    value = data.value[:, scale]
+    known = np.isfinite(value)
+    n, total = _by_text(data, scale)
+    found = []
+    for worker in np.unique(data.worker[known]).tolist():
+        rows = np.flatnonzero(known & (data.worker == worker))
+        text, own = data.text[rows], value[rows]
+        shared = n[text] > 1
+        others = (total[text] - own)[shared] / (n[text] - 1)[shared]
+        found.append({
+            "dimension": scale, "component": 1, "worker": worker,
+            **_agreed(own[shared], others, level),
+            "mean": float(own.mean()), "spread": float(own.std()), "n": len(rows),
+            "shared": int(shared.sum()),
+        })  # fmt: skip
+    return found
+
+
+def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]:
+    """Pearson's r of a worker's ratings (t,) with the mean of the others', and its interval."""
+    none = {"agreement": np.nan, "low": np.nan, "high": np.nan}
+    if len(own) < FEWEST:
+        return {**none, "no_interval": f"{counted(len(own), 'texts')} shared; it takes {FEWEST}"}
+    if own.std() == 0 or others.std() == 0:
+        return {**none, "no_interval": "one side is the same throughout"}
+    r = float(np.corrcoef(own, others)[0, 1])
+    if why := too_few(len(own), "shared texts", CORRELATION):
+        return {**none, "agreement": r, "no_interval": why}
+    low, high = fisher(r, len(own), level)
+    return {"agreement": r, "low": low, "high": high, "no_interval": ""}
+
+
+METHOD = Method(
+    slug=NAME, version=VERSION, title="Ratings", data=Ratings, fit=fit, params=DEFAULTS,
+    check=check,
+)  # fmt: skip

@@ -1,0 +1,211 @@
+"""What a crowd of a given size can tell, by simulation, before anybody is paid.
+
+With so many workers, items and votes: how wide will the intervals be, and what is the chance to
+separate two systems that truly differ by ``gap``? Three kinds of study: labels (each system's
+outputs judged good or bad), pairwise (the systems' outputs compared), and texts (workers' answers
+as vectors, systems scored by AQER, under the paper's models F1 to F4 and K). Every answer carries
+its Monte Carlo error, and the coverage that the intervals really had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, Result, Table
+from evaluation.methods.simulation.planning.draws import Draws, Study
+from evaluation.methods.simulation.planning.labels import LabelStudy
+from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
+from evaluation.methods.simulation.simulation import whole_number
+
+NAME, VERSION = "planning", "1.1"
+# Name of an answer: what it says, and its unit.
+QUANTITIES = {
+    "separated": ("chance to separate the two systems, the right way round", "probability"),
+    "reversed": ("chance to separate them the wrong way round", "probability"),
+    "difference": ("mean of the estimated difference", "difference"),
+    "difference_width": ("mean width of the interval of the difference", "difference"),
+    "coverage": ("share of these intervals that hold the difference to expect", "probability"),
+    "gold_right": ("share of gold labels that are right", "probability"),
+    "worker_width": ("width of the range of errors of a worker's accuracy", "accuracy"),
+    "agreement": ("mean share of pairs of votes on an item that agree", "probability"),
+    "score_width": ("mean width of the interval of a worker's score", "cosine"),
+    "score_truth": ("mean correlation of workers' scores with their true quality", "correlation"),
+}
+LEAST, MOST = 2, 100_000
+NEAR = 0.02  # coverage this far from the level is worth a warning
+
+
+def study(model: str, **values: Any) -> Study:
+    """The study named 'labels', 'pairwise', or 'f1', 'f2', 'f3', 'f4', 'k', with these values.
+
+    Values that a study has no use for are refused by name. Raises BadParameter.
+    """
+    kinds: dict[str, Callable[..., Study]] = {"labels": LabelStudy, "pairwise": PairStudy}
+    if model in MODELS:
+        kinds[model] = TextStudy
+        values = {"model": model, **values}
+    if model not in kinds:
+        every = ", ".join([*kinds, *MODELS])
+        raise BadParameter(f"model is {model!r}; it must be one of {every}")
+    try:
+        return kinds[model](**values)
+    except TypeError as problem:
+        raise BadParameter(f"{model}: {str(problem).split('() ', 1)[-1]}") from problem
+
+
+def plan(
+    design: Study,
+    *,
+    rng: np.random.Generator,
+    replicates: int | None = None,
+    level: float = 0.95,
+    hooks: Hooks | None = None,
+) -> Result:
+    """Simulate the study many times and say what it would show.
+
+    ``replicates`` defaults to as many as a few seconds allow (``design.usual``); ``level`` is that
+    of the study's own intervals. Estimates: table ``answer`` (quantity, a key of QUANTITIES;
+    estimate; mc_error, the Monte Carlo standard error; low and high, its 95 % interval).
+    Diagnostics: the number of judgments, judgments a worker, replicates, the difference that the
+    estimates should show, the items that a chance of 80 % would take (extrapolated), and warnings
+    in words (coverage off by more than NEAR, thin workers).
+
+    Raises BadParameter, Cancelled.
+    """
+    if not 0 < level < 1:
+        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    design.check()
+    wanted = design.usual if replicates is None else replicates
+    whole_number("replicates", wanted, LEAST)
+    if wanted > MOST:
+        raise BadParameter(f"replicates is {wanted}; {MOST} are the most")
+    parts, done, hooks = [], 0, hooks or Hooks()
+    while done < wanted:
+        hooks.step("replicates", done, wanted)
+        size = min(design.at_once, wanted - done)
+        parts.append(design.draw(rng, size, level))
+        done += size
+    draws = Draws.join(parts)
+    table = _answers(draws)
+    return Result(
+        name=NAME,
+        version=VERSION,
+        estimates={"answer": table},
+        intervals={},
+        diagnostics={
+            "judgments": design.judgments,
+            "judgments_a_worker": design.judgments / design.workers,
+            "replicates": wanted,
+            "expected_difference": float(draws.target.mean()),
+            "items_for_80_percent": _items_needed(draws, design.items, level),
+            "warnings": _warnings(table, level, design),
+        },
+        converged=True,
+        recipe={
+            "method": NAME,
+            "version": VERSION,
+            "params": {
+                "model": design.slug,
+                **asdict(design),
+                "replicates": wanted,
+                "level": level,
+            },
+        },
+    )
+
+
+def _answers(draws: Draws) -> Table:
+    rows: dict[str, tuple[float, float, float, float]] = {
+        "separated": proportion(draws.low > 0),
+        "reversed": proportion(draws.high < 0),
+        "difference": mean(draws.estimate),
+        "difference_width": mean(draws.high - draws.low),
+        "coverage": proportion((draws.low <= draws.target) & (draws.target <= draws.high)),
+    }
+    rows |= {name: mean(values) for name, values in draws.means.items()}
+    rows |= {name: spread(errors) for name, errors in draws.errors.items()}
+    columns = np.array(list(rows.values())).T
+    names = ("estimate", "mc_error", "low", "high")
+    return Table(
+        {"quantity": np.array(list(rows)), **dict(zip(names, columns, strict=True))}
+    )  # fmt: skip
+
+
+def proportion(hits: Any) -> tuple[float, float, float, float]:
+    """Share of replicates (r,), its standard error, and Wilson's 95 % interval.
+
+    The error is that of (hits + 1) / (r + 2), so that it is not 0 where all or none hit.
+    """
+    r, k = len(hits), int(np.sum(hits))
+    rough = (k + 1) / (r + 2)
+    z = float(ndtri(0.975))
+    middle = (k + z**2 / 2) / (r + z**2)
+    reach = z / (r + z**2) * float(np.sqrt(k * (r - k) / r + z**2 / 4))
+    error = float(np.sqrt(rough * (1 - rough) / r))
+    return k / r, error, max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def mean(values: FloatArray) -> tuple[float, float, float, float]:
+    """Mean over replicates (r,) that have a value, its standard error and 95 % interval."""
+    known = values[np.isfinite(values)]
+    if len(known) < 2:
+        return (float(known.mean()) if len(known) else np.nan, np.nan, np.nan, np.nan)
+    centre, error = float(known.mean()), float(known.std(ddof=1)) / len(known) ** 0.5
+    reach = float(ndtri(0.975)) * error
+    return centre, error, centre - reach, centre + reach
+
+
+def spread(errors: FloatArray, batches: int = 10) -> tuple[float, float, float, float]:
+    """Width of the middle 95 % of estimate - truth (r, k), NaN where there is no estimate.
+
+    An honest 95 % interval is about that wide. The Monte Carlo error comes from batches of
+    replicates.
+    """
+
+    def width(part: FloatArray) -> float:
+        known = part[np.isfinite(part)]
+        if not len(known):
+            return np.nan
+        low, high = np.quantile(known, [0.025, 0.975])
+        return float(high - low)
+
+    whole = width(errors)
+    parts = np.array([width(part) for part in np.array_split(errors, min(batches, len(errors)))])
+    error = float(np.std(parts, ddof=1)) / len(parts) ** 0.5
+    reach = float(ndtri(0.975)) * error
+    return whole, error, whole - reach, whole + reach
+
+
+def _items_needed(draws: Draws, items: int, level: float) -> int | None:
+    """Items at which the chance to separate would be 80 %, everything else as it is.
+
+    Extrapolated from the mean width, which shrinks with the square root of the items. None where
+    there is nothing to find.
+    """
+    expected = float(draws.target.mean())
+    if expected <= 0:
+        return None
+    z = float(ndtri((1 + level) / 2))
+    error = float((draws.high - draws.low).mean()) / (2 * z)
+    return int(np.ceil(items * ((z + float(ndtri(0.8))) * error / expected) ** 2))
+
+
+def _warnings(table: Table, level: float, design: Study) -> list[str]:
+    at = {name: k for k, name in enumerate(table["quantity"])}["coverage"]
+    out = []
+    if table["low"][at] > level + NEAR or table["high"][at] < level - NEAR:
+        out.append(
+            f"intervals that claim {level:.0%} hold the truth in {table['estimate'][at]:.1%}; "
+            "take the chances with care"
+        )
+    if isinstance(design, TextStudy):
+        out += design.warnings
+    if design.judgments / design.workers < 10:
+        out.append("workers give fewer than 10 judgments each; little can be said about a worker")
+    return out

@@ -1,0 +1,131 @@
+"""When the page was before the writer, and which passages were: read from a log's other events.
+
+Rows are (time, event) in the order of time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evaluation.methods.writing.changes import Opening, View
+
+Row = tuple[int, Mapping[str, Any]]
+PAUSE_MS = 60_000
+TURN_MS = 3000  # a page closed and the next one open within this is no absence
+# What a person does only while the page is before them.
+PRESENT = frozenset(
+    {"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open", "change",
+     "cite", "passage", "find"}
+)  # fmt: skip
+_PASSAGE = re.compile(r"passage-(\d{1,3})")
+
+
+def _end(time: int, event: Mapping[str, Any]) -> int:
+    """When an event was over: a run of keys lasts."""
+    return time + int(sum(event.get("ms", ())))
+
+
+def end_of(rows: Iterable[Row]) -> int:
+    """When the last event was over; 0 without events."""
+    return max((_end(*row) for row in rows), default=0)
+
+
+def absences(rows: Sequence[Row]) -> tuple[tuple[int, int], ...]:
+    """[start, end) with the page hidden, its window unfocused, or closed."""
+    found: list[tuple[int, int]] = []
+    since: int | None = None
+    for time, event in rows:
+        method, word = event["method"], event.get("name") or event.get("comment")
+        window = event.get("target") == "window"
+        leaves = (method == "visibilitychange" and word == "hidden") or (
+            method == "blur" and window
+        )
+        returns = (
+            (method == "visibilitychange" and word == "visible")
+            or (method == "focus" and window)
+            or (method in PRESENT and event.get("comment") != "sync")
+        )
+        if leaves and since is None:
+            since = time
+        elif returns and since is not None:
+            turned = method == "open" and time - since < TURN_MS
+            if time > since and not turned:
+                found.append((since, time))
+            since = None
+    last = end_of(rows)
+    if since is not None and last > since:
+        found.append((since, last))
+    return tuple(found)
+
+
+def pauses(rows: Sequence[Row], away: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """[start, end) of a minute or more in which nobody did anything, the page being there.
+
+    What the page tells by itself, such as time in view, is nothing done.
+    """
+    done = {(time, _end(time, event)) for time, event in rows if event["method"] != "dwell"}
+    points = sorted(done | set(away))
+    found = []
+    reached = points[0][1] if points else 0
+    for start, end in points:
+        if start - reached >= PAUSE_MS:
+            found.append((reached, start))
+        reached = max(reached, end)
+    return tuple(found)
+
+
+def rank_of(word: Any, first_number: int) -> int:
+    """The rank of a passage from the number that its page gave it; 0 where it is no number."""
+    text = str(word)
+    known = text.isdecimal() and len(text) <= 3
+    return max(0, int(text) - first_number + 1) if known else 0
+
+
+def openings(rows: Sequence[Row], first_number: int = 1) -> tuple[Opening, ...]:
+    """Passages as they were opened and closed, by when they were opened."""
+    last: dict[Any, int] = {}
+    for time, event in rows:
+        last[event.get("stream", 0)] = time
+    open_since: dict[tuple[Any, int], int] = {}
+    found = []
+    for time, event in rows:
+        number = rank_of(event.get("comment"), first_number)
+        if event["method"] != "passage" or not number:
+            continue
+        key = (event.get("stream", 0), number)
+        if event.get("name") == "open":
+            open_since.setdefault(key, time)
+        elif key in open_since:
+            found.append(Opening(number, open_since.pop(key), time))
+    found += [Opening(key[1], since, last[key[0]]) for key, since in open_since.items()]
+    return tuple(sorted(found, key=lambda opening: (opening.start, opening.passage)))
+
+
+def views(rows: Sequence[Row], first_number: int = 1) -> tuple[View, ...]:
+    """What was in view, by when it was told: of each telling the time since the one before."""
+    told: dict[tuple[Any, int], int] = {}
+    began: dict[Any, int] = {}
+    found = []
+    for time, event in rows:
+        stream = event.get("stream", 0)
+        began.setdefault(stream, time)
+        match = _PASSAGE.fullmatch(str(event.get("name", "")))
+        number = rank_of(match[1], first_number) if match else 0
+        if event["method"] != "dwell" or not number:
+            continue
+        key, ms = (stream, number), int(event.get("comment") or 0)
+        since = told.get(key, began[stream])
+        told[key] = time
+        if ms:
+            found.append(View(key[1], min(since, max(0, time - ms)), time, ms))
+    return tuple(found)
+
+
+def dwell(seen: Iterable[View]) -> dict[int, int]:
+    """Milliseconds in view of each passage, over all openings of the page."""
+    total: dict[int, int] = {}
+    for view in seen:
+        total[view.passage] = total.get(view.passage, 0) + view.ms
+    return dict(sorted(total.items()))

@@ -1,0 +1,352 @@
+"""A project at a glance: figures, tasks, what waits for this person, cost by day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from annotation.access import Access
+from annotation.accounts.roles.selectors import Chain, chain_of
+from annotation.authoring.selectors import progress
+from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
+from annotation.models import PayoutBatch
+from annotation.models.tasks import TaskState
+from annotation.payouts.actions.rules import why_not_second
+from annotation.payouts.selectors.proposals import waiting_by_task
+from annotation.task_types import TYPES
+from annotation.work.selectors import speed
+from annotation.work.selectors.speed import Pace
+from crowdqc.numbers import count, money, plural, short_date
+from evaluation.charts import boards as charts
+from evaluation.methods.writing.method import NAME as WRITING
+from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.pairwise.selectors.runs import CORE
+from evaluation.runs.official.selectors import official_runs
+
+# Methods whose results the overview can put into a figure: who is told apart, what is described.
+TELLING = ("aqer", CORE, WRITING)
+ZERO = Decimal("0.00")
+SHOWS = (("", "All"), ("open", "Open"), ("waiting", "Waiting for me"), ("closed", "Closed"))
+
+
+def noun_of(task: Any) -> str:
+    """What one item of the task is called."""
+    return TYPES[task.type].item_noun if task.type in TYPES else "question"
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A line of the tasks table."""
+
+    progress: TaskProgress
+    kind: str
+    waiting: int
+    next_label: str
+    next_url: str
+
+    @property
+    def task(self) -> Any:
+        return self.progress.task
+
+    @property
+    def sub(self) -> str:
+        """The second line: what it is, in numbers."""
+        p = self.progress
+        parts = [self.kind, plural(p.items, noun_of(p.task))]
+        if p.task.current_id:
+            pay = money(p.pay, p.task.project.currency)
+            parts.append(f"{plural(p.needed, 'assignment')} at {pay}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything the overview is made of; all of it read once."""
+
+    access: Access
+    rows: list[TaskRow]
+    proposals: Sequence[PayoutBatch]
+    chain: Chain
+    waiting: dict[int, dict[str, Any]]
+    runs: dict[int, Run]
+    hourly: list[HourlyPay]
+    too_fast: list[Pace]
+    people_this_week: int
+    submitted_this_week: int
+
+    @property
+    def currency(self) -> str:
+        return self.access.project.currency
+
+    @property
+    def published(self) -> list[TaskProgress]:
+        return [row.progress for row in self.rows if row.task.current_id]
+
+    @property
+    def spent(self) -> Decimal:
+        return sum((row.progress.spent for row in self.rows), ZERO)
+
+    @property
+    def expected(self) -> Decimal:
+        return self.spent + sum((p.ahead for p in self.published), ZERO)
+
+    @property
+    def submitted(self) -> int:
+        return sum(p.submitted for p in self.published)
+
+    @property
+    def needed(self) -> int:
+        return sum(p.needed for p in self.published)
+
+    @property
+    def budget(self) -> Decimal | None:
+        """The project's budget; without one, that of its tasks where all have one."""
+        if self.access.project.budget is not None:
+            return self.access.project.budget
+        budgets = [p.task.budget for p in self.published]
+        known = [b for b in budgets if b is not None]
+        return sum(known, ZERO) if known and len(known) == len(budgets) else None
+
+    @property
+    def open_tasks(self) -> int:
+        return sum(row.task.state == TaskState.OPEN for row in self.rows)
+
+    @property
+    def waiting_count(self) -> int:
+        return sum(row["n"] for row in self.waiting.values())
+
+
+def facts(access: Access) -> Facts:
+    """Read it all, in a fixed number of queries."""
+    project = access.project
+    waiting = waiting_by_task(project)
+    proposals = list(
+        project.payout_batches.filter(state=PayoutBatch.State.PROPOSED)
+        .select_related("task__current", "proposed_by")
+        .annotate(
+            own=Count("lines", filter=Q(lines__assignment__worker__user=access.user)),
+        )
+        .order_by("number")
+    )
+    chain = chain_of(project)
+    found = progress.task_progress(project)
+    people, number = progress.week(project)
+    rows = []
+    for one in found:
+        one.task.project = project
+        mine = next(
+            (b for b in proposals if b.task_id == one.task.pk and may_approve(access, b, chain)),
+            None,
+        )
+        rows.append(_row(access, one, waiting.get(one.task.pk, {}).get("n", 0), mine))
+    return Facts(
+        access=access,
+        rows=rows,
+        proposals=proposals,
+        chain=chain,
+        waiting=waiting,
+        runs=official_runs([one.task.pk for one in found]),
+        hourly=progress.hourly_pay(project),
+        too_fast=speed.too_fast(project),
+        people_this_week=people,
+        submitted_this_week=number,
+    )
+
+
+def may_approve(access: Access, batch: PayoutBatch, chain: Chain) -> bool:
+    """Whether the viewer may approve an open proposal: ``reason_cannot_decide`` for a list.
+
+    It goes by what was read with the list (``own``: lines about the viewer).
+    """
+    decides = access.is_manager or (access.project.single_approval and access.is_owner)
+    second = not why_not_second(access.project, batch.proposed_by, access.user, chain)
+    return decides and second and not batch.own  # type: ignore[attr-defined]
+
+
+def _row(access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | None) -> TaskRow:
+    args = [access.project.pk, one.task.pk]
+    label, url = "", ""
+    if one.task.state == TaskState.DRAFT and access.is_requester:
+        label = "Preview and publish" if one.items else f"Add {noun_of(one.task)}s"
+        url = reverse("task_build", args=args)
+    elif mine:
+        label = f"Approve proposal {mine.number}"
+        url = reverse("payout", args=[access.project.pk, mine.number])
+    elif waiting:
+        label = f"Review {plural(waiting, 'assignment')}"
+        url = reverse("review", args=args)
+    kind = TYPES[one.task.type].label if one.task.type in TYPES else one.task.type
+    return TaskRow(one, kind, waiting, label, url)
+
+
+# The page --------------------------------------------------------------------------------------
+
+
+def shown(found: Facts, show: str) -> list[TaskRow]:
+    """The rows under the chosen view."""
+    if show == "open":
+        return [row for row in found.rows if row.task.state == TaskState.OPEN]
+    if show == "waiting":
+        return [row for row in found.rows if row.next_label]
+    if show == "closed":
+        return [row for row in found.rows if row.task.state == TaskState.CLOSED]
+    return found.rows
+
+
+def last_day(found: Facts) -> dt.date | None:
+    """When the last assignment arrives at the pace of the last seven days; None if unknown."""
+    left = sum(p.needed - p.submitted for p in found.published if p.task.state == TaskState.OPEN)
+    if not left or not found.submitted_this_week:
+        return None
+    days = -(-left * 7 // found.submitted_this_week)
+    return timezone.localdate() + dt.timedelta(days=days) if days < 730 else None
+
+
+def state(found: Facts) -> tuple[str, str, str]:
+    """Mark, word and sentence of the header."""
+    total, opened = len(found.rows), found.open_tasks
+    if not total:
+        return "draft", "Empty", "No task yet. A task brings the first answers."
+    states = {row.task.state for row in found.rows}
+    if opened:
+        mark, word = "open", "Collecting"
+    elif TaskState.PAUSED in states:
+        mark, word = "paused", "Paused"
+    elif states == {TaskState.CLOSED}:
+        mark, word = "closed", "Closed"
+    else:
+        mark, word = "draft", "Not collecting"
+    said = [f"{opened} of {plural(total, 'task')} open."]
+    if found.people_this_week:
+        noun = "person" if found.people_this_week == 1 else "people"
+        said.append(f"{found.people_this_week} {noun} answered this week.")
+    end = last_day(found)
+    if end:
+        said.append(f"At this pace the last answer arrives on {short_date(end)}.")
+    return mark, word, " ".join(said)
+
+
+def figures(found: Facts) -> list[dict[str, Any]]:
+    """The five key figures, each with what it is of or how it was counted."""
+    currency, budget = found.currency, found.budget
+    waiting = sum((row.progress.waiting for row in found.rows), ZERO)
+    cost: dict[str, Any] = {"label": "Cost so far", "value": money(found.spent, currency)}
+    if budget:
+        cost.update(
+            of=f"of {money(budget, currency, whole=budget == int(budget))}",
+            done=found.spent, total=budget,
+        )  # fmt: skip
+    if waiting:
+        cost["note"] = f"{money(waiting, currency)} not yet approved"
+    return [
+        {
+            "label": "Assignments",
+            "value": count(found.submitted),
+            "of": f"of {count(found.needed)}",
+            "done": found.submitted,
+            "total": found.needed,
+        },
+        cost,
+        {
+            "label": "Expected at the end",
+            "value": money(found.expected, currency),
+            "note": _against(found.expected, budget, currency),
+        },
+        _median(found),
+        _told_apart(found),
+    ]
+
+
+def _against(expected: Decimal, budget: Decimal | None, currency: str) -> str:
+    how = "with every open assignment paid"
+    if budget is None:
+        return how
+    gap = budget - expected
+    return f"{money(abs(gap), currency)} {'under' if gap >= 0 else 'over'} budget, {how}"
+
+
+def below_floor(found: Facts) -> list[HourlyPay]:
+    """People and tasks whose pay by the hour is under the project's floor."""
+    floor = found.access.project.hourly_floor
+    return [row for row in found.hourly if floor is not None and row.rate < floor]
+
+
+def _median(found: Facts) -> dict[str, Any]:
+    project = found.access.project
+    value = progress.median_hourly(project)
+    if value is None:
+        return {"label": "Median hourly pay", "value": "none yet", "note": "no timed work yet"}
+    note = "from opening to submitting; no floor is set"
+    if project.hourly_floor is not None:
+        below = len({row.worker_id for row in below_floor(found)})
+        noun = "person" if below == 1 else "people"
+        note = (
+            f"floor {money(project.hourly_floor, project.currency)}; "
+            f"{below or 'nobody'} {noun if below else ''} below".replace("  ", " ")
+        )
+    if found.too_fast:
+        people = plural(len({one.worker_id for one in found.too_fast}), "person", "people")
+        note += f"; {people} faster than reading time"
+    return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
+
+
+def _told_apart(found: Facts) -> dict[str, Any]:
+    label = "Distinguishable workers"
+    telling = [run for run in found.runs.values() if run.method in TELLING]
+    if not telling:
+        return {"label": label, "value": "no run yet", "note": "a run scores workers"}
+    run = max(telling, key=lambda one: one.pk)
+    title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
+    if run.method == WRITING:  # describes texts and ranks nobody
+        seen = run.snapshot.counts if run.snapshot else {}
+        return {
+            "label": "Responses described",
+            "value": count(seen.get("answers", 0) + seen.get("system_answers", 0)),
+            "of": f"on {plural(seen.get('questions', 0), 'topic')}",
+            "note": f"run {run.number}, {title}",
+        }
+    scores: type[SystemScore | WorkerScore] = WorkerScore
+    nouns = ("person", "people")
+    if run.method == CORE:  # a pairwise study ranks systems
+        label, scores, nouns = "Distinguishable systems", SystemScore, ("system", "systems")
+    told = scores._default_manager.filter(run=run, dimension="").aggregate(
+        people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
+            "component", distinct=True, filter=Q(group__isnull=False)
+        ),
+    )  # fmt: skip
+    noun = "group" if told["groups"] == 1 else "groups"
+    every = "all dimensions together, " if run.method == CORE else ""
+    note = f"{every}run {run.number}, {title}"
+    if told["parts"] > 1:
+        note += f"; {told['parts']} boards that cannot be compared"
+    return {
+        "label": label,
+        "value": count(told["groups"]),
+        "of": f"{noun} of {plural(told['people'], *nouns)}",
+        "note": note,
+    }
+
+
+def cost_chart(found: Facts) -> SafeString | str:
+    """Cost by day; "" before the first submitted work."""
+    days = progress.cost_by_day(found.access.project)
+    if not days or not days[-1][1]:
+        return ""
+    today = timezone.localdate()
+    if days[-1][0] < today:
+        days.append((today, days[-1][1]))
+    # One day before the first, so that the line starts at nothing.
+    days.insert(0, (days[0][0] - dt.timedelta(days=1), ZERO))
+    end = last_day(found)
+    return charts.cost_by_day(
+        days, until=end, expected=found.expected if end else None, budget=found.budget,
+        currency=found.currency,
+    )  # fmt: skip

@@ -1,0 +1,207 @@
+"""What waits for this person: facts, each with the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
+from annotation.models import Membership
+from annotation.models.tasks import TaskState
+from annotation.payouts.selectors.proposals import rejections_owed
+from annotation.work.selectors.speed import Pace
+from annotation.work.snapshots import judgments
+from crowdqc.numbers import ago, money, plural
+from evaluation import registry as kinds
+from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
+from evaluation.models import Run
+from evaluation.overview.selectors import Facts, below_floor, may_approve, noun_of
+from evaluation.pairwise.selectors import facts as pair_facts
+from evaluation.pairwise.selectors.runs import CORE
+from evaluation.panels import selectors as panels
+from evaluation.runs.selectors.lists import figures_of
+
+CENT = Decimal("0.01")
+MOST_WARNINGS = 2
+
+
+@dataclass(frozen=True)
+class Todo:
+    """One line: mark, bold head, the rest, and the way."""
+
+    mark: str
+    head: str
+    text: str
+    url: str
+    link: str
+
+
+def todos(found: Facts) -> list[Todo]:
+    """All of it, what waits longest for people first."""
+    return [
+        *_rejections(found),
+        *_reviews(found),
+        *_proposals(found),
+        *_too_fast(found),
+        *_notes(found),
+        *_warnings(found),
+        *_floor(found),
+        *_drafts(found),
+    ]
+
+
+def _reviews(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    for task_id, row in found.waiting.items():
+        oldest = ago(timezone.localtime(row["oldest"]), now=timezone.localtime())
+        late = ""
+        if row["late"]:
+            verb = "waits" if row["late"] == 1 else "wait"
+            days = plural(project.decide_days, "day")
+            late = f" {row['late']} {verb} longer than the {days} promised to workers."
+        yield Todo(
+            "warn" if row["late"] else "waiting",
+            plural(row["n"], "assignment"),
+            f"of {row['title']} to approve or reject, the oldest from {oldest}.{late}",
+            reverse("review", args=[project.pk, task_id]),
+            "Review",
+        )
+
+
+def _proposals(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    for batch in found.proposals:
+        url = reverse("payout", args=[project.pk, batch.number])
+        name = f"Proposal {batch.number}"
+        if may_approve(found.access, batch, found.chain):
+            yield Todo("waiting", name, f"of {batch.proposed_by} waits for you.", url, "Look at it")
+        elif batch.proposed_by_id == found.access.user.pk:
+            text = "of yours waits for a second person."
+            yield Todo("waiting", name, text, url, "See it")
+
+
+def _too_fast(found: Facts) -> Iterator[Todo]:
+    """By task, work awaiting review that was done faster than it can be read: for a look."""
+    project = found.access.project
+    by_task: dict[int, list[Pace]] = {}
+    for pace in found.too_fast:
+        if pace.waits and pace.task_id in found.waiting:
+            by_task.setdefault(pace.task_id, []).append(pace)
+    for task_id, rows in by_task.items():
+        people = plural(len({row.worker_id for row in rows}), "person", "people")
+        rates = [rate for row in rows if (rate := row.hourly) is not None]
+        paid = f", up to {money(max(rates), project.currency)} an hour" if rates else ""
+        yield Todo(
+            "warn",
+            plural(len(rows), "assignment"),
+            f"of {found.waiting[task_id]['title']} took less time than reading needs or you "
+            f"estimated: {people}{paid}.",
+            reverse("review", args=[project.pk, task_id]) + "?show=look",
+            "Look first",
+        )
+
+
+def _rejections(found: Facts) -> Iterator[Todo]:
+    """Replies that are owed an answer; those past their day are said first, and stay so."""
+    owed = rejections_owed(found.access.project)
+    if not owed:
+        return
+    url = reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed"
+    if owed.late:
+        verb = "is" if owed.late == 1 else "are"
+        text = f"to a rejection {verb} past the day on which an answer was owed."
+        yield Todo("bad", plural(owed.late, "reply", "replies"), text, url, "Answer")
+    if owed.n > owed.late:
+        waiting = owed.n - owed.late
+        noun = "has a reply" if waiting == 1 else "have a reply"
+        text = f"{noun} that nobody has answered."
+        yield Todo("waiting", plural(waiting, "rejection"), text, url, "Answer")
+
+
+def _notes(found: Facts) -> Iterator[Todo]:
+    """What runs said of members of watched panels, and nobody has looked at."""
+    for panel, name, n in panels.open_notes(found.access.project):
+        verb = "waits" if n == 1 else "wait"
+        url = reverse("panel", args=[found.access.project.pk, panel]) + "#watch"
+        text = f"about members of the panel “{name}” {verb} for a look."
+        yield Todo("waiting", plural(n, "note"), text, url, "Look")
+
+
+def _warnings(found: Facts) -> Iterator[Todo]:
+    """The gravest notes of the project's last run."""
+    if not found.runs:
+        return
+    run = max(found.runs.values(), key=lambda one: one.pk)
+    told = _told(found, run)
+    url = reverse("task_results", args=[found.access.project.pk, run.task_id])
+    title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
+    for one in [note for note in told if note.level == "warn"][:MOST_WARNINGS]:
+        yield Todo("warn", one.head, f"{one.text} ({title}, run {run.number})", url, "See results")
+
+
+def _told(found: Facts, run: Run) -> list[Warning]:
+    """What the run says of itself."""
+    if run.method == CORE:
+        task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
+        asked = judgments.asked(task.current) if task is not None and task.current else []
+        return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
+    if run.method != kinds.MAIN["texts"]:
+        return []
+    names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
+    return warnings(run, figures_of(run), names, item_numbers(run))
+
+
+def _floor(found: Facts) -> Iterator[Todo]:
+    project = found.access.project
+    if project.hourly_floor is None:
+        return
+    by_task: dict[int, list[HourlyPay]] = {}
+    for row in below_floor(found):
+        by_task.setdefault(row.task_id, []).append(row)
+    tasks = {row.task.pk: row.progress for row in found.rows}
+    for task_id, rows in by_task.items():
+        one = tasks[task_id]
+        verb = "earns" if len(rows) == 1 else "earn"
+        floor = money(project.hourly_floor, project.currency)
+        yield Todo(
+            "warn",
+            plural(len(rows), "person", "people"),
+            f"{verb} under {floor} an hour on {one.title}.{_lift(found, one, rows)}",
+            reverse("task", args=[project.pk, task_id]),
+            "See the task",
+        )
+
+
+def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
+    """What more an assignment would bring all of them to the floor, for the work still open."""
+    floor = found.access.project.hourly_floor
+    if floor is None or not one.collecting or not one.open_assignments:
+        return ""
+    gaps = [(floor * Decimal(str(r.hours)) - r.pay) / r.assignments for r in rows]
+    more = max(gaps).quantize(CENT, rounding=ROUND_CEILING)
+    if more <= 0 or more > 5 * max(one.pay, CENT):
+        return ""  # somebody left the page open; a raise is not the answer
+    cost = money(more * one.open_assignments, found.currency)
+    return f" {money(more, found.currency)} more an assignment would lift all of them: {cost}."
+
+
+def _drafts(found: Facts) -> Iterator[Todo]:
+    if not found.access.is_requester:
+        return  # only a requester opens the builder
+    for row in found.rows:
+        if row.task.state != TaskState.DRAFT:
+            continue
+        items = row.progress.items
+        noun = noun_of(row.task)
+        text = f"is a draft with {plural(items, noun)}." if items else f"has no {noun} yet."
+        yield Todo(
+            "draft",
+            row.progress.title,
+            text,
+            reverse("task_build", args=[found.access.project.pk, row.task.pk]),
+            "Preview and publish" if items else f"Add {noun}s",
+        )

@@ -1,0 +1,329 @@
+"""The road from collected judgments to methods: frozen rows, a content hash, index arrays.
+
+The same as ``snapshots`` does for texts, for pairs and ratings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.work.snapshots import judgments as collected
+from annotation.work.snapshots.judgments import Asked, ItemRow, Judgment, TextRow
+from crowdqc.errors import Conflict
+from evaluation.methods.core.base import IntArray
+from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments
+from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.rescaling.ratings import Ratings
+from evaluation.models import Snapshot
+from evaluation.runs.snapshots import keep
+
+Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
+
+
+def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
+    """People before systems, then author, then the time at which they saw it."""
+    author = row.system_id if row.worker_id is None else row.worker_id
+    return (
+        row.worker_id is None, author, row.answered_at, row.position or 0, keys[row.item_id],
+        row.replicate, row.answer_id,
+    )  # fmt: skip
+
+
+def _votes(task: Task, answer_ids: Iterable[int]) -> Votes:
+    found: Votes = {pk: {} for pk in answer_ids}
+    for answer, field, ordinal in collected.values(task):
+        if answer in found and ordinal is not None:
+            found[answer][field] = ordinal
+    return found
+
+
+def _content_hash(
+    rows: Sequence[Judgment], votes: Votes, keys: Mapping[int, str], names: Sequence[str]
+) -> str:
+    """SHA-256 over item, author, how it was shown and every value of each row, in order."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps(list(names)).encode())
+    for row in rows:
+        line = [
+            keys[row.item_id], row.worker_id, row.system_id, row.replicate, int(row.flipped),
+            row.position, [votes[row.answer_id].get(name) for name in names],
+        ]  # fmt: skip
+        digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Everything that a snapshot is made of."""
+
+    rows: list[Judgment]
+    votes: Votes
+    items: dict[int, ItemRow]
+    keys: dict[int, str]
+    asked: list[Asked]
+
+    @property
+    def hash(self) -> str:
+        return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
+
+
+def _read(task: Task, headers: list[Judgment]) -> Read:
+    if task.current is None:
+        raise Conflict("The task was never published.")
+    items = {row.item_id: row for row in collected.items(task)}
+    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
+    votes = _votes(task, [row.answer_id for row in rows])
+    return Read(rows, votes, items, keys, collected.asked(task.current))
+
+
+def take(task: Task) -> Snapshot:
+    """Freeze the counting judgments of a task; the same content gives the same row again.
+
+    Raises Conflict when no judgment of a person counts.
+    """
+    found = collected.sorted_out(task)
+    read = _read(task, found.rows)
+    people = [row for row in read.rows if row.worker_id is not None]
+    if not people:
+        raise Conflict("No judgment counts yet, so there is nothing to rank.")
+    ids = [row.answer_id for row in read.rows]
+    counts = {
+        "came": found.came,
+        "answers": len(people),
+        "workers": len({row.worker_id for row in people}),
+        "questions": len({_pair(read.items[row.item_id]) for row in people}),
+        "system_answers": len(read.rows) - len(people),
+        "systems": len({row.system_id for row in read.rows if row.worker_id is None}),
+        "counting": len(read.rows),
+        "max_id": max(ids),
+        "left_out": {
+            **dict.fromkeys(("uncounted", "excluded", "other_fields"), 0),
+            **found.left_out,
+        },
+    }
+    return keep(task, read.hash, ids, counts)
+
+
+def _pair(row: ItemRow) -> tuple[int, int | None]:
+    return row.first_id, row.second_id
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenPairs:
+    """A snapshot of a pairwise task as arrays, and what its indices stand for.
+
+    ``workers``, ``machines`` (systems that judge), ``sources`` (systems that wrote), ``candidates``
+    and ``pair_items`` (the item that stands for a pair: the first one that named it) are ids;
+    ``answer_ids`` and ``machine_answer_ids`` are aligned with the rows of the two vote arrays.
+    """
+
+    data: Judgments
+    answer_ids: tuple[int, ...]
+    machine_answer_ids: tuple[int, ...]
+    workers: tuple[int, ...]
+    machines: tuple[int, ...]
+    sources: tuple[int, ...]
+    candidates: tuple[int, ...]
+    texts: tuple[TextRow, ...]
+    pair_items: tuple[int, ...]
+    asked: tuple[Asked, ...]
+    # The names of the groups of sources, by grouping.
+    groups: dict[str, tuple[str, ...]]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.asked)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenRatings:
+    """A snapshot of a rating task as arrays, and what its indices stand for, as FrozenPairs."""
+
+    data: Ratings
+    answer_ids: tuple[int, ...]
+    workers: tuple[int, ...]
+    sources: tuple[int, ...]
+    candidates: tuple[int, ...]
+    asked: tuple[Asked, ...]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.asked)
+
+
+def load(snapshot: Snapshot) -> FrozenPairs:
+    """The frozen judgments as arrays.
+
+    Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
+    """
+    return arranged(again(snapshot), *texts_of(snapshot.task))
+
+
+def load_rated(snapshot: Snapshot) -> FrozenRatings:
+    """The frozen ratings of people as arrays; raises Conflict as ``load`` does."""
+    return arranged_ratings(again(snapshot), *texts_of(snapshot.task))
+
+
+def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
+    """The texts under judgment, and the names of their sources."""
+    texts = collected.texts(task)
+    return texts, collected.system_names(sorted({row.system_id for row in texts}))
+
+
+def arranged_ratings(
+    read: Read, known: Sequence[TextRow], names: Mapping[int, str]
+) -> FrozenRatings:
+    """What was read as arrays, with the texts it is about and their sources' names."""
+    people = [row for row in read.rows if row.worker_id is not None]
+    texts = {row.candidate_id: row for row in known}
+    used = sorted({read.items[row.item_id].first_id for row in people})
+    workers = sorted({row.worker_id for row in people if row.worker_id is not None})
+    sources = sorted({texts[pk].system_id for pk in used})
+    topics = sorted({texts[pk].topic for pk in used})
+    place = {pk: k for k, pk in enumerate(used)}
+    value = np.full((len(people), len(read.asked)), np.nan)
+    for at, row in enumerate(people):
+        for k, one in enumerate(read.asked):
+            value[at, k] = read.votes[row.answer_id].get(one.name, np.nan)
+    data = Ratings.build(
+        [workers.index(row.worker_id) for row in people if row.worker_id is not None],
+        [place[read.items[row.item_id].first_id] for row in people], value,
+        system=[sources.index(texts[pk].system_id) for pk in used],
+        topic=[topics.index(texts[pk].topic) for pk in used],
+        workers=[str(pk) for pk in workers], texts=[texts[pk].key for pk in used],
+        systems=[names[pk] for pk in sources], scales=[one.name for one in read.asked],
+    )  # fmt: skip
+    return FrozenRatings(
+        data, tuple(row.answer_id for row in people), tuple(workers), tuple(sources), tuple(used),
+        tuple(read.asked),
+    )  # fmt: skip
+
+
+def again(snapshot: Snapshot) -> Read:
+    """What was frozen, read again and found to be the same."""
+    task = snapshot.task
+    read = _read(task, collected.of_answers(task, snapshot.answer_ids))
+    if read.hash != snapshot.content_hash:
+        raise Conflict(
+            f"The judgments of snapshot {snapshot.content_hash[:8]} are no longer what they were "
+            "when it was taken; start a new run."
+        )
+    return read
+
+
+def now(task: Task) -> FrozenPairs:
+    """The judgments that would be frozen now, nothing stored (previews)."""
+    return arranged(_read(task, collected.counting(task)), *texts_of(task))
+
+
+def arranged(read: Read, known: Sequence[TextRow], names: Mapping[int, str]) -> FrozenPairs:
+    """What was read as arrays, with the texts it is about and their sources' names."""
+    pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
+    for item in sorted(read.items.values()):
+        pairs.setdefault(_pair(item), item.item_id)
+    used = {_pair(read.items[row.item_id]) for row in read.rows}
+    order = sorted(used, key=lambda pair: pairs[pair])
+    place = {pair: at for at, pair in enumerate(order)}
+    texts = {row.candidate_id: row for row in known}
+    shown = [texts[pk] for pk in sorted({pk for pair in order for pk in pair if pk is not None})]
+    topics = sorted({row.topic for row in shown})
+    sources = sorted({row.system_id for row in shown})
+    people = [row for row in read.rows if row.worker_id is not None]
+    machine = [row for row in read.rows if row.worker_id is None]
+    workers = sorted({row.worker_id for row in people if row.worker_id is not None})
+    machines = sorted({row.system_id for row in machine if row.system_id is not None})
+    at = {row.candidate_id: k for k, row in enumerate(shown)}
+    labels = [str(pairs[pair]) for pair in order]
+
+    def votes(rows: Sequence[Judgment], authors: Sequence[int]) -> ShownVotes:
+        return _shown(read, rows, authors, place, labels)
+
+    grouped = {
+        "origin": _grouped(shown, sources, [row.origin for row in shown]),
+        "style": _grouped(shown, sources, [row.style for row in shown]),
+    }
+    data = Judgments.build(
+        votes(people, workers),
+        [at[first] for first, _ in order], [at[second] for _, second in order if second],
+        topic=[topics.index(row.topic) for row in shown],
+        system=[sources.index(row.system_id) for row in shown],
+        candidates=[row.key for row in shown], topics=topics,
+        systems=[names[pk] for pk in sources],
+        forced=np.array([not one.neutral for one in read.asked]),
+        machine=votes(machine, machines) if machine else None,
+        groups={name: found for name, (_, found) in grouped.items()},
+    )  # fmt: skip
+    return FrozenPairs(
+        data=data,
+        answer_ids=tuple(row.answer_id for row in people),
+        machine_answer_ids=tuple(row.answer_id for row in machine),
+        workers=tuple(workers),
+        machines=tuple(machines),
+        sources=tuple(sources),
+        candidates=tuple(row.candidate_id for row in shown),
+        texts=tuple(shown),
+        pair_items=tuple(pairs[pair] for pair in order),
+        asked=tuple(read.asked),
+        groups={name: found for name, (found, _) in grouped.items()},
+    )
+
+
+def _grouped(
+    texts: Sequence[TextRow], sources: Sequence[int], names: Sequence[str]
+) -> tuple[tuple[str, ...], IntArray]:
+    """The groups by name, and which one each source belongs to (-1: none, or several)."""
+    found: dict[int, set[str]] = {}
+    for row, name in zip(texts, names, strict=True):
+        found.setdefault(row.system_id, set()).add(name)
+    known = tuple(sorted({name for own in found.values() for name in own if len(own) == 1} - {""}))
+    of = {pk: next(iter(own)) for pk, own in found.items() if len(own) == 1}
+    return known, np.array([known.index(of[pk]) if of.get(pk) else -1 for pk in sources])
+
+
+def _shown(
+    read: Read,
+    rows: Sequence[Judgment],
+    authors: Sequence[int],
+    place: Mapping[tuple[int, int | None], int],
+    pairs: Sequence[str],
+) -> ShownVotes:
+    """Votes as displayed, in the order in which each author gave them."""
+    number = {author: k for k, author in enumerate(authors)}
+    who = np.array([number[r.worker_id if r.worker_id is not None else r.system_id] for r in rows])  # type: ignore[index]
+    flipped = np.array([row.flipped for row in rows], dtype=bool)
+    vote = np.full((len(rows), len(read.asked)), MISSING, dtype=np.int64)
+    for at, row in enumerate(rows):
+        given = read.votes[row.answer_id]
+        for k, one in enumerate(read.asked):
+            if one.name in given:
+                vote[at, k] = given[one.name] + 1  # -1, 0, 1 -> first, neutral, second
+    stored = ShownVotes.build(
+        who,
+        np.array([place[_pair(read.items[row.item_id])] for row in rows]),
+        flipped, _positions(who), vote,
+        workers=[str(author) for author in authors], pairs=pairs,
+        dimensions=[one.name for one in read.asked], labels=SIDES,
+    )  # fmt: skip
+    # Turning what is stored gives what was displayed: the same mirror, in the one place for it.
+    return ShownVotes.build(
+        stored.worker, stored.pair, flipped, stored.position, stored.canonical(),
+        workers=stored.workers, pairs=pairs, dimensions=stored.dimensions, labels=SIDES,
+    )  # fmt: skip
+
+
+def _positions(author: IntArray) -> IntArray:
+    """Each row's number among its author's, from 1; rows of an author stand in their order."""
+    order = np.argsort(author, kind="stable")
+    first = np.r_[0, np.flatnonzero(np.diff(author[order])) + 1]
+    starts = np.repeat(first, np.diff(np.r_[first, len(order)]))
+    out = np.empty(len(order), dtype=np.int64)
+    out[order] = np.arange(len(order)) - starts + 1
+    return out

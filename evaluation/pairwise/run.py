@@ -1,0 +1,90 @@
+"""Runs on pairwise judgments: the core first, then what takes longer (nulls, intervals)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.pairwise import checks as pairwise_checks
+from evaluation.methods.pairwise import method as pairwise
+from evaluation.methods.pairwise.judge_boards import judge_boards
+from evaluation.methods.registry import get_method
+from evaluation.methods.rescaling import ratings
+from evaluation.models import Run
+from evaluation.pairwise import dataset as judged
+from evaluation.pairwise import results as pair_results
+from evaluation.pairwise.dataset import FrozenPairs, FrozenRatings
+from evaluation.pairwise.overlap import OVERLAP, overlap
+from evaluation.runs import freezing
+from evaluation.runs.freezing import freeze
+from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
+from evaluation.runs.results import Outcome
+
+clean_params = freezing.clean_params  # what the kind offers
+# Steps are the stages that the methods name.
+STEPS = {
+    "pairwise": (SNAPSHOT, *map(step_of, pairwise.STAGES)),
+    "pairwise_checks": (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
+    "ratings": (SNAPSHOT, *map(step_of, ratings.STAGES)),
+}
+CORE, RATED = "pairwise", "ratings"
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: FrozenPairs | FrozenRatings
+    result: Result
+    more: Mapping[str, Any]
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Freeze the judgments (or take those of the source), and fit."""
+    steps.begin(SNAPSHOT)
+    if run.snapshot is None and run.source_id is not None:
+        raise Conflict("The run that this one belongs to has no snapshot.")
+    snapshot = freeze(run, judged.take)
+    frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True,
+        count=plural(snapshot.counts["answers"], "judgment"),
+    )  # fmt: skip
+    done = fit(run, frozen, Hooks(progress=steps.named))
+    if run.source is not None and isinstance(frozen, FrozenPairs):
+        steps.begin(OVERLAP)
+        more = {**done.more, "overlap": overlap(run.source, frozen, advance=steps.advance)}
+        return replace(done, more=more)
+    return done
+
+
+def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed:
+    """The run's method on frozen judgments. Reads no database."""
+    result = get_method(run.method).fit(
+        frozen.data, rng=np.random.default_rng(run.seed), hooks=hooks, **run.params
+    )
+    more: dict[str, Any] = {}
+    if run.method == CORE and isinstance(frozen, FrozenPairs) and frozen.machines:
+        # A generator of its own: what models judged changes no figure of people's.
+        tables = judge_boards(
+            frozen.data, rng=np.random.default_rng([run.seed, 1]),
+            settings={**pairwise.DEFAULTS, **run.params}, hooks=hooks,
+        )  # fmt: skip
+        more = {name: pair_results.named(frozen, table) for name, table in tables.items()}
+    return Computed(frozen, result, more)
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    return Outcome(*pair_results.content(run, done.frozen, done.result, done.more))
+
+
+def fail(run: Run, done: Computed) -> str:
+    """The reason of a run that did not converge, in words."""
+    return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))

@@ -1,0 +1,308 @@
+"""Agreement between judges: raw, corrected, what noise gives, cross-fitted; and who lowers it.
+
+Everything is read from the rows and figures of the core run and of the checks that follow it. A
+corrected alpha is only ever part of a ``Line`` that holds what it must be read against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.db.models import Count
+from django.utils.safestring import SafeString
+
+from annotation.models import Assignment, Exclusion, Task
+from annotation.models.assignments import AssignmentState
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.numbers import plural, word
+from evaluation.charts import agreement as drawn
+from evaluation.charts import boards as charts
+from evaluation.models import Run, RunState, WorkerScore
+from evaluation.pairwise.selectors.runs import CHECKS, Shown
+from evaluation.pairwise.selectors.trust import (
+    Fact,
+    Note,
+    graph_words,
+    order_facts,
+    recipe,
+    strength,
+    trust,
+)
+from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.shell import percent
+
+CORE_FIGURES = (
+    "agreement", "drift", "side", "straight", "straight_worker", "diagnostics", "recipe",
+)  # fmt: skip
+CHECK_FIGURES = ("corrected", "without", "worst", "pair", "split", "diagnostics", "recipe")
+SHOWN_WORKERS, MOST_WORKERS = 5, 12
+STRAIGHT_SHARE = 0.5  # of judgments with one answer throughout, from which on it is worth a look
+WHOLE = ("corrected", "shuffled_null", "cross_fitted")  # shown together or not at all
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A dimension (or their mean): alpha in its four forms, None where it is not known."""
+
+    name: str
+    label: str
+    raw: float | None
+    low: float | None
+    high: float | None
+    corrected: float | None
+    null: float | None
+    crossfit: float | None
+    cross_low: float | None
+    cross_high: float | None
+    removed: float | None
+    thin: float | None
+    unknown: float | None
+    why: str
+    no_interval: str  # why the raw figure has none, or ""
+    plot: SafeString
+    heat: Mapping[str, str]  # form -> class of its step
+
+    @property
+    def down_to_raw(self) -> bool:
+        """Whether the cross-fitted value's interval reaches down to the raw one."""
+        return self.raw is not None and self.cross_low is not None and self.cross_low <= self.raw
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why the checks are not there: in work, ended without a result, or never asked for."""
+
+    run: Run | None
+    percent: int
+    step: str
+    reason: str
+
+    @property
+    def active(self) -> bool:
+        return self.run is not None and not self.reason
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """A worker, and what alpha would be without them."""
+
+    id: int
+    name: str
+    judgments: int
+    straight: float | None
+    seconds: float | None
+    competence: float | None
+    low: float | None
+    high: float | None
+    alpha: float
+    change: float
+    cross: float | None
+    cross_change: float | None
+    beyond_chance: bool
+
+    @property
+    def straight_much(self) -> bool:
+        return self.straight is not None and self.straight >= STRAIGHT_SHARE
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The page; ``checks`` are the figures of the run that follows the core, if it is done."""
+
+    lines: list[Line]
+    mean: Line | None
+    axis: SafeString
+    top: float  # of the heat map
+    waiting: Waiting | None
+    workers: list[Lowering]
+    beyond: int  # workers who lower it by more than chance
+    tested: int
+    excluded: list[Exclusion]
+    overtaken: bool  # somebody was left out, or taken in again, since the run began
+    notes: list[Note]
+    sentence: str
+    no_interval: str
+    graph: list[str]
+    parts: list[Row]
+    order: list[Fact]
+    recipe: list[tuple[str, str]]
+    checks: Mapping[str, Any]
+
+    @property
+    def ready(self) -> bool:
+        return self.waiting is None
+
+
+def agreement(task: Task, runs: Shown, asked: Sequence[Asked]) -> Agreement | None:
+    """Everything on the page; None where the run shown holds no agreement."""
+    if runs.core is None:
+        return None
+    core = figures_of(runs.core, *CORE_FIGURES)
+    if "agreement" not in core:
+        return None
+    checks = figures_of(runs.checks, *CHECK_FIGURES) if runs.checks else {}
+    labels = {one.name: one.label for one in asked}
+    lines, mean, axis, top = _lines(core["agreement"], checks.get("corrected", []), labels)
+    said = core["diagnostics"]
+    tests = [row for row in checks.get("without", []) if not row["dimension"]]
+    reading = mean or (lines[0] if lines else None)
+    early = core["recipe"]["params"].get("early", 7)
+    exclusions = list(task.exclusions.select_related("worker", "by"))
+    return Agreement(
+        lines=lines,
+        mean=mean,
+        axis=axis,
+        top=top,
+        waiting=None if "corrected" in checks else waiting(runs),
+        workers=_lowering(task, runs.core, core, tests, checks.get("worst", [])),
+        beyond=sum(row["lowers"] for row in tests),
+        tested=len(tests),
+        excluded=[one for one in exclusions if one.undone_at is None],
+        overtaken=any(
+            max(one.created_at, one.undone_at or one.created_at) > runs.core.created_at
+            for one in exclusions
+        ),
+        notes=trust(reading, lines) if "corrected" in checks and reading else [],
+        sentence=_sentence(said["counts"], strength(reading)),
+        no_interval=reading.no_interval if reading else "",
+        graph=graph_words(said.get("components", [])),
+        parts=said.get("components", []),
+        order=order_facts(core, early, len(lines)),
+        recipe=recipe(runs, core, checks),
+        checks=checks,
+    )
+
+
+def _sentence(counts: Mapping[str, int], strong: str) -> str:
+    judgments = plural(counts["first_judgments"], "judgment")
+    pairs, people = plural(counts["pairs"], "pair"), plural(counts["workers"], "worker")
+    return f"Krippendorff’s α, ordinal, {judgments} of {pairs} by {people}. {strong}"
+
+
+# The table -------------------------------------------------------------------------------------
+
+
+def _lines(
+    raw: Sequence[Row], checked: Sequence[Row], labels: Mapping[str, str]
+) -> tuple[list[Line], Line | None, SafeString, float]:
+    """Lines of the dimensions, that of their mean, the plot's axis, and the heat map's top."""
+    found = {row["dimension"]: row for row in checked}
+    forms = (*WHOLE, "cross_low", "cross_high")
+    values = [row["alpha"] for row in raw] + [row[form] for row in checked for form in forms]
+    scale, top = drawn.agreement_scale(values), drawn.heat_top(values)
+    made = {}
+    for row in raw:
+        name = row["dimension"]
+        label = labels.get(name, name) if name else f"Mean of {word(len(raw) - 1)}"
+        made[name] = _line(label, row, found.get(name, {}), scale, top)
+    mean = made.pop("", None)
+    lines = list(made.values())
+    return lines, mean if len(lines) > 1 else None, charts.forest_axis(scale), top
+
+
+def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) -> Line:
+    """One row; of the checks nothing is shown where any of what belongs together is missing."""
+    whole = all(checked.get(part) is not None for part in WHOLE)
+    corrected, null, crossfit = (checked[part] if whole else None for part in WHOLE)
+    ends = (checked.get("cross_low"), checked.get("cross_high")) if whole else (None, None)
+    plot = drawn.four_estimates(
+        scale, raw=raw["alpha"], corrected=corrected, null=null,
+        crossfit=drawn.known(crossfit, *ends), name=label,
+    )  # fmt: skip
+    heat = {"raw": raw["alpha"], "corrected": corrected, "crossfit": crossfit}
+    return Line(
+        name=raw["dimension"],
+        label=label,
+        raw=raw["alpha"],
+        low=raw["low"],
+        high=raw["high"],
+        corrected=corrected,
+        null=null,
+        crossfit=crossfit,
+        cross_low=ends[0],
+        cross_high=ends[1],
+        removed=checked.get("removed_share"),
+        thin=checked.get("thin_share"),
+        unknown=checked.get("unknown_share"),
+        why=checked.get("reason") or raw["reason"],
+        no_interval=raw["reason"] if raw["alpha"] is not None and raw["low"] is None else "",
+        plot=plot,
+        heat={form: drawn.heat_step(value, top) for form, value in heat.items()},
+    )
+
+
+def waiting(runs: Shown) -> Waiting:
+    """How far the checks are, or why there are none."""
+    if runs.checking is not None:
+        step = next((s["name"] for s in runs.checking.progress if s["state"] == "running"), "")
+        return Waiting(runs.checking, percent(runs.checking), step, "")
+    ended = Run.objects.filter(source=runs.core, method=CHECKS).exclude(state=RunState.DONE)
+    last = ended.order_by("-id").first()
+    if last is None:
+        return Waiting(None, 0, "", "The checks of this run have not been asked for.")
+    if last.state == RunState.CANCELLED:
+        return Waiting(last, 0, "", f"Run {last.number}, the checks, was cancelled.")
+    return Waiting(last, 0, "", f"Run {last.number}, the checks, failed. {last.error}".strip())
+
+
+# Workers who lower it --------------------------------------------------------------------------
+
+
+def _lowering(
+    task: Task, core: Run, told: Mapping[str, Any], tests: Sequence[Row], worst: Sequence[Row]
+) -> list[Lowering]:
+    """Those without whom alpha would be highest, and who lower it by more than chance."""
+    ranked = sorted(tests, key=lambda row: (-row["change"], row["worker"]))
+    size = len(worst) or SHOWN_WORKERS
+    rows = [row for at, row in enumerate(ranked) if at < size or row["lowers"]][:MOST_WORKERS]
+    ids = [row["worker"] for row in rows]
+    cross = {row["worker"]: row for row in worst}
+    straight = {row["worker"]: row for row in told.get("straight_worker", [])}
+    rated = WorkerScore.objects.filter(run=core, dimension="", worker__in=ids)
+    scores = {row.worker_id: row for row in rated.select_related("worker")}
+    seconds = seconds_a_pair(task, ids)
+    found = []
+    for row in rows:
+        pk = row["worker"]
+        rated_as = scores.get(pk)
+        other, line = cross.get(pk, {}), straight.get(pk, {})
+        found.append(
+            Lowering(
+                id=pk,
+                name=rated_as.worker.pseudonym if rated_as else "",
+                judgments=line.get("n", row["n"]),
+                straight=line.get("share"),
+                seconds=seconds.get(pk),
+                competence=rated_as.estimate if rated_as else None,
+                low=rated_as.low if rated_as else None,
+                high=rated_as.high if rated_as else None,
+                alpha=row["alpha"],
+                change=row["change"],
+                cross=other.get("cross_fitted"),
+                cross_change=other.get("cross_change"),
+                beyond_chance=row["lowers"],
+            )
+        )
+    return found
+
+
+def seconds_a_pair(task: Task, worker_ids: Sequence[int]) -> dict[int, float]:
+    """Each worker's median over assignments of the time from opening to submitting, by answer."""
+    rows = (
+        Assignment.objects.filter(
+            task=task, worker__in=worker_ids, state=AssignmentState.SUBMITTED,
+            opened_at__isnull=False,
+        )
+        .annotate(n=Count("answers"))
+        .values_list("worker_id", "opened_at", "submitted_at", "n")
+    )  # fmt: skip
+    spent: dict[int, list[float]] = {}
+    for worker, opened, submitted, n in rows:
+        took = (submitted - opened).total_seconds() if submitted and opened else 0.0
+        if n and took > 0:
+            spent.setdefault(worker, []).append(took / n)
+    return {worker: median(times) for worker, times in spent.items()}

@@ -1,0 +1,301 @@
+"""Boards of systems of a pairwise study and the matrix of wins, from a run's rows alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Task
+from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.numbers import count, interval, plural, score
+from evaluation.charts import boards as charts
+from evaluation.free_text.selectors import leaderboard
+from evaluation.free_text.selectors.leaderboard import Board, Row
+from evaluation.models import Run, RunState, SystemScore
+from evaluation.pairwise.results import POOLED
+from evaluation.pairwise.selectors.runs import CORE, PUBLISHED
+from evaluation.runs import votes_used
+from evaluation.runs.official.selectors import in_force
+
+FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
+TOGETHER = "All together"
+RUNS_OFFERED = 8
+Told = Mapping[str, Any]
+
+
+def default_dimension(asked: Sequence[Asked]) -> str:
+    """The overall dimension where there is one, else the last one asked for."""
+    overall = [one.name for one in asked if "overall" in one.name.lower()]
+    return overall[-1] if overall else asked[-1].name if asked else POOLED
+
+
+def run_choices(task: Task) -> list[Run]:
+    """Finished core runs and published results that a page can show, the newest first."""
+    return list(
+        Run.objects.filter(task=task, method__in=(CORE, PUBLISHED), state=RunState.DONE)
+        .only("number", "method", "finished_at")
+        .annotate(in_force=in_force())
+        .order_by("-id")[:RUNS_OFFERED]
+    )
+
+
+def against_average(merit: float | None) -> float | None:
+    """The share of decided votes that this log-merit wins from one of the mean merit, 0."""
+    return None if merit is None else 1 / (1 + math.exp(-merit))
+
+
+@dataclass
+class SystemRow(Row):
+    """A system on the board of one dimension."""
+
+    dimension: str = POOLED
+    wins: float | None = None
+    grade: float | None = None
+    grade_low: float | None = None
+    grade_high: float | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, {self.detail}" if self.detail else self.name
+
+
+def rows_of(run: Run, told: Told) -> list[SystemRow]:
+    """A row a system, dimension and component (one query)."""
+    grades = {(row["dimension"], row["system"]): row for row in told.get("grade_mean", [])}
+    found = SystemScore.objects.filter(run=run).values_list(
+        "dimension", "system_id", "system__name", "system__prompt_strategy",
+        *leaderboard.COLUMNS,
+    )  # fmt: skip
+    return [_row(values, grades) for values in found]
+
+
+def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> SystemRow:
+    dimension, pk, name, strategy, component, estimate, low, high, n, best, worst, group, _ = values
+    grade = grades.get((dimension, pk), {})
+    return SystemRow(
+        id=pk, name=name, detail=strategy, component=component, estimate=estimate, low=low,
+        high=high, uniterated=None, n=n, best=best, worst=worst, group=group,
+        why="" if component else "never compared with another system", dimension=dimension,
+        wins=against_average(estimate if component else None),
+        grade=grade.get("grade"), grade_low=grade.get("low"), grade_high=grade.get("high"),
+    )  # fmt: skip
+
+
+def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
+    """The groups of a dimension's rows that cannot be separated, the best of each board first.
+
+    A border is sure (``clear_above``) where nobody of the group can stand above it.
+    """
+    made = []
+    for component in sorted({row.component for row in rows if row.component}):
+        inside = ordered([row for row in rows if row.component == component and row.sure])
+        for number in sorted({row.group for row in inside if row.group}):
+            members = [row for row in inside if row.group == number]
+            first = inside.index(members[0]) + 1
+            spans = [
+                (row.low, row.high)
+                for row in members
+                if row.low is not None and row.high is not None
+            ]
+            made.append({
+                "component": component, "group": number, "first": first,
+                "last": first + len(members) - 1, "members": [row.id for row in members],
+                "band": charts.overlap_band(spans),
+                "clear_above": first > 1 and all((row.best or 0) >= first for row in members),
+            })  # fmt: skip
+    return made
+
+
+def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
+    """By board, then by merit, the best first."""
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.component or 10**6, -math.inf if row.estimate is None else -row.estimate, row.name,
+            row.detail,
+        ),
+    )  # fmt: skip
+
+
+def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[str, Any]:
+    """Boards, the compact table of ranks, and the sentence of the page (one query)."""
+    every = rows_of(run, told)
+    rows = ordered([row for row in every if row.dimension == dimension])
+    found = groups(rows)
+    numbers = {row.component for row in rows if row.component}
+    boards = leaderboard.boards(
+        rows, rows, groups=found, references=dict.fromkeys(numbers, 0.0), adjusted={},
+        grouped=True, noun="system",
+    )  # fmt: skip
+    return {
+        "boards": boards,
+        "rows": rows,
+        "ranks": ranks(every, rows, asked, dimension),
+        "columns": columns(asked, dimension),
+        "sentence": sentence(run, told, rows, found, boards),
+        "first": first_words(rows),
+        "tally": votes_used.tally_of(told, "ranking", dimension),
+    }
+
+
+def sentence(
+    run: Run, told: Told, rows: Sequence[SystemRow], found: list[dict[str, Any]],
+    boards: Sequence[Board],
+) -> str:  # fmt: skip
+    """What the board rests on and how fine it is."""
+    head = f"{plural(len(rows), 'system')}. {basis(run, told)}"
+    if not rows:
+        return head
+    if len(boards) > 1:
+        return f"{head} They stand on {plural(len(boards), 'board')}, which do not compare."
+    if not found:
+        return f"{head} Ranks were not asked for."
+    return f"{head} {leaderboard.groups_sentence(found)}"
+
+
+def basis(run: Run, told: Told) -> str:
+    """Judgments, pairs and workers behind a run."""
+    counts = told.get("diagnostics", {}).get("counts") or {}
+    stored = run.snapshot.counts if run.snapshot else {}
+    judged = counts.get("judgments", stored.get("answers", 0))
+    pairs = counts.get("pairs", stored.get("questions", 0))
+    workers = counts.get("workers", stored.get("workers", 0))
+    tally = votes_used.tally_of(told)
+    said = plural(judged, "judgment")
+    if tally is not None and tally.used < tally.came:
+        said = f"{count(tally.used)} of {plural(tally.came, 'judgment')}"
+    return f"{said} of {plural(pairs, 'pair')} by {plural(workers, 'worker')}."
+
+
+def first_words(rows: Sequence[SystemRow]) -> str:
+    """The best of the board in words, with how sure that is."""
+    top = next((row for row in rows if row.sure and row.wins is not None), None)
+    if top is None or top.low is None or top.high is None:
+        return ""
+    span = interval(against_average(top.low), against_average(top.high), 2)
+    return (
+        f"{top.label} wins {score(top.wins, 2)} of the decided votes against the average system "
+        f"(95% {span})."
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The possible ranks of a system on one dimension."""
+
+    text: str
+    current: bool
+    board: int  # 0 where there is only one
+
+
+def columns(asked: Sequence[Asked], dimension: str) -> list[dict[str, Any]]:
+    """The dimensions as heads of the table of ranks, all together last."""
+    heads = [(one.name, one.label) for one in asked] + [(POOLED, TOGETHER)]
+    return [{"name": n, "label": label, "current": n == dimension} for n, label in heads]
+
+
+def ranks(
+    every: Sequence[SystemRow], rows: Sequence[SystemRow], asked: Sequence[Asked], dimension: str
+) -> list[tuple[SystemRow, list[Cell]]]:
+    """A line a system, in the order of the shown board, with its ranks on every dimension."""
+    at = {(row.id, row.dimension): row for row in every}
+    many = {
+        name
+        for name in {row.dimension for row in every}
+        if len({row.component for row in every if row.dimension == name and row.component}) > 1
+    }
+    first = {row.id: row for row in reversed(ordered(every))}
+    shown = [*rows, *(row for pk, row in first.items() if pk not in {one.id for one in rows})]
+    found = []
+    for row in shown:
+        cells = []
+        for head in columns(asked, dimension):
+            one = at.get((row.id, head["name"]))
+            cells.append(
+                Cell(
+                    one.rank if one else "none", head["current"],
+                    one.component if one and head["name"] in many else 0,
+                )
+            )  # fmt: skip
+        found.append((row, cells))
+    return found
+
+
+# The matrix of wins ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Votes between two systems on a dimension, from the side of the first."""
+
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def decided(self) -> int:
+        return self.wins + self.losses
+
+    @property
+    def n(self) -> int:
+        return self.decided + self.ties
+
+    @property
+    def share(self) -> float | None:
+        """Of the decided votes, those won."""
+        return self.wins / self.decided if self.decided else None
+
+    def plus(self, other: Meeting) -> Meeting:
+        return Meeting(self.wins + other.wins, self.ties + other.ties, self.losses + other.losses)
+
+    @property
+    def sentence(self) -> str:
+        ties = f", {plural(self.ties, 'tie')}" if self.ties else ""
+        return f"{count(self.wins)} won, {count(self.losses)} lost{ties}"
+
+
+NOTHING = Meeting(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class WinRow:
+    """A system's line of the matrix; a cell is None against itself."""
+
+    label: str
+    cells: list[Meeting | None]
+    total: Meeting
+
+
+def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
+    """Systems against systems on one dimension, in the order of its board (two queries)."""
+    met: dict[tuple[int, int], Meeting] = {}
+    for row in told.get("win", []):
+        if row["dimension"] == dimension:
+            a, b = row["system_a"], row["system_b"]
+            met[a, b] = Meeting(row["wins"], row["ties"], row["losses"])
+            met[b, a] = Meeting(row["losses"], row["ties"], row["wins"])
+    board_rows = ordered([row for row in rows_of(run, told) if row.dimension == dimension])
+    order = list(dict.fromkeys([*(row.id for row in board_rows), *(a for a, _ in sorted(met))]))
+    names = judgments.system_names(order)
+    lines = []
+    for a in order:
+        cells = [None if a == b else met.get((a, b), NOTHING) for b in order]
+        total = NOTHING
+        for cell in cells:
+            total = total.plus(cell or NOTHING)
+        lines.append(WinRow(names[a], cells, total))
+    every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
+    ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
+    return {
+        "lines": lines,
+        "heads": [names[pk] for pk in order],
+        "votes": every,
+        "ties": ties,
+        "tally": votes_used.tally_of(told, "ranking", dimension),
+        "unmet": sum(
+            1 for i, a in enumerate(order) for b in order[i + 1 :] if (a, b) not in met
+        ),
+    }  # fmt: skip

@@ -1,0 +1,243 @@
+"""What leaving a worker out of a study's results would change, before it is done.
+
+Nothing is stored: the counting judgments of now are fitted with and without the worker, alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Answer, Exclusion, Item, Membership, Task
+from annotation.task_types.pairwise.sides import NEUTRAL, STORED
+from annotation.work.snapshots.judgments import system_names
+from crowdqc.errors import Conflict
+from crowdqc.numbers import count, plural, score
+from evaluation.methods.core.base import BadParameter, DataError
+from evaluation.methods.pairwise import exclusion as pairwise_exclusion
+from evaluation.models import Run, WorkerScore
+from evaluation.pairwise import dataset as judged
+from evaluation.pairwise.dataset import FrozenPairs
+from evaluation.pairwise.selectors.boards import against_average
+from evaluation.panels.exclusion_preview import Figure
+from evaluation.runs.engine import DEFAULT_SEED
+
+LISTED = 40  # labels that change, by pair
+WORDS = {"first": "first better", NEUTRAL: "neutral", "second": "second better", "": "none"}
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """The worker in question, and what is known without computing anything."""
+
+    worker: Membership
+    judgments: int
+    counting: int
+    everybody: int  # judgments of all people that count
+    competence: float | None
+    low: float | None
+    high: float | None
+    standing: Exclusion | None  # the exclusion in force
+    before: list[Exclusion]  # those that were undone
+
+    @property
+    def sentence(self) -> str:
+        said = f"{plural(self.judgments, 'judgment')} of theirs"
+        if self.counting < self.judgments and self.standing is None:
+            said += f", {self.counting} of which count"
+        return f"{said}."
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A source on the board of all dimensions: the share won from an average one, and the rank."""
+
+    name: str
+    before: float | None
+    low_before: float | None
+    high_before: float | None
+    after: float | None
+    low_after: float | None
+    high_after: float | None
+    rank_before: int
+    rank_after: int
+
+    @property
+    def moves(self) -> bool:
+        return self.rank_before != self.rank_after
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Estimated labels of a dimension that change."""
+
+    label: str
+    changed: int
+    lost: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Label:
+    """One estimated label that changes."""
+
+    item: Item | None
+    dimension: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The preview."""
+
+    alphas: list[Figure]
+    mean: Figure | None
+    ranks: list[Rank]
+    moving: list[str]  # rank changes on single dimensions, in words
+    golds: list[Changed]
+    gold: Changed
+    labels: list[Label]
+    more: int  # labels that change and are not listed
+    judgments: int
+    votes: int
+    thin: tuple[int, int]
+    parts: tuple[int, int]
+    sentence: str
+
+    @property
+    def lines(self) -> list[tuple[Figure, Changed]]:
+        """A dimension's alpha beside its estimated labels."""
+        return list(zip(self.alphas, self.golds, strict=True))
+
+
+def leaving(task: Task, worker: Membership, core: Run | None) -> Leaving:
+    """The worker's part in the task. Raises Conflict where they judged nothing in it."""
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+    own = list(main.filter(worker=worker).values_list("counts", flat=True))
+    if not own:
+        raise Conflict(f"{worker.pseudonym} judged nothing in this task.")
+    score = (
+        WorkerScore.objects.filter(run=core, worker=worker, dimension="").first() if core else None
+    )
+    every = list(task.exclusions.filter(worker=worker).select_related("worker", "by", "undone_by"))
+    return Leaving(
+        worker=worker,
+        judgments=len(own),
+        counting=sum(own),
+        everybody=main.filter(counts=True).count(),
+        competence=score.estimate if score else None,
+        low=score.low if score else None,
+        high=score.high if score else None,
+        standing=next((one for one in every if one.undone_at is None), None),
+        before=[one for one in every if one.undone_at is not None],
+    )
+
+
+def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
+    """The study with and without the worker's judgments, by the recipe of the run shown.
+
+    Raises Conflict where nothing of theirs counts, or nothing would be left.
+    """
+    frozen = judged.now(task)
+    if worker.pk not in frozen.workers:
+        raise Conflict(f"No judgment of {worker.pseudonym} enters results, so nothing changes.")
+    params = dict(core.params) if core is not None else {}
+    try:
+        found = pairwise_exclusion.exclusion_effect(
+            frozen.data, [frozen.workers.index(worker.pk)],
+            seed=core.seed if core is not None else DEFAULT_SEED, **params,
+        )  # fmt: skip
+    except (DataError, BadParameter) as problem:
+        raise Conflict(f"This cannot be foreseen: {problem}.") from problem
+    alphas = [
+        Figure(_label(frozen, row["dimension"]), row["before"], row["after"])
+        for row in found.alpha.rows()
+    ]
+    names = system_names(frozen.sources)
+    systems = found.system.rows()
+    golds = [
+        Changed(_label(frozen, row["dimension"]), row["changed"], row["lost"], row["n"])
+        for row in found.gold.rows()
+    ]
+    changed = found.labels.rows()
+    return Effect(
+        alphas=alphas[1:],
+        mean=alphas[0] if len(alphas) > 2 else None,
+        ranks=_ranks(systems, frozen, names),
+        moving=_moving(systems, frozen, names),
+        golds=golds[1:],
+        gold=golds[0],
+        labels=_labels(changed[:LISTED], frozen),
+        more=max(0, len(changed) - LISTED),
+        judgments=found.judgments,
+        votes=found.judgments * len(frozen.dimensions),
+        thin=found.thin,
+        parts=found.parts,
+        sentence=_sentence(alphas[0] if len(alphas) > 2 else alphas[-1], golds[0], systems),
+    )
+
+
+def _label(frozen: FrozenPairs, dimension: int) -> str:
+    return frozen.asked[dimension].label if dimension >= 0 else "Mean"
+
+
+def _ranks(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) -> list[Rank]:
+    """The board of all dimensions together, in its order before."""
+    found = []
+    for row in (row for row in rows if row["dimension"] < 0):
+        figures = {
+            key: against_average(row[key])
+            for key in ("before", "low_before", "high_before", "after", "low_after", "high_after")
+        }
+        found.append(
+            Rank(
+                name=names[frozen.sources[row["system"]]],
+                rank_before=row["rank_before"],
+                rank_after=row["rank_after"],
+                **figures,
+            )
+        )
+    return sorted(found, key=lambda rank: (rank.rank_before or 10**6, rank.name))
+
+
+def _moving(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) -> list[str]:
+    """Who changes rank on a single dimension."""
+    return [
+        f"{_label(frozen, row['dimension'])}: {names[frozen.sources[row['system']]]} from "
+        f"{row['rank_before'] or 'none'} to {row['rank_after'] or 'none'}"
+        for row in rows
+        if row["dimension"] >= 0 and row["rank_before"] != row["rank_after"]
+    ]
+
+
+def _labels(rows: Sequence[Row], frozen: FrozenPairs) -> list[Label]:
+    items = Item.objects.select_related("first__system", "second__system").in_bulk(
+        [frozen.pair_items[row["pair"]] for row in rows]
+    )
+    return [
+        Label(
+            items.get(frozen.pair_items[row["pair"]]),
+            _label(frozen, row["dimension"]),
+            *(WORDS[STORED[row[side]] if row[side] >= 0 else ""] for side in ("before", "after")),
+        )
+        for row in rows
+    ]
+
+
+def _sentence(alpha: Figure, gold: Changed, systems: Sequence[Row]) -> str:
+    """What would change, in one line."""
+    moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
+    told = (
+        f"{count(gold.changed)} of {plural(gold.n, 'estimated label')} would change, "
+        f"{plural(moved, 'rank') if moved else 'no rank'} on the board"
+    )
+    if alpha.before is None or alpha.after is None:
+        return f"{told}."
+    ends = score(alpha.before, 3), score(alpha.after, 3)
+    if ends[0] == ends[1]:
+        return f"{told}; raw α would stay {ends[0]}."
+    way = "rise" if alpha.after > alpha.before else "fall"
+    return f"{told}; raw α would {way} from {ends[0]} to {ends[1]}."

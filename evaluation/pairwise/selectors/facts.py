@@ -1,0 +1,124 @@
+"""What stands beside the board of a pairwise study: warnings first, then small facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.numbers import count, interval, plural, score, short_date
+from evaluation.free_text.selectors.warnings import Warning
+from evaluation.models import Run
+from evaluation.pairwise.results import POOLED
+from evaluation.pairwise.selectors.boards import against_average
+from evaluation.pairwise.selectors.runs import PUBLISHED, Shown
+
+Told = Mapping[str, Any]
+EVERY = "all dimensions"  # as the method names what is pooled
+LEFT_OUT = (
+    ("uncounted", "Do not count"), ("excluded", "Of workers left out"),
+    ("other_fields", "Asked something else"),
+)  # fmt: skip
+
+
+def warnings(runs: Shown, told: Told, asked: Sequence[Asked]) -> list[Warning]:
+    """Everything to read first, the gravest first."""
+    found = [*published(runs), *of_run(told, asked)]
+    return sorted(found, key=lambda one: one.level != "warn")
+
+
+def of_run(told: Told, asked: Sequence[Asked]) -> list[Warning]:
+    """What a run says of itself, each once for the dimensions it holds for.
+
+    What it says begins with the name of its dimension, if it is about one.
+    """
+    labels = {one.name: one.label for one in asked} | {EVERY: "All together"}
+    said: dict[str, list[str]] = {}
+    for text in told.get("diagnostics", {}).get("warnings", []):
+        name, colon, rest = text.partition(": ")
+        if colon and name in labels:
+            said.setdefault(rest, []).append(labels[name])
+        else:
+            said.setdefault(text, [])
+    return [_warning(text, names, len(labels)) for text, names in said.items()]
+
+
+def _warning(text: str, names: Sequence[str], every: int) -> Warning:
+    grave = "parts that share no pair" in text or "no board" in text or "never compared" in text
+    level = "warn" if grave else ""
+    text = f"{text[:1].upper()}{text[1:]}"
+    if not names:
+        head, stop, rest = text.partition(": ")
+        return Warning(level, f"{head}.", _sentence(rest)) if stop else Warning(level, "", text)
+    return Warning(level, f"{_listed(names, every)}.", text)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _listed(names: Sequence[str], every: int) -> str:
+    if len(names) >= every:
+        return "On every dimension"
+    if len(names) == every - 1 and every > 2:
+        return "On nearly every dimension"
+    return ", ".join(names)
+
+
+def published(runs: Shown) -> list[Warning]:
+    """That a published result stands beside ours, or that it is what the page shows."""
+    other = runs.published
+    if other is None or runs.core is None:
+        return []
+    project, task = other.project_id, other.task_id
+    if runs.core.method == PUBLISHED:
+        return [
+            Warning(
+                "accent", "This is the published result.",
+                "It was imported as it stands; nothing of it was computed here.",
+                reverse("pair_results", args=[project, task]), "See ours",
+            )
+        ]  # fmt: skip
+    return [
+        Warning(
+            "accent", "A published result stands beside ours.",
+            f"Run {other.number}, imported {short_date(other.finished_at)}.",
+            reverse("pair_results", args=[project, task]) + f"?run={other.number}", "See it",
+        )
+    ]  # fmt: skip
+
+
+def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, str]]:
+    """Small facts: name and value; ``keyed`` is the name of the dimension as the method has it."""
+    diagnostics = told.get("diagnostics", {})
+    parts = diagnostics.get("components", [])
+    found = []
+    if parts:
+        found.append(("Workers and pairs", plural(len(parts), "component")))
+    found += _side(told.get("shared", []), dimension)
+    by = diagnostics.get("clusters", {}).get(keyed)
+    if by:
+        found.append(("Intervals by", by))
+    left = (run.snapshot.counts if run.snapshot else {}).get("left_out", {})
+    found += [(label, count(left[name])) for name, label in LEFT_OUT if left.get(name)]
+    if not any(left.values()):
+        found.append(("Left out", "none"))
+    return found
+
+
+def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
+    row = next((r for r in shared if r["dimension"] == dimension and r["name"] == "side"), None)
+    if row is None:
+        return []
+    value = score(against_average(row["estimate"]), 2)
+    if row["low"] is None or row["high"] is None:
+        return [("Left wins between equals", value)]
+    span = interval(against_average(row["low"]), against_average(row["high"]), 2)
+    return [("Left wins between equals", f"{value}, {span}")]
+
+
+def keyed(dimension: str) -> str:
+    """A dimension as the diagnostics name it."""
+    return EVERY if dimension == POOLED else dimension

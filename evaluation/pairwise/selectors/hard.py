@@ -1,0 +1,314 @@
+"""Pairs that can and cannot be told apart, the experts' alpha on the latter, and a pilot beside.
+
+As CrowdRAG's Table 4 has them in columns: minimal difference, crowd (C) and experts (E).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, F, Q, Sum
+
+from annotation.models import Answer, ChoiceValue, Item, Task
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.methods.agreement.bootstrap import alpha_rows, alpha_statistic
+from evaluation.models import Run, RunFigure
+from evaluation.pairwise.selectors import votes as pair_votes
+from evaluation.pairwise.selectors.runs import Shown
+from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.selectors.lists import figures_of, with_titles
+
+SHOWN_PAIRS = 20
+PILOT_VALUES = 20_000  # counts above which the pilot's alpha is left to a run of its own
+MOST_EXPERT_PAIRS = 400
+Row = Mapping[str, Any]
+Values = dict[str, float | None]  # dimension ("" is the mean) -> alpha
+Found = tuple[Run, list[dict[str, Any]]]  # a run and its agreement
+
+
+@dataclass(frozen=True)
+class HardPair:
+    """A pair on which too few dimensions agree."""
+
+    item: Item
+    agreeing: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Experts:
+    """A task made of the hard pairs of another: how far it is, and its alpha beside the crowd's."""
+
+    task: Task
+    title: str
+    pairs: int
+    judgments: int
+    slots: int
+    run: Run | None
+    alpha: Values
+    crowd: Values
+
+    @property
+    def sentence(self) -> str:
+        if self.run is not None:
+            return f"{plural(self.pairs, 'pair')}, {plural(self.judgments, 'judgment')}"
+        if not self.judgments:
+            return f"{plural(self.pairs, 'pair')}; nobody has judged yet"
+        return (
+            f"{plural(self.pairs, 'pair')}, {self.judgments} of {self.slots} judgments; α (E) "
+            "stands here after the first run"
+        )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One dimension: alpha on the easy pairs and on the hard ones, beside what noise gives."""
+
+    label: str
+    whole: float | None
+    easy: float | None
+    easy_null: float | None
+    hard: float | None
+    hard_null: float | None
+    crowd: float | None  # on the experts' pairs
+    experts: float | None
+    pilot: float | None
+
+
+@dataclass(frozen=True)
+class Hard:
+    """The section; ``needed`` of ``dimensions`` must agree for a pair to count as told apart."""
+
+    rows: list[Apart]
+    easy: int
+    hard: int
+    needed: int
+    dimensions: int
+    share: float
+    pairs: list[HardPair]
+    experts: Experts | None
+    others: list[Experts]
+    pilot_task: Task | None
+
+    @property
+    def has_experts(self) -> bool:
+        return self.experts is not None and self.experts.run is not None
+
+
+def hard_pairs(
+    task: Task, core: Run, checks: Mapping[str, Any], asked: Sequence[Asked], raw: Values
+) -> Hard | None:
+    """The section from the figures of the checks; None before they are there."""
+    if "pair" not in checks:
+        return None
+    told = [row for row in checks["pair"] if row["n"]]
+    hard = _hard(told)
+    found = experts(task, core)
+    shown = next((one for one in found if one.run is not None), found[0] if found else None)
+    pilot_task, pilot = pilot_alpha(task)
+    split = {(row["differentiable"], row["dimension"]): row for row in checks["split"]}
+    labels = [*((one.name, one.label) for one in asked), ("", "Mean")]
+    return Hard(
+        rows=[
+            _apart(name, label, raw=raw, split=split, shown=shown, pilot=pilot)
+            for name, label in labels
+        ],
+        easy=len(told) - len(hard),
+        hard=len(hard),
+        needed=checks["diagnostics"]["needed"],
+        dimensions=len(asked),
+        share=checks["recipe"]["params"]["share"],
+        pairs=_listed(hard[:SHOWN_PAIRS]),
+        experts=shown,
+        others=[one for one in found if one is not shown],
+        pilot_task=pilot_task if any(value is not None for value in pilot.values()) else None,
+    )
+
+
+def _apart(
+    name: str, label: str, *, raw: Values, split: Mapping[tuple[bool, str], Row],
+    shown: Experts | None, pilot: Values,
+) -> Apart:  # fmt: skip
+    easy, hard = split.get((True, name), {}), split.get((False, name), {})
+    return Apart(
+        label=label,
+        whole=raw.get(name),
+        easy=easy.get("alpha"),
+        easy_null=easy.get("null"),
+        hard=hard.get("alpha"),
+        hard_null=hard.get("null"),
+        crowd=shown.crowd.get(name) if shown else None,
+        experts=shown.alpha.get(name) if shown else None,
+        pilot=pilot.get(name),
+    )
+
+
+def _listed(rows: Sequence[Row]) -> list[HardPair]:
+    items = Item.objects.select_related("first__system", "second__system", "group").in_bulk(
+        [row["pair"] for row in rows]
+    )
+    return [
+        HardPair(items[row["pair"]], row["agreeing"], row["n"])
+        for row in rows
+        if row["pair"] in items
+    ]
+
+
+def hardest(runs: Shown, limit: int) -> list[Item]:
+    """The pairs to send to a panel, the fewest agreeing dimensions first.
+
+    Raises Conflict where none is known to be hard.
+    """
+    checks = figures_of(runs.checks, "pair") if runs.checks else {}
+    rows = _hard(row for row in checks.get("pair", []) if row["n"])[:limit]
+    if not rows:
+        raise Conflict("No pair is known to be hard: the checks find them, and found none yet.")
+    items = Item.objects.in_bulk([row["pair"] for row in rows])
+    return [items[row["pair"]] for row in rows if row["pair"] in items]
+
+
+def _hard(rows: Iterable[Row]) -> list[Row]:
+    """Those that cannot be told apart, the hardest first."""
+    return sorted(
+        (row for row in rows if not row["differentiable"]),
+        key=lambda row: (row["agreeing"], -row["n"], row["pair"]),
+    )
+
+
+# Experts ---------------------------------------------------------------------------------------
+
+
+def experts(task: Task, core: Run) -> list[Experts]:
+    """Tasks made of pairs of this one, the newest first, in a fixed number of queries."""
+    derived = list(
+        with_titles(task.derived.filter(type=task.type))
+        .select_related("current").order_by("-pk")
+    )  # fmt: skip
+    if not derived:
+        return []
+    live = Q(until__isnull=True, expected__isnull=True)
+    sizes = {
+        row["task_id"]: row
+        for row in Item.objects.filter(live, task__in=derived).order_by().values("task_id")
+        .annotate(n=Count("pk"), slots=Sum(F("redundancy")))
+    }  # fmt: skip
+    judged = dict(
+        Answer.objects.filter(item__task__in=derived, counts=True, worker__isnull=False)
+        .order_by().values_list("item__task").annotate(n=Count("pk"))
+    )  # fmt: skip
+    runs = official_runs([one.pk for one in derived])
+    alphas = dict(
+        RunFigure.objects.filter(run__in=runs.values(), name="agreement").values_list(
+            "run_id", "data"
+        )
+    )
+    told = {pk: (run, alphas[run.pk]) for pk, run in runs.items() if run.pk in alphas}
+    shown = next((one for one in derived if one.pk in told), None)
+    crowd = crowd_on(task, core, shown) if shown is not None else {}
+    return [
+        _experts(
+            one, sizes.get(one.pk, {}), judged.get(one.pk, 0), told.get(one.pk),
+            crowd if one is shown else {},
+        )
+        for one in derived
+    ]  # fmt: skip
+
+
+def _experts(task: Task, size: Row, judged: int, found: Found | None, crowd: Values) -> Experts:
+    run, told = found or (None, [])
+    if run is not None and run.snapshot is not None:  # what entered its alpha
+        judged = run.snapshot.counts["answers"]
+    return Experts(
+        task=task,
+        title=getattr(task, "title", "") or "Expert panel",
+        pairs=size.get("n", 0),
+        judgments=judged,
+        slots=size.get("slots") or 0,
+        run=run,
+        alpha={row["dimension"]: row["alpha"] for row in told},
+        crowd=crowd,
+    )
+
+
+def crowd_on(task: Task, core: Run, other: Task) -> Values:
+    """The crowd's raw alpha on the pairs of another task, from the votes that a run saw."""
+    pairs = {
+        (first, second)
+        for first, second in Item.objects.filter(task=other, second__isnull=False)
+        .values_list("first_id", "second_id")[:MOST_EXPERT_PAIRS]
+        if first is not None and second is not None
+    }  # fmt: skip
+    of = pair_votes.siblings(task, pairs)
+    seen = pair_votes.seen_by(core)
+    given = pair_votes.votes(Q(item__in=of, worker__isnull=False, counts=True))
+    first = pair_votes.first_votes([v for v in given if seen is None or v.id in seen], of)
+    place = {pair: k for k, pair in enumerate(sorted(pairs))}
+    names = sorted({name for vote in first for name in vote.codes})
+    found: Values = {}
+    for name in names:
+        rows = [
+            (place[of[v.item]], pair_votes.STORED.index(v.codes[name]), 1)
+            for v in first
+            if v.codes.get(name) in pair_votes.STORED
+        ]
+        found[name] = alpha_of(rows, len(place), range(len(pair_votes.STORED)))
+    return {**found, "": mean_of(found.values())}
+
+
+# The pilot -------------------------------------------------------------------------------------
+
+
+def pilot_alpha(task: Task) -> tuple[Task | None, Values]:
+    """Alpha of point-wise ratings of the same texts, by dimension of the same name.
+
+    Counted in the database; None where there are no such ratings, or too many for a page.
+    """
+    texts = Item.objects.filter(task=task, first__isnull=False)
+    same = Q(first__in=texts.values("first")) | Q(first__in=texts.values("second"))
+    pilot = (
+        Task.objects.filter(project=task.project_id, type="rating", current__isnull=False)
+        .filter(pk__in=Item.objects.filter(same, task__type="rating").values("task"))
+        .order_by("-pk").first()
+    )  # fmt: skip
+    if pilot is None:
+        return None, {}
+    rows = list(
+        ChoiceValue.objects.filter(
+            answer__item__task=pilot, answer__counts=True, answer__worker__isnull=False,
+            answer__stage=Answer.Stage.MAIN, ordinal__isnull=False,
+        )
+        .order_by().values_list("field", "answer__item", "ordinal")
+        .annotate(n=Count("pk"))[: PILOT_VALUES + 1]
+    )  # fmt: skip
+    if len(rows) > PILOT_VALUES:
+        return pilot, {}
+    place = {pk: k for k, pk in enumerate(sorted({item for _, item, _, _ in rows}))}
+    found: Values = {}
+    for name in sorted({row[0] for row in rows}):
+        own = [(place[item], ordinal, n) for field, item, ordinal, n in rows if field == name]
+        found[name] = alpha_of(own, len(place), sorted({ordinal for _, ordinal, _ in own}))
+    return pilot, {**found, "": mean_of(found.values())}
+
+
+def alpha_of(
+    rows: Iterable[tuple[int, int, int]], items: int, values: Iterable[int]
+) -> float | None:
+    """Ordinal alpha of (item, value, votes); None where it is not defined."""
+    known = list(values)
+    counts = np.zeros((items, len(known)))
+    for item, value, n in rows:
+        counts[item, known.index(value)] += n
+    statistic = alpha_statistic("ordinal", np.array(known, dtype=np.float64))
+    found = float(statistic(alpha_rows(counts).sum(axis=0)))
+    return None if np.isnan(found) else found
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of what is defined."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,243 @@
+"""Language models as judges beside people: CrowdRAG's Table 9 with its direction put right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+from django.utils.safestring import SafeString
+
+from annotation.models import Answer, Task
+from annotation.work.snapshots.judgments import Asked, system_names
+from crowdqc.numbers import count, percent, plural
+from evaluation.charts import agreement as drawn
+from evaluation.charts import boards as charts
+from evaluation.models import Run, RunFigure
+from evaluation.pairwise.selectors import judge_boards as pair_judge_boards
+from evaluation.pairwise.selectors.judge_boards import Beside
+from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.recipes import recipe_pairs
+
+FIGURES = (
+    "judge", "judge_pair", "person", "diagnostics", "recipe", *pair_judge_boards.FIGURES,
+)  # fmt: skip
+CORRECTED = "Table 9, corrected"
+ALL = "All together"
+LESS, MORE = "less often than", "more often than"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A figure with its interval and what it was counted over."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class JudgeLine:
+    """One model on one dimension (or on all together)."""
+
+    label: str
+    same: float | None  # share of pairs with the same label in both orders
+    pairs_both: int
+    itself: Share  # alpha of the two orders
+    gold: Share  # alpha with the estimated label
+    decisive: Share  # agreement with gold where both are decisive
+    majority: Share  # with the majority of people
+    person: Share  # one person with the majority of the others
+    neutral: float | None
+    rho: float | None
+    reason: str  # why there is no interval
+    plot: SafeString
+
+    @property
+    def like_a_person(self) -> str:
+        """How it stands to one person, held against the same majority."""
+        ends = (self.majority.low, self.majority.high, self.person.low, self.person.high)
+        if None in ends or self.majority.low is None or self.person.low is None:
+            return ""
+        if self.majority.high is not None and self.majority.high < self.person.low:
+            return LESS
+        if self.person.high is not None and self.majority.low > self.person.high:
+            return MORE
+        return "as often as"
+
+    @property
+    def person_word(self) -> str:
+        """Where one person stands, if the two can be told apart."""
+        return {LESS: "higher", MORE: "lower"}.get(self.like_a_person, "")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One model, or one way of prompting it."""
+
+    id: int
+    name: str
+    lines: list[JudgeLine]
+    sentence: str
+    reason: str  # why the figures over all have no interval
+    board: Beside | None  # none: a run from before judges had boards
+
+
+@dataclass(frozen=True)
+class Two:
+    """Agreement of two models, by dimension."""
+
+    first: str
+    second: str
+    cells: list[Share]
+    mean: Share
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The page."""
+
+    judges: list[Judge]
+    axis: SafeString
+    pairs: list[Two]
+    heads: list[str]
+    published: list[Row]  # what the printed table and the corrected one say, by prompting
+    sentence: str
+    recipe: list[tuple[str, str]]
+
+
+def judges(
+    run: Run, published: Run | None, asked: Sequence[Asked], dimension: str = ""
+) -> Judges | None:
+    """Everything on the page; None where no model has judged.
+
+    ``dimension`` is that of the boards ("" for all together).
+    """
+    told = figures_of(run, *FIGURES)
+    if not told.get("judge"):
+        return None
+    labels = {one.name: one.label for one in asked}
+    people = {row["dimension"]: row for row in told["person"]}
+    machines = list(dict.fromkeys(row["machine"] for row in told["judge"]))
+    names = system_names(machines)
+    ends = ("majority", "majority_low", "majority_high")
+    scale = drawn.Scale.around(
+        [row[key] for row in (*told["judge"], *told["person"]) for key in ends],
+        width=drawn.WIDE, count=4, include=[0.5],
+    )  # fmt: skip
+    boards = pair_judge_boards.beside(run, told, dimension)
+    made = [
+        _judge(
+            names.get(pk, str(pk)), [row for row in told["judge"] if row["machine"] == pk], people,
+            labels, scale=scale, board=boards.get(pk),
+        )
+        for pk in machines
+    ]  # fmt: skip
+    counts = told["diagnostics"]["counts"]
+    return Judges(
+        judges=made,
+        axis=charts.forest_axis(scale),
+        pairs=_pairs(told.get("judge_pair", []), names, labels),
+        heads=[labels.get(name, name) for name in people if name],
+        published=_printed(published),
+        sentence=_sentence(made, counts["machine_judgments"]),
+        recipe=recipe_pairs(run, told["recipe"]),
+    )
+
+
+def _share(row: Row, name: str, n: str = "n") -> Share:
+    return Share(row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high"), row.get(n) or 0)
+
+
+def _judge(
+    name: str, rows: Sequence[Row], people: Mapping[str, Row], labels: Mapping[str, str],
+    *, scale: drawn.Scale, board: Beside | None,
+) -> Judge:  # fmt: skip
+    lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
+    every = next((line for line in lines if line.label == ALL), lines[0])
+    told = []
+    if every.same is not None:
+        told.append(
+            f"same label in both orders on {percent(every.same)} of "
+            f"{plural(every.pairs_both, 'pair')}"
+        )
+    if every.like_a_person:
+        told.append(
+            f"goes with the majority of people {every.like_a_person} one person does "
+            f"({percent(every.majority.value)}, {percent(every.person.value)})"
+        )
+    said = "; ".join(told)
+    sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
+    return Judge(rows[0]["machine"], name, lines, sentence, every.reason, board)
+
+
+def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
+    name = row["dimension"]
+    label = labels.get(name, name) if name else ALL
+    majority, one = _share(row, "majority", "majority_n"), _share(person, "majority", "majority_n")
+    plot = drawn.share_cell(
+        scale, drawn.known(majority.value, majority.low, majority.high),
+        against=drawn.known(one.value, one.low, one.high), middle=0.5, name=label,
+    )  # fmt: skip
+    return JudgeLine(
+        label=label,
+        same=row["same"],
+        pairs_both=row["pairs_both"],
+        itself=_share(row, "consistency", "pairs_both"),
+        gold=_share(row, "alpha"),
+        decisive=_share(row, "decisive", "decisive_n"),
+        majority=majority,
+        person=one,
+        neutral=row["neutral"],
+        rho=row["rho"],
+        reason=row.get("reason") or person.get("reason") or "",
+        plot=plot,
+    )
+
+
+def _pairs(rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, str]) -> list[Two]:
+    found: dict[tuple[int, int], dict[str, Share]] = {}
+    for row in rows:
+        cells = found.setdefault((row["machine_a"], row["machine_b"]), {})
+        cells[row["dimension"]] = _share(row, "alpha")
+    return [
+        Two(
+            names.get(a, str(a)), names.get(b, str(b)),
+            [cell for name, cell in cells.items() if name], cells.get("", Share(None, None, None)),
+        )
+        for (a, b), cells in found.items()
+    ]  # fmt: skip
+
+
+def _sentence(made: Sequence[Judge], labels: int) -> str:
+    who = made[0].name if len(made) == 1 else f"{count(len(made))} judges"
+    return f"{who}, {plural(labels, 'call')}, in canonical order beside people’s estimated labels."
+
+
+def _printed(published: Run | None) -> list[Row]:
+    """The mean alpha with gold as printed and as corrected, from the published result's tables."""
+    if published is None:
+        return []
+    figure = RunFigure.objects.filter(run=published, name="tables").first()
+    rows = figure.data if figure is not None else []
+    found: dict[str, Row] = {}  # the first protocol of each prompting is the printed one, mended
+    for row in rows:
+        name = row["quantity"]
+        means = name.startswith("alpha of the LLM with gold") and name.endswith("mean")
+        if row["table"] == CORRECTED and means:
+            found.setdefault(name, row)
+    return list(found.values())
+
+
+def newer(task: Task, run: Run) -> list[tuple[str, int]]:
+    """Votes of models that came after the run shown: the judge's name, and how many."""
+    seen = run.snapshot.counts.get("max_id", 0) if run.snapshot else 0
+    rows = Answer.objects.filter(
+        item__task=task, system__isnull=False, counts=True, pk__gt=seen, stage=Answer.Stage.MAIN
+    ).values_list("system_id").annotate(n=Count("pk")).order_by("system_id")  # fmt: skip
+    counted = dict(rows)
+    names = system_names(list(counted))
+    return [(names[pk], n) for pk, n in counted.items()]

@@ -1,0 +1,238 @@
+"""A pairwise study while it runs: judgments, pairs, cost, and what its runs are doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, F, Q, Sum
+from django.urls import reverse
+
+from annotation.authoring.selectors import progress
+from annotation.authoring.selectors.progress import TaskProgress
+from annotation.models import Answer, Item, Task
+from annotation.models.tasks import TaskState
+from crowdqc.numbers import count, money, plural, word
+from evaluation.models import Run, RunState
+from evaluation.pairwise.selectors.runs import CHECKS, CORE, Shown
+from evaluation.runs import schedules
+from evaluation.runs.engine import ACTIVE
+from evaluation.runs.schedules import FirstRun, Fresh
+from evaluation.runs.selectors.shell import percent
+
+SLOW, FAST = 5, 2  # seconds between two questions, the fast ones while a run is in work
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What has come in for the pairs of the version in force, attention pairs left out."""
+
+    items: int
+    repeats: int
+    wanted: int
+    given: int
+    complete: int
+
+    @property
+    def full(self) -> bool:
+        return self.complete >= self.items
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line on a run: mark, words, and the way to it."""
+
+    mark: str
+    text: str
+    url: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Live:
+    """Everything of the strip, and whether it asks for itself again."""
+
+    figures: list[dict[str, Any]]
+    lines: list[Line]
+    seconds: int  # until it asks again; 0: never
+    newer: Run | None  # a finished run that the page does not show yet
+
+
+def collected(task: Task) -> Collected:
+    """Counts of the version in force (one query); nothing before the first is published."""
+    if task.current is None:
+        return Collected(0, 0, 0, 0, 0)
+    counting = Q(
+        answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False
+    )
+    found = (
+        Item.objects.in_version(task.current.number)
+        .filter(task=task, expected__isnull=True)
+        .order_by()
+        .annotate(given=Count("answers", filter=counting))
+        .aggregate(
+            items=Count("pk"), repeats=Count("pk", filter=Q(repeat=True)),
+            wanted=Sum("redundancy", default=0), came=Sum("given", default=0),
+            complete=Count("pk", filter=Q(given__gte=F("redundancy"))),
+        )
+    )  # fmt: skip
+    return Collected(
+        found["items"], found["repeats"], found["wanted"], found["came"], found["complete"]
+    )
+
+
+def cost_of(task: Task) -> TaskProgress:
+    """Work and money of the task."""
+    return next(one for one in progress.task_progress(task.project) if one.task.pk == task.pk)
+
+
+def live(task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None) -> Live:
+    """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
+    came, newest = collected(task), newest_checks(task, runs)
+    if runs.core is not None and runs.core != last and runs.core.method == CORE:
+        since = schedules.fresh(task, runs.core)  # the last one has no result to compare with
+    working = any(one and one.state in ACTIVE for one in (runs.active, runs.checking, newest))
+    newer = None
+    if runs.core is not None and shown is not None and runs.core.pk != shown:
+        newer = runs.core
+    return Live(
+        figures=figures(task, came),
+        lines=lines(task, runs, since, last=last, newest=newest),
+        seconds=FAST if working else _again(task, since, came),
+        newer=newer,
+    )
+
+
+def _again(task: Task, since: Fresh, came: Collected) -> int:
+    """Seconds until the strip asks again while no run is in work; 0 when nothing is to come."""
+    if task.state in (TaskState.OPEN, TaskState.PAUSED) and not came.full:
+        return SLOW
+    # A run will start automatically for what has come since the last one.
+    waits = bool(since.any) and schedules.schedule_of(task).enabled
+    return SLOW if waits else 0
+
+
+def figures(task: Task, came: Collected) -> list[dict[str, Any]]:
+    """Judgments, pairs and cost, each with what it is of."""
+    cost, currency = cost_of(task), task.project.currency
+    beyond = came.given - came.wanted
+    judgments: dict[str, Any] = {
+        "label": "Judgments so far", "value": count(came.given), "of": f"of {count(came.wanted)}",
+        "done": came.given, "total": came.wanted,
+    }  # fmt: skip
+    if beyond > 0:
+        judgments["note"] = f"{count(beyond)} more than was wanted"
+    elif cost.leased:
+        judgments["note"] = f"{plural(cost.leased, 'assignment')} in progress"
+    pairs: dict[str, Any] = {
+        "label": "Pairs complete", "value": count(came.complete), "of": f"of {count(came.items)}",
+        "done": came.complete, "total": came.items,
+    }  # fmt: skip
+    if came.repeats:
+        pairs["note"] = f"of them {plural(came.repeats, 'designed repeat')}"
+    most = cost.spent + cost.ahead
+    spent: dict[str, Any] = {
+        "label": "Cost so far", "value": money(cost.spent, currency),
+        "of": f"of {money(most, currency)}", "note": "at most",
+    }  # fmt: skip
+    if most:
+        spent |= {"done": cost.spent, "total": most}
+    if cost.waiting:
+        spent["note"] = f"at most; {money(cost.waiting, currency)} not yet approved"
+    return [judgments, pairs, spent]
+
+
+def lines(
+    task: Task, runs: Shown, since: Fresh, *, last: Run | None, newest: Run | None
+) -> list[Line]:
+    """What the runs do: the one in work, what is new since the last, nulls and intervals."""
+    found = []
+    if runs.active is not None:
+        found.append(_working(runs.active, f"Run {runs.active.number}"))
+    elif last is not None and last.state == RunState.FAILED:
+        text = f"Run {last.number} failed: {last.error}"
+        found.append(Line("bad", text, _run_url(last), "See it"))
+    if runs.core is not None:
+        found += _news(runs.core, since)
+        found += _checks(runs, newest)
+    elif runs.active is None and last is None:
+        found.append(_first(task))
+    return found
+
+
+def _run_url(run: Run) -> str:
+    return reverse("run", args=[run.project_id, run.number])
+
+
+def _working(run: Run, name: str, waits: str = "waits") -> Line:
+    if run.state == RunState.QUEUED:
+        return Line("waiting", f"{name} {waits} for a free worker", _run_url(run), "See it")
+    step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
+    at = f": {step[:1].lower()}{step[1:]}" if step else ""
+    return Line("running", f"{name} in progress, {percent(run)}%{at}", _run_url(run), "See it")
+
+
+def _news(core: Run, since: Fresh) -> list[Line]:
+    """What the shown run has not seen; an imported result saw nothing of what is here."""
+    if core.method != CORE:
+        return []
+    if since.new:
+        return [Line("waiting", f"{plural(since.new, 'new judgment')} since run {core.number}")]
+    if since.changed:
+        changed = plural(since.changed, "judgment")
+        return [Line("waiting", f"{changed} changed since run {core.number}")]
+    return [Line("done", f"Run {core.number} has every judgment that counts")]
+
+
+def _checks(runs: Shown, newest: Run | None) -> list[Line]:
+    """Nulls and intervals of the core run; ``newest`` is the last run of that kind, of any core."""
+    if runs.core is None or runs.core.method != CORE:
+        return []
+    name = f"Nulls and intervals of run {runs.core.number}"
+    if runs.checking is not None:
+        return [_working(runs.checking, name, "wait")]
+    if runs.checks is not None:
+        return [Line("done", f"{name} are ready", _run_url(runs.checks), "See them")]
+    if newest is not None and newest.state in ACTIVE and newest.source is not None:
+        before = f"those of run {newest.source.number}, {percent(newest)}% done"
+        return [Line("waiting", f"{name} follow {before}", _run_url(newest), "See it")]
+    if newest is not None and newest.source_id == runs.core.pk:
+        word_ = "failed" if newest.state == RunState.FAILED else "were cancelled"
+        return [Line("bad", f"{name} {word_}", _run_url(newest), "See why")]
+    return [Line("draft", f"{name} are not there")]
+
+
+def newest_checks(task: Task, runs: Shown) -> Run | None:
+    """The last run of nulls, asked for only where those of the shown core are not there."""
+    if runs.core is None or runs.checks is not None or runs.checking is not None:
+        return None
+    return task.runs.filter(method=CHECKS).select_related("source").order_by("-id").first()
+
+
+def first_words(first: FirstRun) -> tuple[str, str]:
+    """How many judgments are missing until the first run, and why: two sentences."""
+    head = word(first.missing).capitalize()
+    more = "judgment" if first.missing == 1 else "judgments"
+    have = f"You have {plural(first.enough, 'worker')} with 5 or more"
+    if first.others:
+        others = word(len(first.others)) if len(first.others) > 1 else "1"
+        up_to = "" if len(first.others) == 1 else "up to "
+        have += f", and {others} with {up_to}{first.others[0]}"
+    if not first.enough and not first.others:
+        have = "Nobody has judged yet"
+    sentence = f"{head} more {more} and the first run starts automatically"
+    if first.ready:
+        sentence = "The first run starts automatically when no judgment came for half a minute"
+    return (
+        sentence,
+        "Workers are weighed by what others say of the same pairs, so a run needs at least "
+        f"3 workers with 5 judgments each. {have}.",
+    )
+
+
+def _first(task: Task) -> Line:
+    """Before any run: when the first one starts."""
+    first = schedules.first_run(task)
+    if first.ready:
+        return Line("waiting", "The first run starts when no judgment came for half a minute")
+    return Line("draft", f"{plural(first.missing, 'more judgment')} and the first run starts")

@@ -1,0 +1,453 @@
+"""Order effects: sides, positions, one answer throughout, repeats; and how dimensions go together.
+
+CrowdRAG's Tables 5 and 6, and beside them what alpha is nearly blind to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotation.work.snapshots.answers import pseudonyms
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.numbers import interval, percent, plural
+from evaluation.charts import agreement as drawn
+from evaluation.charts import boards as charts
+from evaluation.models import Run
+from evaluation.pairwise.selectors.trust import change_words, listed, within_shares
+from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.recipes import recipe_pairs
+
+FIGURES = (
+    "agreement", "position", "drift", "side", "within_item", "across_item", "straight",
+    "straight_worker", "repeat", "interdependence", "recipe",
+)  # fmt: skip
+STRAIGHT_SHOWN, STRAIGHT_LEAST = 5, 5  # workers, and judgments that they must have
+FEWEST_AT_PLACE, SHARE_AT_PLACE = 10, 0.1  # workers, and share of them, for a place to be drawn
+Row = Mapping[str, Any]
+
+
+def points(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An interval of a change in percentage points; None where there is none."""
+    return None if low is None or high is None else (100 * low, 100 * high)
+
+
+def share_points(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An interval of shares in per cent, cut where no share can lie."""
+    return None if low is None or high is None else points(*within_shares(low, high))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The share of the right side among decisive votes on one dimension."""
+
+    label: str
+    right: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str
+    plot: SafeString
+    family: int  # dimensions whose intervals hold all at once; 0: a run from before these
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        return share_points(self.low, self.high)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval leaves .5 out."""
+        return self.low is not None and self.high is not None and not self.low <= 0.5 <= self.high
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The share of neutral answers early and late on one dimension."""
+
+    label: str
+    early: float | None
+    late: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    slope: float | None
+    reason: str
+    family: int
+
+    @property
+    def tells(self) -> bool:
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+    @property
+    def words(self) -> str:
+        """The change in points, or why there is none."""
+        return self.reason if self.difference is None else change_words(self.difference, None)
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        """The interval of the change in points."""
+        return points(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Table 5: alpha one way round, the other, both; early and late."""
+
+    label: str
+    forward: float | None
+    backward: float | None
+    both: float | None
+    delta: float | None
+    excess: float | None
+    excess_low: float | None
+    excess_high: float | None
+    early: float | None
+    late: float | None
+    apart: float | None
+    change: float | None
+    change_low: float | None
+    change_high: float | None
+
+
+@dataclass(frozen=True)
+class Straight:
+    """Judgments with one answer on every dimension."""
+
+    share: float
+    low: float | None
+    high: float | None
+    chance: float
+    n: int
+    workers: list[tuple[int, str, float, int]]  # id, pseudonym, share, judgments
+    reason: str  # why there is no interval
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        return share_points(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """How often a worker says the same of a pair met again."""
+
+    label: str
+    same: float | None
+    low: float | None
+    high: float | None
+    chance: float | None
+    others: float | None
+    n: int
+    reason: str
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        return share_points(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Kendall's tau-b between two dimensions; ``value`` None on the diagonal."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    heat: str
+    itself: bool
+
+
+@dataclass(frozen=True)
+class Tau:
+    """A line of Table 6."""
+
+    label: str
+    cells: list[Cell]
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Order:
+    """The page."""
+
+    sides: list[Side]
+    side_axis: SafeString
+    side_pairs: int
+    drifts: list[Drift]
+    chart: SafeString | None
+    left_out: int  # places that too few reached
+    split: int
+    within: list[Within]
+    within_pairs: int
+    straight: Straight | None
+    repeats: list[Repeat]
+    repeaters: int
+    taus: list[Tau]
+    heads: list[str]
+    sentence: str
+    notes: list[str]
+    unit: str  # what intervals draw anew, one and many
+    units: str
+    side_how: str  # the correction of the dimensions' intervals, or ""
+    drift_how: str
+    no_tau: str  # why no tau has an interval, or ""
+    no_alpha: str
+    recipe: list[tuple[str, str]]
+
+
+def order(run: Run, asked: Sequence[Asked]) -> Order | None:
+    """Everything on the page; None where the run shown holds none of it."""
+    told = figures_of(run, *FIGURES)
+    if "side" not in told:
+        return None
+    labels = {one.name: one.label for one in asked}
+    split = told["recipe"]["params"].get("early", 7)
+    sides, axis = _sides(told["side"], labels)
+    drifts = [_drift(row, labels) for row in told["drift"]]
+    chart, left_out = _chart(told.get("position", []), drifts[0] if drifts else None, split)
+    straight = _straight(told)
+    taus, heads = _taus(told, labels)
+    repeats = [_repeat(row, labels) for row in told["repeat"] if row["n"]]
+    units = next((row.get("unit", "pairs") for row in told["agreement"]), "pairs")
+    return Order(
+        sides=sides,
+        side_axis=axis,
+        side_pairs=told["side"][0]["pairs"] if told["side"] else 0,
+        drifts=drifts,
+        chart=chart,
+        left_out=left_out,
+        split=split,
+        within=_within(told, labels),
+        within_pairs=told["within_item"][0]["pairs"] if told["within_item"] else 0,
+        straight=straight,
+        repeats=repeats,
+        repeaters=told["repeat"][0]["workers"] if told["repeat"] else 0,
+        taus=taus,
+        heads=heads,
+        sentence=_sentence(sides, drifts, split),
+        notes=_notes(sides, drifts, straight),
+        unit=units[:-1],
+        units=units,
+        side_how=corrected(sides),
+        drift_how=corrected(drifts),
+        no_tau=_no_tau(told["interdependence"]),
+        no_alpha=next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
+        recipe=recipe_pairs(run, told["recipe"]),
+    )
+
+
+def _label(name: str, labels: Mapping[str, str], every: str = "All together") -> str:
+    return labels.get(name, name) if name else every
+
+
+def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], SafeString]:
+    spans = [_share_span(row) for row in rows]
+    values = [v for row, span in zip(rows, spans, strict=True) for v in (row["right"], *span)]
+    scale = drawn.Scale.around(values, width=drawn.WIDE, count=4, include=[0.5])
+    made = []
+    for row, span in zip(rows, spans, strict=True):
+        label = _label(row["dimension"], labels)
+        plot = drawn.share_cell(scale, drawn.known(row["right"], *span), middle=0.5, name=label)
+        made.append(
+            Side(
+                label, row["right"], row["low"], row["high"], row["n"], row["reason"] or "", plot,
+                row.get("family", 0),
+            )
+        )  # fmt: skip
+    return made, charts.forest_axis(scale)
+
+
+def _share_span(row: Row) -> tuple[float | None, float | None]:
+    if row["low"] is None or row["high"] is None:
+        return None, None
+    return within_shares(row["low"], row["high"])
+
+
+def _drift(row: Row, labels: Mapping[str, str]) -> Drift:
+    return Drift(
+        _label(row["dimension"], labels), row["early"], row["late"], row["difference"], row["low"],
+        row["high"], row["slope"], row["reason"] or "", row.get("family", 0),
+    )  # fmt: skip
+
+
+def _chart(rows: Sequence[Row], every: Drift | None, split: int) -> tuple[SafeString | None, int]:
+    """The plot by place, and how many places too few workers reached to be drawn."""
+    most = max((row["workers"] for row in rows), default=0)
+    least = max(min(FEWEST_AT_PLACE, most), SHARE_AT_PLACE * most)
+    enough = [row for row in rows if row["workers"] >= least]
+    places = [
+        drawn.Place(row["position"], row["neutral"], row["low"], row["high"])
+        for row in enough
+        if row["neutral"] is not None
+    ]
+    if len(places) < 2:
+        return None, 0
+    early, late = (every.early, every.late) if every else (None, None)
+    return drawn.drift(places, split=split, early=early, late=late), len(rows) - len(places)
+
+
+def _within(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[Within]:
+    later = {row["dimension"]: row for row in told["across_item"]}
+    made = []
+    for row in told["within_item"]:
+        across = later.get(row["dimension"], {})
+        made.append(
+            Within(
+                label=_label(row["dimension"], labels),
+                forward=row["forward"],
+                backward=row["backward"],
+                both=row["both"],
+                delta=row["delta"],
+                excess=row["excess"],
+                excess_low=row["low"],
+                excess_high=row["high"],
+                early=across.get("early"),
+                late=across.get("late"),
+                apart=across.get("delta"),
+                change=across.get("change"),
+                change_low=across.get("low"),
+                change_high=across.get("high"),
+            )
+        )
+    return made
+
+
+def _straight(told: Mapping[str, Any]) -> Straight | None:
+    row = next(iter(told["straight"]), None)
+    if row is None or row["share"] is None:
+        return None
+    many = [one for one in told["straight_worker"] if one["n"] >= STRAIGHT_LEAST]
+    most = sorted(many, key=lambda one: (-one["share"], -one["n"], one["worker"]))[:STRAIGHT_SHOWN]
+    names = pseudonyms([one["worker"] for one in most])
+    return Straight(
+        row["share"], row["low"], row["high"], row["chance"], row["n"],
+        [(o["worker"], names.get(o["worker"], ""), o["share"], o["n"]) for o in most if o["share"]],
+        row["reason"] or "",
+    )  # fmt: skip
+
+
+def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
+    return Repeat(
+        _label(row["dimension"], labels), row["same"], row["low"], row["high"], row["chance"],
+        row["others"], row["n"], row["reason"] or "",
+    )  # fmt: skip
+
+
+def _taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[list[Tau], list[str]]:
+    """Table 6; the figure names dimensions by their number in the order of the agreement."""
+    names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
+    found = {(row["first"], row["second"]): row for row in told["interdependence"]}
+    if not found:
+        return [], []
+    values = [row["tau_b"] for row in found.values() if row["tau_b"] is not None]
+    top = drawn.heat_top(values)
+    lines = []
+    for a, name in enumerate(names):
+        cells, own = [], []
+        for b in range(len(names)):
+            row = found.get((a, b), {})
+            value = row.get("tau_b")
+            own += [value] if value is not None else []
+            cells.append(
+                Cell(value, row.get("low"), row.get("high"), drawn.heat_step(value, top), a == b)
+            )
+        lines.append(Tau(labels.get(name, name), cells, sum(own) / len(own) if own else None))
+    return lines, [labels.get(name, name) for name in names]
+
+
+def _no_tau(rows: Sequence[Row]) -> str:
+    """Why no correlation of dimensions has an interval, "" where one has."""
+    if any(row["low"] is not None for row in rows):
+        return ""
+    return next((row["reason"] for row in rows if row["reason"]), "")
+
+
+# Words from numbers ----------------------------------------------------------------------------
+
+
+def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:
+    parts = []
+    if sides and sides[0].right is not None:
+        told = f"The right side wins {percent(sides[0].right, 1)} of the decisive votes"
+        if span := sides[0].points:
+            told += f" ({interval(*span, 1)})"
+        parts.append(f"{told}.")
+    if drifts and drifts[0].early is not None and drifts[0].late is not None:
+        parts.append(
+            f"Neutral answers go from {percent(drifts[0].early, 1)} in the first {split} pairs to "
+            f"{percent(drifts[0].late, 1)} later."
+        )
+    return " ".join(parts) or "No order effect can be seen in these judgments."
+
+
+def corrected(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
+    family = max((row.family for row in rows), default=0)
+    return f"Bonferroni over {plural(family, 'dimension')}" if family > 1 else ""
+
+
+def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """On which dimensions the effect is beyond chance, or that it is on none."""
+    if len(rows) < 3:  # one dimension is the whole
+        return ""
+    found = [row.label for row in rows[1:] if row.tells]
+    how = corrected(rows) or "each interval on its own"
+    if not found:
+        return f" No single dimension shows it ({how})."
+    return f" By dimension it shows on {listed(found)} ({how})."
+
+
+def side_note(sides: Sequence[Side]) -> str:
+    """One statement for all rows: over all together first, then which dimensions show it."""
+    every = sides[0]
+    if every.right is None:
+        return f"Sides cannot be told from texts here: {every.reason}."
+    if every.low is None:
+        return f"No interval for a lean to a side: {every.reason}."
+    if every.tells:
+        where = "right" if every.right > 0.5 else "left"
+        return (
+            f"Over all dimensions people lean to the {where}, whichever text is there."
+            f"{_where(sides)} Pairs shown both ways round cancel it; a pair shown one way carries "
+            "it."
+        )
+    if any(side.tells for side in sides[1:]):
+        return f"Over all dimensions there is no measurable lean to a side.{_where(sides)}"
+    return "There is no measurable lean to a side, over all dimensions or on any."
+
+
+def drift_note(drifts: Sequence[Drift]) -> str:
+    every = drifts[0]
+    if every.low is None:
+        return f"No interval for the change of neutral answers: {every.reason}."
+    if every.tells:
+        more = "more" if (every.difference or 0) > 0 else "fewer"
+        return (
+            f"People give {more} neutral answers as they go on: a sign of tiring, or of learning."
+            f"{_where(drifts)} Shorter assignments or a break would show which."
+        )
+    if any(drift.tells for drift in drifts[1:]):
+        return (
+            "Over all dimensions the share of neutral answers does not change measurably."
+            f"{_where(drifts)}"
+        )
+    return "The share of neutral answers does not change measurably with the position."
+
+
+def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | None) -> list[str]:
+    """What the effects mean, one statement each; it is about the same intervals as the rows."""
+    said = []
+    if sides:
+        said.append(side_note(sides))
+    if drifts and drifts[0].difference is not None:
+        said.append(drift_note(drifts))
+    if straight is not None:
+        times = straight.share / straight.chance if straight.chance else 0
+        beside = f", {times:.0f} times what independent answers would give" if times >= 2 else ""
+        said.append(
+            f"{percent(straight.share)} of {plural(straight.n, 'judgment')} carry one answer "
+            f"throughout{beside}. A clearly better text is better on every dimension, so this is "
+            "nothing to reject work for."
+        )
+    return said

@@ -1,0 +1,65 @@
+"""The runs that a pairwise study shows: the core, what follows it, and what is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Task
+from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.errors import Missing
+from evaluation.models import Run, RunState
+from evaluation.runs.engine import ACTIVE
+from evaluation.runs.official.selectors import official_first
+
+CORE, CHECKS, PUBLISHED = "pairwise", "pairwise_checks", "published"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finished core run with its checks (finished, or in work), and the published one if any."""
+
+    core: Run | None
+    checks: Run | None
+    checking: Run | None
+    published: Run | None
+    active: Run | None
+
+
+def _runs() -> Any:
+    return Run.objects.select_related("snapshot", "task__current", "started_by").defer(
+        "snapshot__answer_ids"
+    )
+
+
+def shown(task: Task, number: int | None = None) -> Shown:
+    """The official core run, or the one asked for; Missing where there is none such.
+
+    While none is official it is the latest trial, which the pages mark. A published
+    result of the same judgments has the number of its own run and can be asked for as well; it is
+    then shown in the place of the core.
+    """
+    mine = _runs().filter(task=task, method__in=(CORE, CHECKS, PUBLISHED))
+    rows = list(mine.order_by("-id")[:200])
+    done = [run for run in rows if run.state == RunState.DONE]
+    published = next((run for run in done if run.method == PUBLISHED), None)
+    if number is None:
+        core = official_first(mine.filter(method=CORE, state=RunState.DONE)).first()
+    else:
+        core = next((r for r in done if r.number == number and r.method in (CORE, PUBLISHED)), None)
+        if core is None:
+            raise Missing(f"This task has no finished run {number}.")
+    following = list(mine.filter(source=core).order_by("-id")) if core is not None else []
+    return Shown(
+        core=core,
+        checks=next((run for run in following if run.state == RunState.DONE), None),
+        checking=next((run for run in following if run.state in ACTIVE), None),
+        published=published,
+        active=next((r for r in rows if r.method == CORE and r.state in ACTIVE), None),
+    )
+
+
+def dimensions(task: Task) -> list[Asked]:
+    """What the version in force asks of every pair."""
+    return judgments.asked(task.current) if task.current is not None else []

@@ -1,0 +1,404 @@
+"""Grades of texts, mean grades by style and origin with tests (Table 7), and Table 8.
+
+Grades come from the rows of a run. A topic's grades add up to a constant, so its texts are not
+independent: topics are the units of every interval and of every test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.db.models import FloatField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from annotation.models import Candidate
+from annotation.work.snapshots.judgments import Asked
+from crowdqc.numbers import plural, score
+from evaluation.charts import agreement as drawn
+from evaluation.methods.agreement.significance import wilcoxon_bh
+from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.pairwise_tables import mean_interval
+from evaluation.models import CandidateScore, Run
+from evaluation.pairwise.selectors.hard import mean_of
+from evaluation.pairwise.selectors.runs import Shown
+from evaluation.runs.selectors.lists import figures_of
+
+TOPICS_A_PAGE = 5
+LEVEL = 0.95
+MOST_GROUPS = 12  # shown by name; more are not a table any more
+ALL_STYLES, NO_STYLE = "All styles", "Without a style"
+EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean grade over topics."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    heat: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Texts of one style and origin: mean grade by dimension, and over all."""
+
+    name: str
+    cells: list[Mean]
+    mean: Mean
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First group - second group on one dimension, tested by topic."""
+
+    value: float | None
+    p: float | None  # after Benjamini and Hochberg
+    differs: bool
+    n: int
+    reason: str
+
+    @property
+    def p_words(self) -> str:
+        if self.p is None:
+            return self.reason
+        return "p < .001" if self.p < 0.001 else f"p {score(self.p, 3)}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One style, or all of them: a line a group, and the difference of the two chosen."""
+
+    style: str
+    groups: list[Group]
+    differences: list[Difference]
+    differing: int
+
+
+@dataclass(frozen=True)
+class TextGrade:
+    """The grade of a text on one dimension: a range where merits are equal."""
+
+    low: int
+    high: int
+    heat: str
+
+    @property
+    def words(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}–{self.high}"
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A text of a topic with its grades; None where it has none."""
+
+    key: str
+    name: str
+    grades: list[TextGrade | None]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """The texts of one topic, the best on the whole first."""
+
+    key: str
+    query: str
+    rows: list[TextRow]
+
+
+@dataclass(frozen=True)
+class Grades:
+    """The page."""
+
+    blocks: list[Block]
+    heads: list[str]
+    groups: list[str]
+    first: str
+    second: str
+    topics: int
+    left_out: int
+    topic_page: Page
+    topic_rows: list[Topic]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Grades (texts, d) with NaN where there is none, and what the texts are."""
+
+    grade: FloatArray
+    low: FloatArray
+    high: FloatArray
+    of: FloatArray
+    texts: list[Candidate]
+    names: list[str]  # of each text's group: its origin, else its source
+    labels: list[str]  # of the dimensions
+
+
+def grades(
+    run: Run, asked: Sequence[Asked], *, first: str = "", second: str = "", page: str | None = None
+) -> Grades | None:
+    """Everything on the page but the similarity; None where the run graded nothing."""
+    held = _held(run, asked)
+    if held is None:
+        return None
+    topics = sorted({text.topic for text in held.texts})
+    cells, left_out = _by_topic(held, topics)
+    groups = sorted(set(held.names))
+    first, second = _chosen(groups, first, second)
+    styles = sorted({text.style for text in held.texts})
+    most = float(np.nanmax(held.of))
+    blocks = [_block(style, cells, groups, (first, second), most) for style in styles]
+    if len(styles) > 1:
+        blocks.append(_block(ALL_STYLES, _pooled(cells), groups, (first, second), most))
+    paged = Paginator(topics, TOPICS_A_PAGE).get_page(page)
+    return Grades(
+        blocks=blocks,
+        heads=held.labels,
+        groups=groups,
+        first=first,
+        second=second,
+        topics=len(topics),
+        left_out=left_out,
+        topic_page=paged,
+        topic_rows=[_topic(held, key) for key in paged.object_list],
+        sentence=_sentence(blocks[-1], held, first, second, len(topics)),
+    )
+
+
+def _held(run: Run, asked: Sequence[Asked]) -> _Held | None:
+    numbers = {f"_{name}": Cast(KeyTextTransform(name, "extra"), FloatField()) for name in EXTRA}
+    names = [one.name for one in asked]
+    rows = list(
+        CandidateScore.objects.filter(run=run, dimension__in=names, extra__grade__isnull=False)
+        .annotate(**numbers).values_list("candidate_id", "dimension", *numbers)
+    )  # fmt: skip
+    if not rows:
+        return None
+    texts = list(
+        Candidate.objects.filter(pk__in={row[0] for row in rows})
+        .select_related("system").defer("text").order_by("topic", "pk")
+    )  # fmt: skip
+    at = {text.pk: k for k, text in enumerate(texts)}
+    place = {name: k for k, name in enumerate(names)}
+    held = np.full((len(EXTRA), len(texts), len(names)), np.nan)
+    where = [at[row[0]] for row in rows], [place[row[1]] for row in rows]
+    held[:, where[0], where[1]] = np.array([row[2:] for row in rows], dtype=np.float64).T
+    grade, low, high, of = held
+    # A published grade comes alone: it is no range, and its texts are those of the topic.
+    sizes = Counter(text.topic for text in texts)
+    every = np.array([[sizes[text.topic]] for text in texts], dtype=np.float64)
+    return _Held(
+        grade=grade,
+        low=np.where(np.isnan(low), grade, low),
+        high=np.where(np.isnan(high), grade, high),
+        of=np.where(np.isnan(of) & ~np.isnan(grade), every, of),
+        texts=texts,
+        names=[text.origin or text.system.name for text in texts],
+        labels=[one.label for one in asked],
+    )
+
+
+Cells = dict[tuple[str, str], FloatArray]  # (style, group) -> mean grade (topics, d)
+
+
+def _by_topic(held: _Held, topics: Sequence[str]) -> tuple[Cells, int]:
+    """Mean grades by style, group and topic, of topics that are graded as a whole.
+
+    Where the texts of a topic are not all linked by gold labels, their grades run over other
+    ranges; such topics (by dimension) are counted and left out, as by the method.
+    """
+    number = np.array([topics.index(text.topic) for text in held.texts])
+    wanted = np.bincount(number, minlength=len(topics))
+    whole = held.of == wanted[number][:, None]
+    kept = np.where(whole, held.grade, np.nan)
+    seen, good = (
+        np.array([(~np.isnan(values[number == k])).any(axis=0) for k in range(len(topics))])
+        for values in (held.grade, kept)
+    )
+    styles = np.array([text.style for text in held.texts])
+    names = np.array(held.names)
+    found: Cells = {}
+    for style in sorted(set(styles.tolist())):
+        for name in sorted(set(held.names)):
+            rows = (styles == style) & (names == name)
+            if rows.any():
+                found[style, name] = _means(kept[rows], number[rows], len(topics))
+    return found, int((seen & ~good).sum())
+
+
+def _means(values: FloatArray, number: Any, size: int) -> FloatArray:
+    """Means (size, d) of rows of one number, NaN where there is none."""
+    known = ~np.isnan(values)
+    total, n = np.zeros((2, size, values.shape[1]))
+    np.add.at(total, number, np.where(known, values, 0.0))
+    np.add.at(n, number, known)
+    found: FloatArray = np.divide(total, n, out=np.full_like(total, np.nan), where=n > 0)
+    return found
+
+
+def _pooled(cells: Cells) -> Cells:
+    """All styles of a group: the mean of what the topic has."""
+    found: dict[str, list[FloatArray]] = {}
+    for (_, name), values in cells.items():
+        found.setdefault(name, []).append(values)
+    return {
+        (ALL_STYLES, name): _means(
+            np.concatenate(parts), np.tile(np.arange(len(parts[0])), len(parts)), len(parts[0])
+        )
+        for name, parts in found.items()
+    }
+
+
+def _chosen(groups: Sequence[str], first: str, second: str) -> tuple[str, str]:
+    """The two groups to compare: those asked for, else the first two by name."""
+    if first not in groups:
+        first = next((name for name in groups if name != second), "")
+    if second not in groups or second == first:
+        second = next((name for name in groups if name != first), "")
+    return first, second
+
+
+def _block(
+    style: str, cells: Cells, groups: Sequence[str], chosen: tuple[str, str], most: float
+) -> Block:
+    own = {name: cells[style, name] for name in groups if (style, name) in cells}
+    pair = [own.get(name) for name in chosen]
+    differences = _tested(pair[0], pair[1]) if pair[0] is not None and pair[1] is not None else []
+    return Block(
+        style=style or NO_STYLE,
+        groups=[_group(name, values, most) for name, values in list(own.items())[:MOST_GROUPS]],
+        differences=differences,
+        differing=sum(one.differs for one in differences),
+    )
+
+
+def _group(name: str, values: FloatArray, most: float) -> Group:
+    known = ~np.isnan(values).any(axis=1)  # topics graded on every dimension
+    every = values[known].mean(axis=1) if known.any() else np.zeros(0)
+    return Group(
+        name, [_mean(values[:, k], most) for k in range(values.shape[1])], _mean(every, most)
+    )
+
+
+def _mean(values: FloatArray, most: float) -> Mean:
+    found = mean_interval(values, LEVEL)
+    value, low, high = (
+        None if np.isnan(found[key]) else float(found[key]) for key in ("mean", "low", "high")
+    )
+    if low is not None and high is not None:  # no mean grade lies beyond the grades
+        low, high = max(1.0, low), min(most, high)
+    return Mean(value, low, high, found["n"], drawn.heat_between(value, 1.0, most))
+
+
+def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
+    """Wilcoxon's signed rank test by topic on each dimension, corrected over the dimensions."""
+    both = ~(np.isnan(one) | np.isnan(two))
+    columns = {
+        str(k): (one[both[:, k], k], two[both[:, k], k])
+        for k in range(one.shape[1])
+        if both[:, k].any()
+    }
+    rows = {row["name"]: row for row in wilcoxon_bh(columns, level=1 - LEVEL).rows()}
+    none = {"difference": None, "adjusted": None, "differs": False, "n": 0,
+            "reason": "no topic has both"}  # fmt: skip
+    return [
+        Difference(row["difference"], row["adjusted"], row["differs"], row["n"], row["reason"])
+        for row in (rows.get(str(k), none) for k in range(one.shape[1]))
+    ]
+
+
+def _topic(held: _Held, key: str) -> Topic:
+    rows = [k for k, text in enumerate(held.texts) if text.topic == key]
+    known = np.nan_to_num(held.grade[rows])
+    order = sorted(range(len(rows)), key=lambda at: (-known[at].sum(), held.texts[rows[at]].pk))
+    made = []
+    for at in order:
+        k = rows[at]
+        text = held.texts[k]
+        made.append(TextRow(text.key, ", ".join(filter(None, (held.names[k], text.style))), [
+            None if np.isnan(held.grade[k, d]) else TextGrade(
+                int(held.low[k, d]), int(held.high[k, d]),
+                drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d])),
+            )
+            for d in range(held.grade.shape[1])
+        ]))  # fmt: skip
+    return Topic(key, held.texts[rows[0]].query if rows else "", made)
+
+
+def _sentence(last: Block, held: _Held, first: str, second: str, topics: int) -> str:
+    texts = f"{plural(len(held.texts), 'text')} on {plural(topics, 'topic')}."
+    if not last.differences:
+        return texts
+    size = len(last.differences)
+    where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(last.style, f"In {last.style}, ")
+    return f"{texts} {where}{first} and {second} differ on {last.differing} of {size} dimensions."
+
+
+# Similarity to the best text -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rho:
+    """Spearman's rho with its interval, None without one."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Similar:
+    """A measure on one dimension: Spearman's rho of similarity to the best text with the grade."""
+
+    label: str
+    cells: list[tuple[Rho, Rho]]  # (best against worst, all others) of each measure
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Table 8."""
+
+    measures: list[tuple[str, str]]  # name and protocol
+    rows: list[Similar]
+    means: list[tuple[Rho, Rho]]
+    reason: str  # why there is no interval, or ""
+
+
+def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
+    """Whether similarity to the best text ranks the others as people do; None while unknown."""
+    told = figures_of(runs.checks, "overlap").get("overlap") if runs.checks else None
+    if not told:
+        return None
+    measures = dict.fromkeys((row["scorer"], row["protocol"]) for row in told)
+    found: dict[tuple[str, str], Mapping[str, Any]] = {
+        (row["scorer"], row["dimension"]): row for row in told
+    }
+    rows = [
+        Similar(one.label, [_rho(found.get((scorer, one.name), {})) for scorer, _ in measures])
+        for one in asked
+    ]
+    means = []
+    for scorer, _ in measures:
+        own = [row for row in told if row["scorer"] == scorer]
+        means.append(_rho({
+            key: mean_of([row[key] for row in own]) for key in ("ends", "full")
+        }))  # fmt: skip
+    why = next(filter(None, (row.get("reason", "") for row in told)), "")
+    return Overlap(list(measures), rows, means, why)
+
+
+def _rho(row: Mapping[str, Any]) -> tuple[Rho, Rho]:
+    ends, full = (
+        Rho(row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high"))
+        for name in ("ends", "full")
+    )
+    return ends, full

@@ -1,0 +1,259 @@
+"""One worker of a pairwise study: evidence by dimension and over time, never a verdict."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Q
+from django.utils.safestring import SafeString
+
+from annotation.models import Exclusion, Item, Membership, Task
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
+from annotation.work.selectors import dwell
+from annotation.work.snapshots.judgments import Asked
+from evaluation.charts import boards as charts
+from evaluation.charts import pairs as chart_pairs
+from evaluation.models import ItemLabel, Run, WorkerScore
+from evaluation.pairwise.results import POOLED
+from evaluation.pairwise.selectors import votes as pair_votes
+from evaluation.pairwise.selectors import workers as pair_workers
+from evaluation.pairwise.selectors.pages import LETTERS
+from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
+from evaluation.pairwise.selectors.workers import SCALE, Attention, Sides
+
+MOST = 50  # pairs listed on which the worker differs from the gold label
+Gold = Mapping[tuple[Pair, str], ItemLabel]
+
+
+@dataclass(frozen=True)
+class DimensionRow:
+    """Competence on one dimension, and what is shown when guessing beside what was chosen."""
+
+    label: str
+    score: WorkerScore | None
+    plot: SafeString
+    guess: SafeString | None
+    chosen: SafeString | None
+    sides: Sides
+    mean: float | None  # of all workers
+
+    @property
+    def with_others(self) -> float | None:
+        """Share of decided votes that go with the majority of the others."""
+        return self.score.extra.get("with_others") if self.score is not None else None
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One assignment's votes."""
+
+    at: dt.datetime
+    pairs: int
+    seconds: float | None  # a pair, from the log; None without one
+    sides: Sides
+    same: int
+    compared: int
+
+    @property
+    def same_share(self) -> float | None:
+        return self.same / self.compared if self.compared else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A pair on which the worker differs from the gold label."""
+
+    item: int
+    texts: tuple[str, str]
+    question: str
+    at: dt.datetime
+    count: int
+    clearest: str  # the dimension on which the gold label is surest
+    vote: str
+    gold: str
+    posterior: float
+
+
+@dataclass
+class WorkerPage:
+    """Everything on a worker's page."""
+
+    worker: Membership
+    mean: WorkerScore | None
+    rows: list[DimensionRow]
+    axis: SafeString
+    foot: SafeString
+    strip: SafeString | None
+    sittings: list[Sitting]
+    differences: list[Difference]
+    different: int
+    judged: int
+    attention: Attention
+    again: Mapping[str, Any]
+    straight: float | None
+    exclusion: Exclusion | None
+
+
+def worker_page(
+    task: Task, run: Run | None, told: Mapping[str, Any], worker: Membership,
+    asked: Sequence[Asked],
+) -> WorkerPage:  # fmt: skip
+    """A worker's competence, votes in order, and differences from the gold labels."""
+    scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
+    given = pair_votes.votes(Q(worker=worker, item__task=task, item__expected__isnull=True))
+    counted = [vote for vote in given if vote.counts]
+    items = _items(counted)
+    gold = _gold(run, items)
+    found = _differences(counted, items, gold, asked)
+    return WorkerPage(
+        worker=worker,
+        mean=scores.get(POOLED),
+        rows=_rows(run, scores, counted, asked),
+        axis=charts.forest_axis(SCALE),
+        foot=charts.forest_axis(SCALE, bottom=True),
+        strip=strip(counted, asked),
+        sittings=_sittings(task, counted, items, gold, asked),
+        differences=found[:MOST],
+        different=len(found),
+        judged=len(counted),
+        attention=pair_workers.attention(task, [worker.pk]).get(worker.pk, Attention()),
+        again=_own(told, "repeat_worker", worker),
+        straight=_own(told, "straight_worker", worker).get("share"),
+        exclusion=next(
+            (one for one in pair_workers.exclusions(task) if one.worker_id == worker.pk), None
+        ),
+    )
+
+
+def _own(told: Mapping[str, Any], figure: str, worker: Membership) -> Mapping[str, Any]:
+    return next((row for row in told.get(figure, []) if row["worker"] == worker.pk), {})
+
+
+def _items(given: Sequence[Vote]) -> dict[int, Item]:
+    rows = Item.objects.filter(pk__in={vote.item for vote in given})
+    rows = rows.select_related("first__system", "second__system")
+    return {item.pk: item for item in rows.defer("first__text", "second__text")}
+
+
+def _texts(item: Item) -> tuple[str, str]:
+    """Where both texts come from."""
+    return (
+        str(item.first.system) if item.first else "", str(item.second.system) if item.second else ""
+    )  # fmt: skip
+
+
+def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], ItemLabel]:
+    """Labels of the pairs that these items put to judgment, by pair and dimension."""
+    if run is None:
+        return {}
+    rows = ItemLabel.objects.filter(
+        run=run, item__first__in={item.first_id for item in items.values()},
+        item__second__in={item.second_id for item in items.values()},
+    ).select_related("item").defer("item__question", "item__settings")  # fmt: skip
+    return {(pair_of(row.item), row.dimension): row for row in rows}
+
+
+def _of(given: Sequence[Vote], dimension: str) -> Sides:
+    chosen = [vote.side(dimension) for vote in given]
+    return Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
+
+
+def _bar(values: Sequence[float], what: str) -> SafeString | None:
+    names = (LEFT, NEUTRAL, RIGHT)
+    return chart_pairs.shares(values, names, width=110.0, what=what) if any(values) else None
+
+
+def _rows(
+    run: Run | None, scores: Mapping[str, WorkerScore], given: Sequence[Vote],
+    asked: Sequence[Asked],
+) -> list[DimensionRow]:  # fmt: skip
+    means = dict(
+        WorkerScore.objects.filter(run=run, component__gt=0)
+        .order_by()
+        .values_list("dimension")
+        .annotate(m=Avg("estimate"))
+    )
+    made = []
+    for one in asked:
+        score, chosen = scores.get(one.name), _of(given, one.name)
+        extra = score.extra if score is not None else {}
+        guess = [extra.get(f"guess_{side}") or 0.0 for side in (LEFT, NEUTRAL, RIGHT)]
+        plot = pair_workers.interval_plot(
+            score.estimate if score else None, score.low if score else None,
+            score.high if score else None, one.label, means.get(one.name),
+        )  # fmt: skip
+        made.append(
+            DimensionRow(
+                label=one.label, score=score, plot=plot, guess=_bar(guess, "When guessing"),
+                chosen=_bar((chosen.left, chosen.neutral, chosen.right), "Chosen"), sides=chosen,
+                mean=means.get(one.name),
+            )
+        )  # fmt: skip
+    return made
+
+
+def strip(given: Sequence[Vote], asked: Sequence[Asked]) -> SafeString | None:
+    """All votes as displayed, in the order given."""
+    if not given:
+        return None
+    breaks = [k for k in range(1, len(given)) if given[k].assignment != given[k - 1].assignment]
+    lines = [(one.label, [vote.side(one.name) for vote in given]) for one in asked]
+    return chart_pairs.vote_strip(lines, breaks)
+
+
+def _sittings(
+    task: Task, given: Sequence[Vote], items: Mapping[int, Item], gold: Gold,
+    asked: Sequence[Asked],
+) -> list[Sitting]:  # fmt: skip
+    """A row an assignment, in order, with the share of votes equal to the gold label."""
+    by: dict[int, list[Vote]] = {}
+    for vote in given:
+        by.setdefault(vote.assignment or 0, []).append(vote)
+    times = dwell.times_of(task, set(by))
+    made = []
+    for votes in by.values():
+        pairs = [
+            (vote.codes[one.name], gold.get((pair_of(items[vote.item]), one.name)))
+            for vote in votes for one in asked if one.name in vote.codes
+        ]  # fmt: skip
+        known = [(code, label.label) for code, label in pairs if label is not None]
+        chosen = [_of(votes, one.name) for one in asked]
+        spent = [times[vote.id].seconds_total for vote in votes if vote.id in times]
+        made.append(
+            Sitting(
+                at=votes[0].at, pairs=len(votes),
+                seconds=sum(spent) / len(spent) if spent else None,
+                sides=Sides(*(sum(getattr(one, side) for one in chosen)
+                              for side in ("left", "neutral", "right"))),
+                same=sum(code == label for code, label in known), compared=len(known),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _differences(
+    given: Sequence[Vote], items: Mapping[int, Item], gold: Gold, asked: Sequence[Asked]
+) -> list[Difference]:
+    """Pairs with a vote other than the gold label, the surest labels first."""
+    made = []
+    for vote in given:
+        item = items[vote.item]
+        apart = []
+        for one in asked:
+            label, code = gold.get((pair_of(item), one.name)), vote.codes.get(one.name)
+            if label is not None and code and label.label in LETTERS and label.label != code:
+                apart.append((label.posterior.get(label.label) or 0.0, one.label, code, label))
+        if not apart:
+            continue
+        sure, name, code, label = max(apart, key=lambda row: row[0])
+        made.append(
+            Difference(
+                item=label.item_id, texts=_texts(item), question=item.question, at=vote.at,
+                count=len(apart), clearest=name, vote=LETTERS.get(code, ""),
+                gold=LETTERS[label.label], posterior=sure,
+            )
+        )  # fmt: skip
+    return sorted(made, key=lambda row: (-row.posterior, row.item))

@@ -1,0 +1,273 @@
+"""The workers of a pairwise study: competence, and what else is known of how each one votes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, F, Q
+from django.utils.safestring import SafeString
+
+from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
+from annotation.models.assignments import AssignmentState
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, shown
+from crowdqc.numbers import plural
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate
+from evaluation.models import Run, WorkerScore
+
+PER_PAGE = 100
+FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
+# Column -> the attribute that it sorts by.
+SORTS = {
+    "competence": "estimate", "worker": "name", "votes": "n", "others": "with_others",
+    "again": "again", "straight": "straight",
+}  # fmt: skip
+SCALE = charts.Scale(-0.03, 1.03, 136.0, (0.0, 0.5, 1.0))
+COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What somebody chose, as displayed."""
+
+    left: int = 0
+    neutral: int = 0
+    right: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.left + self.neutral + self.right
+
+    @property
+    def neutral_share(self) -> float | None:
+        return self.neutral / self.n if self.n else None
+
+    @property
+    def left_share(self) -> float | None:
+        """Of the decided votes."""
+        decided = self.left + self.right
+        return self.left / decided if decided else None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention pairs: those answered as expected on every line that has an expected answer."""
+
+    right: int = 0
+    seen: int = 0
+
+
+@dataclass
+class WorkerRow:
+    """A worker's line on the list."""
+
+    id: int
+    name: str
+    component: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    extra: Told
+    again: float | None = None  # share of repeated votes that are the same
+    again_n: int = 0
+    straight: float | None = None  # share of judgments with one label on every dimension
+    plot: SafeString | None = None
+    sides: Sides = Sides()
+    attention: Attention = Attention()
+    seconds: float | None = None
+    exclusion: int | None = None
+
+    @property
+    def with_others(self) -> float | None:
+        value: float | None = self.extra.get("with_others")
+        return value
+
+
+@dataclass(frozen=True)
+class Part:
+    """Workers who share pairs, directly or through others: only they compare."""
+
+    number: int
+    heading: str
+    rows: list[WorkerRow]
+
+
+def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
+    """A row a worker on one dimension, or of the mean of all (one query)."""
+    again = {row["worker"]: row for row in told.get("repeat_worker", [])}
+    straight = {row["worker"]: row["share"] for row in told.get("straight_worker", [])}
+    found = []
+    scores = WorkerScore.objects.filter(run=run, dimension=dimension)
+    for values in scores.values_list(*COLUMNS):
+        row = WorkerRow(*values)
+        row.again = again.get(row.id, {}).get("same")
+        row.again_n = again.get(row.id, {}).get("n", 0)
+        row.straight = straight.get(row.id)
+        found.append(row)
+    return found
+
+
+def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
+    """By component, the largest first, then by the column; missing figures last."""
+    attribute = SORTS[by]
+
+    def key(row: WorkerRow) -> tuple[Any, ...]:
+        value = getattr(row, attribute)
+        if value is None:
+            return row.component or 10**6, True, 0
+        return row.component or 10**6, False, value if ascending else -value
+
+    plain = sorted(rows, key=lambda row: row.name)
+    if attribute == "name":
+        turned = plain if ascending else plain[::-1]
+        return sorted(turned, key=lambda row: row.component or 10**6)
+    return sorted(plain, key=key)
+
+
+def worker_list(
+    task: Task, run: Run, told: Told, dimension: str, *, by: str, ascending: bool, page: Any
+) -> dict[str, Any]:
+    """A page of workers with everything on their lines, in a fixed number of queries."""
+    rows = rows_of(run, told, dimension)
+    shown_page = Paginator(ordered(rows, by, ascending=ascending), PER_PAGE).get_page(page)
+    listed: list[WorkerRow] = list(shown_page.object_list)
+    ids = [row.id for row in listed]
+    out = exclusions(task)
+    chosen, tested = sides(task, ids, dimension), attention(task, ids)
+    times, gone = pair_seconds(task, ids), {one.worker_id: one.pk for one in out}
+    for row in listed:
+        row.plot = interval_plot(row.estimate, row.low, row.high, row.name)
+        row.sides = chosen.get(row.id, Sides())
+        row.attention = tested.get(row.id, Attention())
+        row.seconds = times.get(row.id)
+        row.exclusion = gone.get(row.id)
+    known = {row.id for row in rows}
+    return {
+        "page": shown_page,
+        "parts": parts(rows, listed),
+        "axis": charts.forest_axis(SCALE),
+        "foot": charts.forest_axis(SCALE, bottom=True),
+        "excluded": out,
+        "gone": [one for one in out if one.worker_id not in known],
+        "scored": sum(row.estimate is not None for row in rows),
+        "workers": len(rows),
+        "apart": len({row.component for row in rows if row.component}),
+        "any_attention": any(row.attention.seen for row in listed),
+        "any_again": any(row.again_n for row in rows),
+    }
+
+
+def interval_plot(
+    value: float | None, low: float | None, high: float | None, name: str,
+    reference: float | None = None,
+) -> SafeString:  # fmt: skip
+    """Competence on the scale from 0 to 1."""
+    estimate = None if value is None else Estimate(value, low, high)
+    return charts.forest_cell(SCALE, estimate, reference=reference, name=name)
+
+
+def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[Part]:
+    """The listed workers under the heading of their component."""
+    sizes: dict[int, int] = {}
+    for row in rows:
+        sizes[row.component] = sizes.get(row.component, 0) + 1
+    many = sum(number > 0 for number in sizes) > 1
+    made = []
+    for number in dict.fromkeys(row.component for row in listed):
+        inside = [row for row in listed if row.component == number]
+        if number and many:
+            people = plural(sizes[number], "worker")
+            heading = f"Part {number}: {people} who share no pair with the others"
+        else:
+            heading = "" if number else "Not scored: too few shared pairs"
+        made.append(Part(number, heading, inside))
+    return made
+
+
+# What is read beside the scores ----------------------------------------------------------------
+
+
+def _given(task: Task, ids: Collection[int]) -> Q:
+    return Q(
+        answer__item__task=task, answer__stage=Answer.Stage.MAIN, answer__worker__in=ids,
+    )  # fmt: skip
+
+
+def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Sides]:
+    """Counting votes of these workers as displayed, on a dimension or all (one query)."""
+    condition = _given(task, ids) & Q(answer__counts=True, answer__item__expected__isnull=True)
+    if dimension:
+        condition &= Q(field=dimension)
+    rows = (
+        ChoiceValue.objects.filter(condition, code__in=STORED)
+        .order_by()
+        .values_list("answer__worker_id", "answer__flipped", "code")
+        .annotate(n=Count("pk"))
+    )
+    counts: dict[int, dict[str, int]] = {}
+    for worker, flipped, code, n in rows:
+        own = counts.setdefault(worker, {})
+        side = shown(code, flipped=flipped)
+        own[side] = own.get(side, 0) + n
+    return {
+        worker: Sides(own.get(LEFT, 0), own.get(NEUTRAL, 0), own.get(RIGHT, 0))
+        for worker, own in counts.items()
+    }
+
+
+def attention(task: Task, ids: Collection[int]) -> dict[int, Attention]:
+    """Attention pairs right of seen (one query); these answers never count."""
+    rows = ChoiceValue.objects.filter(
+        _given(task, ids), answer__item__expected__isnull=False
+    ).values_list("answer__worker_id", "answer_id", "field", "code", "answer__item__expected")
+    met: dict[int, dict[int, bool]] = {}
+    for worker, answer, name, code, expected in rows:
+        own = met.setdefault(worker, {})
+        right = (expected or {}).get(name, code) == code
+        own[answer] = own.get(answer, True) and right
+    return {worker: Attention(sum(own.values()), len(own)) for worker, own in met.items()}
+
+
+def pair_seconds(task: Task, ids: Collection[int]) -> dict[int, float]:
+    """The middle of the seconds a pair took, from opening to submitting (one query).
+
+    Imported work has no such times.
+    """
+    rows = (
+        Assignment.objects.filter(
+            task=task, worker__in=ids, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+        )
+        .exclude(source="import")
+        .annotate(n=Count("answers"), spent=F("submitted_at") - F("opened_at"))
+        .filter(n__gt=0)
+        .values_list("worker_id", "spent", "n")
+    )
+    found: dict[int, list[float]] = {}
+    for worker, spent, n in rows:
+        found.setdefault(worker, []).append(spent.total_seconds() / n)
+    return {worker: median(values) for worker, values in found.items()}
+
+
+def exclusions(task: Task) -> list[Exclusion]:
+    """Who is left out of results now, and why."""
+    return list(task.exclusions.in_force().select_related("worker", "by"))
+
+
+def sort_links(
+    by: str, *, ascending: bool, dimension: str, keep: str
+) -> dict[str, tuple[str, str]]:
+    """For each column its address and how it is sorted now; the sorted one turns round."""
+    made = {}
+    for name in SORTS:
+        first_up = name == "worker"
+        up = not ascending if name == by else first_up
+        aria = ("ascending" if ascending else "descending") if name == by else ""
+        query = f"?sort={name}&dimension={dimension}&dir={'up' if up else 'down'}"
+        made[name] = (query + keep, aria)
+    return made

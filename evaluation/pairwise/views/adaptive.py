@@ -1,0 +1,114 @@
+"""Adaptive collection: settings, simulation, on and off. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import Access
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Role, Task
+from crowdqc.errors import Conflict, Invalid
+from evaluation.models import AdaptivePlan
+from evaluation.pairwise import adaptive as collection
+from evaluation.pairwise import adaptive_study
+from evaluation.pairwise.selectors import adaptive as pair_adaptive
+from evaluation.pairwise.views.frame import frame, study
+
+SHORT = {"attrs": {"class": "short num"}}
+
+
+class PlanForm(forms.Form):
+    """What a requester chooses; the actions decide."""
+
+    dimension = forms.ChoiceField(help_text="On whose votes a pair is judged to be certain.")
+    target = forms.ChoiceField(
+        label="What is to become certain",
+        choices=[("ranking", "The order of the systems"), ("label", "Each pair’s label")],
+        help_text="Order: votes go to pairs that tell most about it. Labels: to pairs in doubt; "
+        "intervals of the systems then hold less often than they say.",
+    )
+    certainty = forms.FloatField(
+        min_value=0.51, max_value=0.999, help_text="From this chance on a pair gets no more votes.",
+        widget=forms.NumberInput(attrs={"class": "short num", "step": "0.01"}),
+    )  # fmt: skip
+    floor = forms.IntegerField(
+        label="Least votes a pair", min_value=1, max_value=500,
+        help_text="Every pair gets these, so that workers and pairs stay connected.",
+        widget=forms.NumberInput(**SHORT),
+    )  # fmt: skip
+    ceiling = forms.IntegerField(
+        label="Most votes a pair", min_value=1, max_value=500, widget=forms.NumberInput(**SHORT)
+    )
+    budget = forms.IntegerField(
+        label="All votes together", required=False, min_value=1,
+        help_text="Empty: as many as the task asks for without this.",
+        widget=forms.NumberInput(attrs={"class": "mid num"}),
+    )  # fmt: skip
+
+
+def _form(task: Task, plan: AdaptivePlan, asked: list[Any], data: Any = None) -> PlanForm:
+    form = PlanForm(data, initial={name: getattr(plan, name) for name in collection.SETTINGS})
+    field = form.fields["dimension"]
+    assert isinstance(field, forms.ChoiceField)  # noqa: S101
+    field.choices = [(one.name, one.label) for one in asked]
+    return form
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def adaptive(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """The plan; POST saves the settings, simulates them, or switches it on or off."""
+    roles = (Role.REQUESTER,) if request.method == "POST" else ()
+    access, task = study(request, project_id, task_id, *roles)
+    _, context = frame(request, task, "adaptive")
+    plan = collection.plan_of(task)
+    if task.current is None:
+        return render(request, "evaluation/pairs/adaptive.html", {**context, "unpublished": True})
+    form = _form(task, plan, context["asked"])
+    status = 200
+    if request.method == "POST":
+        form = _form(task, plan, context["asked"], _values(request, plan))
+        status = _posted(request, access, task, form)
+        if status == 302:
+            return redirect("pair_adaptive", project_id, task_id)
+        plan = collection.plan_of(task)
+    context.update(form=form, **pair_adaptive.page(task, plan))
+    return render(request, "evaluation/pairs/adaptive.html", context, status=status)
+
+
+def _values(request: HttpRequest, plan: AdaptivePlan) -> Any:
+    """The form's fields; a button outside the form acts on the settings as they are saved."""
+    if "floor" in request.POST:
+        return request.POST
+    found = {name: getattr(plan, name) for name in collection.SETTINGS}
+    return {name: "" if value is None else value for name, value in found.items()}
+
+
+def _posted(request: HttpRequest, access: Access, task: Task, form: PlanForm) -> int:
+    """Do what the button says; 302 when it is done, else the status of the refusal."""
+    if not form.is_valid():
+        return 422
+    try:
+        do = request.POST.get("do", "save")
+        if do in ("on", "off"):
+            collection.switch(by=access.user, task=task, on=do == "on")
+            word = "on: votes go where they tell most" if do == "on" else "off"
+            messages.success(request, f"Adaptive collection is {word}.")
+            return 302
+        plan = collection.change(by=access.user, task=task, raw=form.cleaned_data)
+        if do == "simulate":
+            collection.keep_simulation(by=access.user, plan=plan, said=adaptive_study.run(plan))
+            messages.success(request, "Simulated. Read what it would save, and what it costs.")
+        else:
+            messages.success(request, "The settings are saved.")
+    except (Invalid, Conflict) as error:
+        add_errors(form, error)
+        return error.status
+    return 302

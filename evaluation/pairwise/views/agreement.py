@@ -1,0 +1,138 @@
+"""Agreement, the hard pairs' panel, and order effects. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.accounts.projects.forms import add_errors
+from annotation.authoring.actions.drafts import as_title
+from annotation.models import Role, Task
+from annotation.pairs.actions.pair_design import panel_task
+from annotation.templatetags.crowdqc import moment
+from crowdqc.errors import Invalid
+from evaluation.pairwise.selectors import agreement as pair_agreement
+from evaluation.pairwise.selectors import boards as pair_boards
+from evaluation.pairwise.selectors import hard as pair_hard
+from evaluation.pairwise.selectors import order as pair_order
+from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.views import boards
+from evaluation.pairwise.views.forms import PanelForm
+from evaluation.pairwise.views.frame import frame, study
+from evaluation.runs.exports import scores as exports
+
+USUAL_PAIRS = 30  # of the published panel
+
+
+def opened(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
+    """The frame, with the runs to choose from and the tables to take away."""
+    runs, context = frame(request, task, view)
+    run = runs.core
+    context.update(
+        run_choices=pair_boards.run_choices(task),
+        export_tables=tuple(exports.PAIR_TABLES),
+        state_word=f"Run {run.number} finished {moment(run.finished_at)}" if run else "",
+    )
+    return runs, context
+
+
+def _fill(task: Task, runs: Shown, context: dict[str, Any], form: PanelForm | None = None) -> None:
+    """All that the page of agreement shows."""
+    found = context["found"] = pair_agreement.agreement(task, runs, context["asked"])
+    if found is None or runs.core is None:
+        return
+    raw = {row.name: row.raw for row in found.lines}
+    raw[""] = found.mean.raw if found.mean else None
+    hard = pair_hard.hard_pairs(task, runs.core, found.checks, context["asked"], raw)
+    if hard is not None and form is None:
+        form = PanelForm(
+            task=task,
+            initial={
+                "pairs": max(1, min(USUAL_PAIRS, hard.hard)),
+                "title": as_title(f"Hard pairs: {context['title']}"),
+                "panel_name": "Experts",
+            },
+        )
+    context.update(hard=hard, form=form, recipe=found.recipe)
+
+
+def _live(request: HttpRequest, runs: Shown) -> bool:
+    """Whether only the progress of checks that are in work is asked for."""
+    asked = request.GET.get("part") == "live" and request.htmx  # type: ignore[attr-defined]
+    return bool(asked) and runs.checks is None and runs.checking is not None
+
+
+@login_required
+@require_safe
+def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Alpha raw, corrected, on shuffled votes and cross-fitted; who lowers it; hard pairs.
+
+    While the checks are in work a fragment asks how far they are; when they are done it is
+    answered with the whole column, in the place of the page's.
+    """
+    access, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "agreement")
+    if runs.core is None:
+        return boards.empty(request, task, runs, context)
+    if _live(request, runs):
+        context["waiting"] = pair_agreement.waiting(runs)
+        return render(request, "evaluation/pairs/_checks.html", context)
+    _fill(task, runs, context)
+    context["may_write"] = access.is_requester
+    if context["found"] is None:
+        return render(request, "evaluation/pairs/not_here.html", context)
+    whole = request.GET.get("part") != "live" or not request.htmx  # type: ignore[attr-defined]
+    name = "agreement.html" if whole else "_agreement_oob.html"
+    response = render(request, f"evaluation/pairs/{name}", context)
+    if not whole:
+        response.headers["HX-Retarget"] = "#agreement"
+        response.headers["HX-Reswap"] = "outerHTML"
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@login_required
+@require_POST
+def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Make a task of the hardest pairs for a panel of experts."""
+    access, task = study(request, project_id, task_id, Role.REQUESTER)
+    runs, context = opened(request, task, "agreement")
+    pair_hard.hardest(runs, 1)
+    form = PanelForm(request.POST, task=task)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            made = panel_task(
+                by=access.user, task=task, items=pair_hard.hardest(runs, data["pairs"]),
+                title=data["title"], panel_name=data["panel_name"], workers=data["workers"],
+                key=data["key"],
+            )  # fmt: skip
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, "The panel’s task is a draft. Publish it and it opens.")
+            return redirect("task", project_id, made.pk)
+    _fill(task, runs, context, form)
+    context["may_write"] = True
+    return render(request, "evaluation/pairs/agreement.html", context, status=422)
+
+
+@login_required
+@require_safe
+def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """What sides and positions do to answers, and how the dimensions hang together."""
+    _, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "order")
+    if runs.core is None:
+        return boards.empty(request, task, runs, context)
+    found = pair_order.order(runs.core, context["asked"])
+    if found is None:
+        return render(request, "evaluation/pairs/not_here.html", context)
+    context.update(found=found, recipe=found.recipe)
+    return render(request, "evaluation/pairs/order.html", context)

@@ -1,0 +1,91 @@
+"""What every page of a pairwise study shares: the runs, the dimensions, the view switch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from annotation.access import Access, get_task
+from annotation.formats.exports.pairwise import exports_of
+from annotation.models import Task
+from annotation.task_types import get_type
+from crowdqc.errors import Missing
+from crowdqc.numbers import whole
+from evaluation.pairwise.selectors import runs as pair_runs
+from evaluation.pairwise.selectors.runs import Shown
+from evaluation.runs import schedules, votes_used
+from evaluation.runs.exports import scores as exports
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as reads
+
+# View -> its label and the name of its address, in the order of the switch.
+VIEWS = {
+    "board": ("Leaderboard", "pair_results"),
+    "wins": ("Win matrix", "pair_wins"),
+    "pairs": ("Pairs", "pair_list"),
+    "workers": ("Workers", "pair_workers"),
+    "agreement": ("Agreement", "pair_agreement"),
+    "order": ("Order effects", "pair_order"),
+    "grades": ("Grades", "pair_grades"),
+    "judges": ("Models as judges", "pair_judges"),
+    "adaptive": ("Collection", "pair_adaptive"),
+}
+
+
+def number_of(request: HttpRequest, name: str = "run") -> int | None:
+    """A whole number of the query string; Missing where it is something else."""
+    raw = request.GET.get(name, "")
+    number = whole(raw, high=10**9)
+    if raw and number is None:
+        raise Missing(f"{name} is not a number.")
+    return number
+
+
+def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
+    """A pairwise task under the rules of its project; Missing where it is of another type."""
+    access, task = get_task(request, project_id, task_id, *roles)
+    if get_type(task.type).shape != "pairs":
+        raise Missing("This task does not ask for pairs to be compared.")
+    return access, task
+
+
+def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
+    """The runs shown, and the context that the layout of these pages needs."""
+    runs = pair_runs.shown(task, number_of(request))
+    last = schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    asked = pair_runs.dimensions(task)
+    wanted = request.GET.get("dimension", "")
+    dimension = wanted if wanted in {one.name for one in asked} else ""
+    keep = f"?run={runs.core.number}" if runs.core and request.GET.get("run") else ""
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "view": view,
+        "views": [
+            {
+                "slug": slug, "label": label, "current": slug == view,
+                "url": reverse(name, args=[task.project_id, task.pk]) + keep,
+            }
+            for slug, (label, name) in VIEWS.items()
+        ],
+        "runs": runs,
+        "run": runs.core,
+        "tally": votes_used.tally_of(
+            reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
+        ),
+        "standing": standing(runs.core),
+        "asked": asked,
+        "dimension": dimension,
+        "dimension_label": next((one.label for one in asked if one.name == dimension), ""),
+        "keep": keep,
+        "fresh": since,
+        "active": runs.active,
+        "last": last,
+        "start_words": reads.start_words(since, first=last is None, noun="judgment"),
+        "export_tables": tuple(exports.PAIR_TABLES),
+        "pair_exports": exports_of(task),
+    }  # fmt: skip
+    return runs, context

@@ -1,0 +1,305 @@
+"""What leaving a worker out would change in a task's results, before it is done.
+
+The task's own method runs twice, with and without the worker, by the recipe of its official run:
+the real run, written and read back inside a transaction that is then rolled back. So every method
+is foreseen by the very code that will do it, and nothing is kept. Resamples are bounded, which is
+named: they widen or narrow intervals a little and change no score.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Candidate, Exclusion, Membership, Task
+from annotation.work.snapshots.answers import pseudonyms
+from annotation.work.snapshots.judgments import system_names
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation import registry as kinds
+from evaluation.embeddings import vectors
+from evaluation.methods.core.base import BadParameter, DataError
+from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
+from evaluation.runs import engine as runs
+from evaluation.runs import results
+from evaluation.runs.official.selectors import official_run
+from evaluation.runs.progress import Recorder, fresh_steps
+from evaluation.runs.recipe import recipe_in_force
+
+MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
+SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn
+UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
+SAME = 5e-4  # what no page shows
+TABLES = {
+    "workers": (WorkerScore, "worker_id"), "systems": (SystemScore, "system_id"),
+    "texts": (CandidateScore, "candidate_id"),
+}  # fmt: skip
+COLUMNS = ("dimension", "component", "estimate", "low", "high", "rank_low", "rank_high")
+# Figures of a run that are told beside its scores, and which of their numbers.
+FIGURES: dict[str, Mapping[str, tuple[str, ...]]] = {
+    "texts": {"components": ("mean", "raw_best")},
+    "ratings": {"agreement": ("alpha",)},
+    "responses": {"general": ("responses", "mean"), "ranks": ("value",),
+                  "reuse": ("mean", "share")},
+    "checks": {"agreement": ("estimate", "alpha"), "correlation": ("estimate", "value"),
+               "question": ("share", "alpha")},
+    "attributes": {"diversity": ("n", "value", "estimate", "mean", "count")},
+}  # fmt: skip
+Place = tuple[int, str, int]  # whose, dimension, board
+
+
+@dataclass(frozen=True)
+class Score:
+    estimate: float | None
+    low: float | None
+    high: float | None
+    rank_low: int | None
+    rank_high: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run says: scores by table and place, figures by their path."""
+
+    scores: Mapping[str, Mapping[Place, Score]]
+    figures: Mapping[str, float]
+    answers: int
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A score before and after."""
+
+    name: str
+    dimension: str
+    before: Score | None
+    after: Score | None
+
+    @property
+    def change(self) -> float | None:
+        if self.before is None or self.after is None:
+            return None
+        if self.before.estimate is None or self.after.estimate is None:
+            return None
+        return self.after.estimate - self.before.estimate
+
+    @property
+    def moves(self) -> bool:
+        """Whether its range of ranks is another one."""
+        ends = [(one.rank_low, one.rank_high) if one else None for one in (self.before, self.after)]
+        return ends[0] != ends[1]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one kind that change, the largest change first."""
+
+    title: str
+    rows: list[Changed]
+    changed: int
+    n: int
+    moved: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The preview."""
+
+    sentence: str
+    recipe: str
+    tables: list[Table]
+    figures: list[Figure]
+    answers: int  # of the worker
+
+
+class _Undone(Exception):
+    """Carries nothing: it takes the transaction back."""
+
+
+def effect(task: Task, worker: Membership) -> Effect:
+    """The task's results with and without the worker, everything else alike.
+
+    Raises Conflict where nothing of theirs enters results, nothing would be left, or texts have no
+    vectors yet.
+    """
+    method = runs.main_method(task)
+    last = official_run(task)
+    if not method:
+        raise Conflict("Nothing is computed of this task.")
+    if task.exclusions.in_force().filter(worker=worker).exists():
+        raise Conflict(f"{worker.pseudonym} is left out already, so nothing changes.")
+    in_force = recipe_in_force(task)
+    clean, recipe, seed = *_bounded(method, in_force.params, last), in_force.seed
+    before = _outcome(task, method, clean, seed, None)
+    after = _outcome(task, method, clean, seed, worker)
+    if after.answers == before.answers:
+        raise Conflict(f"No answer of {worker.pseudonym} enters results, so nothing changes.")
+    tables = [
+        _table(name, title, before, after, worker)
+        for name, title in (
+            ("workers", "Other workers"), ("systems", "Systems"), ("texts", "Texts"),
+        )
+        if before.scores[name]
+    ]  # fmt: skip
+    paths = dict.fromkeys([*before.figures, *after.figures])
+    figures = [Figure(path, before.figures.get(path), after.figures.get(path)) for path in paths]
+    figures = [one for one in figures if one.change is None or abs(one.change) >= SAME]
+    return Effect(
+        _sentence(tables, figures), recipe, tables, figures[:LISTED],
+        before.answers - after.answers,
+    )  # fmt: skip
+
+
+def _bounded(
+    method: str, options: Mapping[str, Any], last: Run | None
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """The options with fewer resamples where there are many, and what the recipe is called."""
+    kind = kinds.KINDS[method]
+    params = kind.clean_params(kind.recipe(method), dict(options))
+    recipe = f"the recipe of run {last.number}" if last else "the default recipe"
+    asked = params.get("resamples", 0)
+    took = 0.0
+    if last is not None and last.started_at and last.finished_at:
+        took = (last.finished_at - last.started_at).total_seconds()
+    most = MOST_RESAMPLES if took < SLOW else FEWEST_RESAMPLES
+    if asked > most:
+        params["resamples"] = most
+        recipe += f", with {most} resamples instead of {asked:,}"
+    return params, recipe
+
+
+def _outcome(
+    task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
+) -> Outcome:
+    """What the run would write, read back before it is all taken back."""
+    found: list[Outcome] = []
+    try:
+        with transaction.atomic(), vectors.kept_only():
+            if without is not None:
+                Exclusion.objects.create(
+                    task=task, worker=without, reason="preview", by_id=task.project.owner_id
+                )
+            found.append(_run(task, method, params, seed))
+            raise _Undone
+    except _Undone:
+        return found[0]
+    except (DataError, BadParameter) as problem:
+        raise Conflict(f"This cannot be foreseen: {problem}.") from problem
+
+
+def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
+    kind, now = kinds.KINDS[method], timezone.now()
+    run = Run.objects.create(
+        project_id=task.project_id, task=task, number=UNUSED + secrets.randbelow(10**8),
+        method=method, lane=f"preview {uuid.uuid4()}", version=kind.recipe(method).version,
+        params=params, seed=seed, state=RunState.RUNNING, started_at=now,
+        progress=fresh_steps(kind.steps(method)),
+    )  # fmt: skip
+    steps = Recorder(run.pk, now, kind.steps(method))
+    done = kind.compute(run, steps)
+    result = getattr(done, "result", None)
+    if result is not None and not result.converged:
+        raise Conflict("It did not converge without them, so it cannot be foreseen.")
+    results.store(run, kind.write(run, done), steps.finish())
+    counts = run.snapshot.counts if run.snapshot is not None else {}
+    return Outcome(
+        {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},
+        dict(_figures(run)),
+        counts.get("answers", 0),
+    )
+
+
+def _scores(run: Run, model: Any, key: str) -> dict[Place, Score]:
+    rows = model.objects.filter(run=run).values_list(key, *COLUMNS)
+    return {(row[0], row[1], row[2]): Score(*row[3:]) for row in rows}
+
+
+def _figures(run: Run) -> Iterator[tuple[str, float]]:
+    from evaluation.runs.selectors.words import shape_of
+
+    wanted = FIGURES.get(shape_of(run.task), {})
+    for row in RunFigure.objects.filter(run=run, name__in=list(wanted)).order_by("name"):
+        yield from _numbers(row.data, row.name, wanted[row.name])
+
+
+def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str, float]]:
+    """The named numbers within JSON, each under the words that lead to it."""
+    if isinstance(data, list):
+        for place, one in enumerate(data):
+            if isinstance(one, dict):
+                named = [str(v) for v in one.values() if isinstance(v, str) and len(v) < 60]
+                yield from _numbers(one, f"{path}, {', '.join(named) or place + 1}", keys)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            if isinstance(value, dict | list):
+                yield from _numbers(value, f"{path}, {name}", keys)
+            elif name in keys and isinstance(value, int | float) and not isinstance(value, bool):
+                yield f"{path}, {name}".replace("_", " "), float(value)
+
+
+def _table(
+    name: str, title: str, before: Outcome, after: Outcome, worker: Membership
+) -> Table:  # fmt: skip
+    """Every place of either side but the worker's own; boards may be numbered anew."""
+    sides = [{place[:2]: one for place, one in side.scores[name].items()}
+             for side in (before, after)]  # fmt: skip
+    places = dict.fromkeys([*sides[0], *sides[1]])
+    if name == "workers":
+        places = {place: None for place in places if place[0] != worker.pk}
+    names = names_of(name, [pk for pk, _ in places])
+    every = [
+        Changed(names.get(pk, str(pk)), dimension, sides[0].get((pk, dimension)),
+                sides[1].get((pk, dimension)))
+        for pk, dimension in places
+    ]  # fmt: skip
+    rows = [one for one in every if one.change is None or abs(one.change) >= SAME or one.moves]
+    rows = [one for one in rows if _known(one)]
+    rows.sort(key=lambda one: (-abs(one.change or 0.0), one.name, one.dimension))
+    return Table(title, rows[:LISTED], len(rows), len(every), sum(one.moves for one in rows))
+
+
+def _known(one: Changed) -> bool:
+    """Whether there is a score on either side."""
+    return any(side is not None and side.estimate is not None for side in (one.before, one.after))
+
+
+def names_of(name: str, ids: list[int]) -> dict[int, str]:
+    """What the rows of a table are called on pages."""
+    if name == "workers":
+        return pseudonyms(ids)
+    if name == "systems":
+        return system_names(ids)
+    return dict(Candidate.objects.filter(pk__in=ids).values_list("pk", "key"))
+
+
+def _sentence(tables: list[Table], figures: list[Figure]) -> str:
+    """What would change, in one line."""
+    if not any(table.changed for table in tables) and not figures:
+        return "Nothing that a page shows would change."
+    told = [
+        f"{table.changed} of {table.n} scores of {table.title.lower()}"
+        + (f" ({plural(table.moved, 'range')} of ranks)" if table.moved else "")
+        for table in tables
+        if table.changed
+    ]
+    if figures:
+        told.append(plural(len(figures), "other figure"))
+    head = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    return f"{head} would change."

@@ -1,0 +1,68 @@
+"""AQER on the answers of a panel's members: models judged by chosen people (AQER, App. M, 2 to 4).
+
+The run reads one task, and another one ``also`` where both ask about the same things: the answers
+of a screening come in again beside what the chosen wrote later. Which answers entered is frozen in
+the snapshot; who joins or leaves the panel later changes no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from annotation.models import Panel, Task
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid
+from evaluation.free_text import run as text_runs
+from evaluation.methods.core.base import Method
+from evaluation.models import Run, Snapshot
+from evaluation.runs import results, snapshots
+from evaluation.runs.progress import Recorder
+
+SLUG = "aqer_panel"
+STEPS = {SLUG: text_runs.STEPS}
+write, fail = text_runs.write, text_runs.fail
+
+
+def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """AQER's options with the panel and the other task, as ids; Invalid names a bad field."""
+    own = {}
+    for name in ("panel", "also"):
+        value = raw.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise Invalid(f"{name} is no number.", fields={name: "The number of one, as 12."})
+        own[name] = value
+    if not own["panel"]:
+        raise Invalid("Choose a panel.", fields={"panel": "Whose answers the run reads."})
+    rest = {name: value for name, value in raw.items() if name not in own}
+    return {**text_runs.clean_params(method, rest), **own}
+
+
+def compute(run: Run, steps: Recorder) -> results.Computed:
+    """Freeze the members' answers, embed, fit."""
+    return text_runs.compute(run, steps, take=partial(_take, run))
+
+
+def _take(run: Run, task: Task) -> Snapshot:
+    """The snapshot of the panel's members, of one task or of two."""
+    panel = Panel.objects.filter(project=run.project_id, pk=run.params["panel"]).first()
+    if panel is None:
+        raise Conflict("There is no such panel in this project.")
+    also = []
+    if run.params["also"]:
+        also = [other_task(task, run.params["also"])]
+    members = set(panel.members.filter(until__isnull=True).values_list("worker_id", flat=True))
+    if not members:
+        raise Conflict(f"Nobody is on the panel “{panel.name}” now.")
+    return snapshots.take(task, only=members, also=also)
+
+
+def other_task(task: Task, pk: int) -> Task:
+    """A free-text task of the same project. Raises Invalid naming ``also``."""
+    found = Task.objects.filter(project=task.project_id, pk=pk).exclude(pk=task.pk).first()
+    if found is None or get_type(found.type).shape != text_runs.SHAPE:
+        raise Invalid(
+            "The other task is none of free text in this project.", fields={"also": "Another one."}
+        )
+    return found

@@ -1,0 +1,137 @@
+"""Panels as pages show them: who is on one and since when, what asks for it, what runs said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.models import Membership, Panel, PanelMember, Project, Role, Task
+from annotation.task_types import TYPES
+from crowdqc.numbers import plural, score
+from evaluation.free_text.selectors.leaderboard import rank_words
+from evaluation.models import PanelWatch, Run, RunState, Selection, WatchNote
+from evaluation.panels import run as panel_runs
+from evaluation.runs.selectors.lists import with_titles
+
+MOST_NOTES, MOST_RUNS = 100, 10
+TEXT_TYPES = [slug for slug, one in TYPES.items() if one.shape == "texts"]
+DONE = {
+    "kept": "kept on the panel", "ended": "taken off the panel", "proposed": "incentive proposed",
+    "overtaken": "a later run no longer says so",
+}  # fmt: skip
+
+
+def _number(rows: QuerySet[Any], of: str = "panel") -> Coalesce:
+    """How many of these rows belong to each panel, as a column."""
+    counted = rows.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(n=Count("pk"))
+    return Coalesce(Subquery(counted.values("n"), output_field=IntegerField()), 0)
+
+
+def panel_rows(project: Project) -> QuerySet[Any]:
+    """The project's panels by name, with how many are on each and what leads to it (one query)."""
+    return project.panels.annotate(
+        now=_number(PanelMember.objects.filter(until__isnull=True)),
+        ended=_number(PanelMember.objects.filter(until__isnull=False)),
+        asking=_number(Task.objects.all()),
+        leading=_number(Task.objects.all(), "qualifies"),
+        watched=_number(PanelWatch.objects.filter(active=True)),
+        waiting=_number(WatchNote.objects.filter(done=""), "watch__panel"),
+    )
+
+
+def open_notes(project: Project) -> list[tuple[int, str, int]]:
+    """(panel, its name, notes nobody has looked at) of panels that have some."""
+    rows = WatchNote.objects.filter(watch__panel__project=project, done="")
+    return list(
+        rows.values_list("watch__panel_id", "watch__panel__name")
+        .annotate(n=Count("pk"))
+        .order_by("watch__panel__name")
+    )
+
+
+@dataclass(frozen=True)
+class NoteRow:
+    """A note with what it says in words."""
+
+    note: WatchNote
+    sentence: str
+    done: str
+
+
+def _note_row(note: WatchNote) -> NoteRow:
+    told = note.detail
+    between = f"{score(told['low'])} to {score(told['high'])}"
+    if note.kind == "below":
+        sentence = (
+            f"The whole interval, {between}, lies below {score(told['threshold'])}; "
+            f"from {plural(told['n'], 'answer')}."
+        )
+    else:
+        ranks = rank_words(told["rank_low"], told["rank_high"])
+        sentence = f"Certainly among the best {told['ranks']}: rank {ranks}, interval {between}."
+    return NoteRow(note, sentence, DONE.get(note.done, ""))
+
+
+def page(panel: Panel) -> dict[str, Any]:
+    """Everything on a panel's page, in a fixed number of queries."""
+    members = list(
+        panel.members.select_related("worker", "added_by", "ended_by").order_by("-until", "-pk")
+    )
+    now = sorted(
+        (row for row in members if row.until is None), key=lambda row: row.worker.pseudonym
+    )
+    notes = list(
+        WatchNote.objects.filter(watch__panel=panel)
+        .select_related("worker", "seen_by", "watch__task__current", "run")
+        .order_by("done", "-pk")[:MOST_NOTES]
+    )
+    tasks = list(with_titles(Task.objects.filter(project=panel.project_id)).order_by("pk"))
+    waiting = [_note_row(note) for note in notes if not note.done]
+    return {
+        "members": now,
+        "ended": [row for row in members if row.until is not None],
+        "asking": [task for task in tasks if task.panel_id == panel.pk],
+        "leading": [task for task in tasks if task.qualifies_id == panel.pk],
+        "tasks": tasks,
+        "texts": [one for one in tasks if one.type in TEXT_TYPES and one.current_id],
+        "selections": list(
+            Selection.objects.filter(panel=panel).select_related("run", "by", "task__current")
+        ),
+        "watches": list(
+            PanelWatch.objects.filter(panel=panel).select_related("task__current").order_by("pk")
+        ),
+        "notes": waiting,
+        "settled": [_note_row(note) for note in notes if note.done],
+        "runs": list(
+            Run.objects.filter(
+                project=panel.project_id, method=panel_runs.SLUG, params__panel=panel.pk
+            ).select_related("task__current")[:MOST_RUNS]
+        ),
+    }  # fmt: skip
+
+
+def outsiders(panel: Panel) -> Sequence[Membership]:
+    """Workers of the project who are not on the panel now, by pseudonym."""
+    on = panel.members.filter(until__isnull=True).values("worker")
+    return list(
+        panel.project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
+        .exclude(pk__in=on)
+        .order_by("pseudonym")[:1000]
+    )
+
+
+def selection_words(made: Selection) -> str:
+    """``12 chosen of 40, 3 at the border``."""
+    chosen = sum(row["place"] == "chosen" for row in made.rows)
+    border = sum(bool(row["border"]) for row in made.rows)
+    more = f", {border} at the border" if border else ""
+    return f"{chosen} chosen of {len(made.rows)}{more}"
+
+
+def finished(run: Run) -> bool:
+    """Whether workers can be chosen by this run."""
+    return run.state == RunState.DONE and run.workerscore_rows.exists()

@@ -1,0 +1,273 @@
+"""Panels: the list, one of them, choosing for it by a run, and what is watched. HTTP only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_access, get_panel
+from annotation.models import Panel, PanelMember, Role, Task
+from annotation.panels.actions import panels as actions
+from crowdqc.errors import Conflict, DomainError, Invalid, Missing
+from crowdqc.numbers import plural, real, whole
+from evaluation.models import Run, WatchNote, WorkerScore
+from evaluation.panels import choosing as panels
+from evaluation.panels import rules as panel_choice
+from evaluation.panels import selectors as reads
+from evaluation.panels import watch as panel_watch
+from evaluation.payouts.form import amount
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as run_reads
+
+REFUSED = (Invalid, Conflict)
+
+
+def _task(access: Access, raw: str) -> Task:
+    """The task of a form's field; Invalid where it is none of the project."""
+    found = access.project.tasks.filter(pk=whole(raw) or 0).first()
+    if found is None:
+        raise Invalid("Choose a task.", fields={"task": "One of this project."})
+    found.project = access.project
+    return found
+
+
+def _back(panel: Panel, part: str = "") -> HttpResponse:
+    return redirect(reverse("panel", args=[panel.project_id, panel.pk]) + part)
+
+
+@login_required
+@require_safe
+def panel_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Every panel with how many are on it, what asks for it, and what waits for a look."""
+    access = get_access(request, project_id)
+    rows = list(reads.panel_rows(access.project))
+    context = {
+        "access": access, "project": access.project, "rows": rows,
+        "waiting": sum(row.waiting for row in rows),
+    }  # fmt: skip
+    return render(request, "evaluation/panels/list.html", context)
+
+
+@login_required
+@require_POST
+def panel_new(request: HttpRequest, project_id: int) -> HttpResponse:
+    """An empty panel of this name."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    try:
+        made = actions.create(
+            by=access.user, project=access.project, name=request.POST.get("panel_name", "")
+        )
+    except REFUSED as error:
+        messages.error(request, error.message)
+        return redirect("panel_list", project_id)
+    return _back(made)
+
+
+@login_required
+@require_safe
+def panel(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
+    """Its members, its history, its tasks, runs on its answers, and what is watched."""
+    access, found = get_panel(request, project_id, panel_id)
+    context = {
+        "access": access, "project": access.project, "panel": found, **reads.page(found),
+        "outsiders": reads.outsiders(found) if access.is_requester else [],
+        "words": actions.invitation(found),
+    }  # fmt: skip
+    return render(request, "evaluation/panels/panel.html", context)
+
+
+@login_required
+@require_POST
+def panel_rename(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    try:
+        actions.rename(by=access.user, panel=found, name=request.POST.get("panel_name", ""))
+    except REFUSED as error:
+        messages.error(request, error.message)
+    return _back(found)
+
+
+@login_required
+@require_POST
+def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
+    """Let somebody onto the panel by hand."""
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    names = request.POST.getlist("worker")
+    workers = [row for row in reads.outsiders(found) if row.pseudonym in names]
+    try:
+        if not workers:
+            raise Invalid("Nobody who could be let in is called that.")
+        actions.admit(
+            by=access.user, panel=found, workers=workers, why=request.POST.get("why", ""),
+            words=request.POST.get("words", ""),
+        )  # fmt: skip
+    except REFUSED as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{plural(len(workers), 'worker')} let in, and told so.")
+    return _back(found)
+
+
+@login_required
+@require_POST
+def panel_end(
+    request: HttpRequest, project_id: int, panel_id: int, member_id: int
+) -> HttpResponse:  # fmt: skip
+    """End a membership with a reason; it stays in the history."""
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    member = PanelMember.objects.filter(panel=found, pk=member_id).first()
+    if member is None:
+        raise Missing("There is no such member of this panel.")
+    try:
+        ended = actions.end(by=access.user, member=member, why=request.POST.get("why", ""))
+    except REFUSED as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(
+            request, f"{ended.worker.pseudonym} is off the panel. Work in hand may be finished."
+        )
+    return _back(found)
+
+
+# Choosing by a run -------------------------------------------------------------------------------
+
+
+def _run(access: Access, number: int) -> Run:
+    run = run_reads.get_run(access.project, number)
+    if not reads.finished(run):
+        raise Missing("This run has no scores of workers to choose by.")
+    return run
+
+
+def _preview(run: Run, data: Any) -> dict[str, Any]:
+    """Who would be chosen, or what is wrong with the rule."""
+    try:
+        wanted = panel_choice.read(data, data.getlist("worker"))
+    except Invalid as error:
+        return {"error": error, "wanted": None}
+    try:
+        return {"choice": panel_choice.choose(run, wanted), "wanted": wanted}
+    except Invalid as error:
+        return {"error": error, "wanted": wanted, "idle": panel_choice.rows_of(run)}
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """A rule, and live who it chooses; POST lets them onto the panel, once."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    run = _run(access, number)
+    data = request.POST if request.method == "POST" else request.GET.copy()
+    if request.method != "POST" and "rule" not in data:
+        data.update({"rule": "top", "k": "5"})
+    context: dict[str, Any] = {"run": run, **_preview(run, data)}
+    status = 200
+    if request.method == "POST" and "error" not in context:
+        try:
+            made, new = panels.select(
+                by=access.user, run=run, wanted=context["wanted"],
+                panel_name=data.get("panel_name", ""), words=data.get("words", ""),
+            )  # fmt: skip
+        except REFUSED as error:
+            context["error"], status = error, error.status
+        else:
+            said = reads.selection_words(made)
+            word = "Let in" if new else "This choice was made already"
+            messages.success(request, f"{word}: {said}.")
+            return _back(made.panel)
+    elif request.method == "POST":
+        status = 422
+    dimensions = WorkerScore.objects.filter(run=run).order_by("dimension").values_list(
+        "dimension", flat=True
+    )  # fmt: skip
+    context.update({
+        "access": access, "project": access.project, "data": data, "task": run.task,
+        "standing": standing(run),
+        "title": run_reads.title_of(run.task), "panels": access.project.panels.all(),
+        "parts": panel_choice.parts(panel_choice.rows_of(run, data.get("dimension", ""))),
+        "dimensions": list(dict.fromkeys(dimensions)),
+        "ticked": set(data.getlist("worker")),
+    })  # fmt: skip
+    partial = request.method == "GET" and bool(request.htmx)  # type: ignore[attr-defined]
+    name = "_choice.html" if partial else "choose.html"
+    response = render(request, f"evaluation/panels/{name}", context, status=status)
+    response["Vary"] = "HX-Request, Cookie"
+    return response
+
+
+# Runs on a panel's answers, and watching ---------------------------------------------------------
+
+
+@login_required
+@require_POST
+def panel_evaluate(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
+    """Score models on the members' answers alone, to one task or to two."""
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    also = request.POST.get("also", "")
+    try:
+        run = panels.evaluate(
+            by=access.user, panel=found, task=_task(access, request.POST.get("task", "")),
+            also=_task(access, also).pk if also else None,
+        )  # fmt: skip
+    except REFUSED as error:
+        messages.error(request, error.message)
+        return _back(found, "#models")
+    return redirect("run", project_id, run.number)
+
+
+def _number(raw: str, name: str, read: Callable[[str, int, int], Any]) -> Any:
+    if not raw.strip():
+        return None
+    value = read(raw, -(10**6), 10**6)
+    if value is None:
+        raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number below a million."})
+    return value
+
+
+@login_required
+@require_POST
+def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
+    """Say what is looked at after each run of a task."""
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    given = request.POST
+    try:
+        task = _task(access, given.get("task", ""))
+        raw = given.get("incentive", "").strip()
+        panel_watch.watch(
+            by=access.user, panel=found, task=task,
+            threshold=_number(given.get("threshold", ""), "threshold", real),
+            ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", whole),
+            incentive=amount(raw, panel_watch.Decimal(0)) if raw else None,
+            active=given.get("active", "on") == "on",
+        )  # fmt: skip
+    except REFUSED as error:
+        detail = "; ".join(error.fields.values())
+        messages.error(request, f"{error.message} {detail}".strip())
+    else:
+        messages.success(request, "Saved. Notes are written from the next finished run on.")
+    return _back(found, "#watch")
+
+
+@login_required
+@require_POST
+def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: int) -> HttpResponse:
+    """What follows from a note: kept, ended with a reason, or the incentive is proposed."""
+    access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
+    note = WatchNote.objects.filter(watch__panel=found, pk=note_id).first()
+    if note is None:
+        raise Missing("There is no such note on this panel.")
+    try:
+        panel_watch.settle(
+            by=access.user, note=note, what=request.POST.get("what", ""),
+            why=request.POST.get("why", ""),
+        )  # fmt: skip
+    except DomainError as error:
+        messages.error(request, error.message)
+    return _back(found, "#watch")

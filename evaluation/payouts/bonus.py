@@ -1,0 +1,160 @@
+"""A task's rule applied to the lines of a proposal: every bonus with the reason for it.
+
+Pure. The lower end of an interval or the whole range of ranks decides, never an estimate alone.
+What is needed to meet the hourly floor comes before what is a reward, and caps bind both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation.models import PayoutRule
+from crowdqc.numbers import duration, money
+from crowdqc.numbers import score as digits
+from evaluation.models import WorkerScore
+from evaluation.payouts.selectors.evidence import Evidence
+from evaluation.payouts.wage import Worked
+
+By = PayoutRule.BonusBy
+ZERO = Decimal("0.00")
+
+
+@dataclass(frozen=True)
+class Payee:
+    """What the rule looks at of one line."""
+
+    evidence: Evidence
+    base: Decimal
+    worked: Worked | None
+    takes_part: bool = True  # a rejected line gets nothing and uses up no cap
+
+
+@dataclass(frozen=True)
+class Given:
+    """The bonus of one line: how much, and why; or why there is none."""
+
+    amount: Decimal = ZERO
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What bounds all of it: the floor, the money's name, and what was given before."""
+
+    currency: str
+    floor: Decimal | None = None
+    run: int | None = None
+    given: Mapping[int, Decimal] | None = None  # worker -> bonus of this task so far
+
+    def before(self, worker: int) -> Decimal:
+        return (self.given or {}).get(worker, ZERO)
+
+
+def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[Given]:
+    """The bonus of every line, in their order; the order itself changes nobody's total share."""
+    steps = [_by_step(rule, one, frame) for one in payees]
+    floors = [_to_floor(rule, one, frame) for one in payees]
+    wanted = [max(step.amount, floor) for step, floor in zip(steps, floors, strict=True)]
+    each = _capped_each(rule, payees, wanted, frame)
+    paid = _capped_total(rule, each, [min(a, b) for a, b in zip(floors, each, strict=True)], frame)
+    found = []
+    for at, one in enumerate(payees):
+        said = _said(one, steps[at], floors[at], frame)
+        if each[at] < wanted[at]:
+            said.append(f"cut by the cap of {money(rule.cap_each, frame.currency)} a person")
+        if paid[at] < each[at]:
+            said.append(f"cut to its share of {money(rule.cap_total, frame.currency)} in total")
+        found.append(Given(paid[at], "; ".join(said)[:200]))
+    return found
+
+
+def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Given:
+    """The best step that is reached for certain."""
+    if rule.bonus_by == By.NONE or not one.takes_part:
+        return Given()
+    ranked, score = rule.bonus_by == By.RANK, one.evidence.score
+    why_not = _unknown(score, ranked, frame)
+    if why_not or score is None:
+        return Given(note=f"no bonus: {why_not}")
+    run = f" in run {frame.run}"
+    if ranked:
+        place = score.rank_high or 0
+        told = f"rank {place}" if score.rank_low == place else f"ranks {score.rank_low}–{place}"
+        step = next((row for row in rule.steps if place <= row["at"]), None)
+        reached = f"within the first {step['at']}" if step else ""
+    else:
+        low = score.low or 0.0
+        told = f"lower end {digits(low)} of the {By(rule.bonus_by).value}"
+        step = next((row for row in rule.steps if low >= row["at"]), None)
+        reached = f"reaches {digits(step['at'])}" if step else ""
+    if step is None:
+        return Given(note=f"no bonus: {told}, no step is reached{run}")
+    return Given(Decimal(step["bonus"]), f"{told} {reached}{run}")
+
+
+def _unknown(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:
+    """Why nothing certain is known of this worker; empty where it is."""
+    if frame.run is None:
+        return "no run is finished yet"
+    if score is None or score.estimate is None:
+        return f"not scored in run {frame.run}"
+    if (score.rank_high if ranked else score.low) is None:
+        return f"no {'rank' if ranked else 'interval'} in run {frame.run}"
+    if ranked and score.component > 1:
+        return "shares no questions with most, so ranks do not compare"
+    return ""
+
+
+def _to_floor(rule: PayoutRule, one: Payee, frame: Frame) -> Decimal:
+    """What the base lacks of the hourly floor, where the rule fills that up."""
+    if not (rule.top_up and one.takes_part and one.worked and frame.floor):
+        return ZERO
+    return max(ZERO, one.worked.needed(frame.floor) - one.base)
+
+
+def _capped_each(
+    rule: PayoutRule, payees: Sequence[Payee], wanted: Sequence[Decimal], frame: Frame
+) -> list[Decimal]:
+    """At most so much a person in this task, with what they were given before."""
+    if rule.cap_each is None:
+        return list(wanted)
+    left: dict[int, Decimal] = {}
+    found = []
+    for one, want in zip(payees, wanted, strict=True):
+        worker = one.evidence.assignment.worker_id
+        free = left.get(worker, max(ZERO, rule.cap_each - frame.before(worker)))
+        found.append(min(want, free))
+        left[worker] = free - found[-1]
+    return found
+
+
+def _capped_total(
+    rule: PayoutRule, wanted: Sequence[Decimal], floors: Sequence[Decimal], frame: Frame
+) -> list[Decimal]:
+    """At most so much in this task: the floors first, then the rest, each at the same share."""
+    before = sum((frame.given or {}).values(), ZERO)
+    if rule.cap_total is None or before + sum(wanted, ZERO) <= rule.cap_total:
+        return list(wanted)
+    left = max(0, _cents(rule.cap_total - before))
+    least, most = [_cents(one) for one in floors], [_cents(one) for one in wanted]
+    if sum(least) >= left:
+        paid = [one * left // sum(least) for one in least] if sum(least) else [0] * len(least)
+    else:
+        spare, over = left - sum(least), sum(most) - sum(least)
+        paid = [a + (b - a) * spare // over for a, b in zip(least, most, strict=True)]
+    return [Decimal(one) / 100 for one in paid]
+
+
+def _cents(amount: Decimal) -> int:
+    return int(amount * 100)
+
+
+def _said(one: Payee, step: Given, floor: Decimal, frame: Frame) -> list[str]:
+    """Why this much was wanted: the step, or what the floor needs, or why neither."""
+    if floor > step.amount and one.worked and frame.floor:
+        reached = [step.note] if step.amount else []
+        time = f"{duration(one.worked.seconds)}, {one.worked.how}"
+        return [*reached, f"raised to {money(frame.floor, frame.currency)} an hour ({time})"]
+    return [step.note] if step.note else []

@@ -1,0 +1,269 @@
+"""The form of a proposal: one line an assignment, parsed with every fault beside its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from annotation.models import PayoutLine, PayoutRule, Task
+from annotation.payouts.actions.proposals import MIN_REASON, REASONS, Line
+from annotation.payouts.actions.rules import MIN_LESS, why_not_base
+from annotation.payouts.selectors.proposals import bonus_given
+from crowdqc.errors import Invalid
+from crowdqc.numbers import LARGEST, exact, money
+from evaluation.panels.watch import incentives_for
+from evaluation.payouts.bonus import Frame, Given, Payee, apply_rule
+from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
+from evaluation.payouts.wage import Worked, worked
+
+Decision = PayoutLine.Decision
+ZERO = Decimal("0.00")
+CENT = Decimal("0.01")
+MOST = Decimal(100_000)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What all lines of a form stand under: the task's rule, its floor, its run."""
+
+    frame: Frame
+    rule: PayoutRule | None = None
+    incentives: Mapping[int, tuple[Decimal, str]] = field(default_factory=dict)  # of a worker
+    usual: float | None = None  # the task's middle time
+
+    @property
+    def gives(self) -> bool:
+        """Whether a rule or a promise gives anybody a bonus."""
+        return self.rule is not None or bool(self.incentives)
+
+
+@dataclass
+class DraftLine:
+    """One line as it stands in the form."""
+
+    evidence: Evidence
+    decision: str
+    base: str
+    bonus: str = "0.00"
+    reason_code: str = ""
+    reason: str = ""
+    less: str = ""  # why the base is under the agreed pay
+    errors: dict[str, str] = field(default_factory=dict)
+    line: Line | None = None
+    given: Given = field(default_factory=Given)  # what the rule gives it
+    worked: Worked | None = None
+    under: Decimal | None = None  # its pay by the hour, where that is under the floor
+
+    @property
+    def pay(self) -> Decimal:
+        """What approving it pays; 0 while it is held, rejected or wrong."""
+        if self.line is None or self.line.decision != Decision.APPROVE:
+            return ZERO
+        return (self.line.base or ZERO) + self.line.bonus
+
+    @property
+    def is_less(self) -> bool:
+        """Whether its base is under what was agreed, so that the worker is owed a reason."""
+        try:
+            base = amount(self.base, self.evidence.assignment.pay)
+        except Invalid:
+            return False
+        return self.decision != Decision.REJECT and base < self.evidence.assignment.pay
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the form as it stands would propose."""
+
+    people: int
+    approve: int
+    hold: int
+    reject: int
+    base: Decimal
+    bonus: Decimal
+    wrong: int
+    under: list[tuple[str, Decimal]]  # who earns less than the floor, and how much an hour
+
+    @property
+    def pay(self) -> Decimal:
+        return self.base + self.bonus
+
+
+def terms_of(task: Task, around: TaskEvidence, rows: Sequence[Evidence]) -> Terms:
+    """The rule of the task with what it was used for so far, and incentives of these people."""
+    rule = PayoutRule.objects.filter(task=task).first()
+    frame = Frame(
+        currency=task.project.currency, floor=task.project.hourly_floor,
+        run=around.run.number if around.run else None, given=bonus_given(task),
+    )  # fmt: skip
+    people = {row.assignment.worker for row in rows}
+    return Terms(frame, rule, incentives_for(task, people), around.median_seconds)
+
+
+def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[DraftLine]:
+    """The form as it opens: the agreed pay, the rule's bonus; what stands out is looked at."""
+    lines = [
+        DraftLine(
+            evidence=row,
+            decision=decision or (Decision.HOLD if row.look_first else Decision.APPROVE),
+            base=str(row.assignment.pay),
+        )
+        for row in rows
+    ]
+    return fill(check(lines, terms), terms)
+
+
+def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> list[DraftLine]:
+    """The form as it was sent."""
+    lines = [
+        DraftLine(
+            evidence=row,
+            decision=post.get(f"decision_{row.assignment.pk}", ""),
+            base=post.get(f"base_{row.assignment.pk}", ""),
+            bonus=post.get(f"bonus_{row.assignment.pk}", ""),
+            reason_code=post.get(f"code_{row.assignment.pk}", ""),
+            reason=post.get(f"reason_{row.assignment.pk}", ""),
+            less=post.get(f"less_{row.assignment.pk}", ""),
+        )
+        for row in rows
+    ]
+    return check(lines, terms)
+
+
+def fill(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
+    """Write what the rule gives into every line; a person may change it."""
+    if terms.gives:
+        for draft in lines:
+            if draft.decision != Decision.REJECT:
+                draft.bonus = str(draft.given.amount)
+    return check(lines, terms)
+
+
+def check(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
+    """Turn what is written into lines; faults stand beside their field."""
+    for draft in lines:
+        draft.errors.clear()
+        draft.worked = worked(draft.evidence, terms.usual)
+    if terms.rule is not None:
+        payees = [_payee(draft) for draft in lines]
+        for draft, given in zip(lines, apply_rule(terms.rule, payees, terms.frame), strict=True):
+            draft.given = given
+    _add_incentives(lines, terms)
+    for draft in lines:
+        draft.line = _line(draft, terms)
+        draft.under = _under(draft, terms.frame.floor)
+    return lines
+
+
+def _add_incentives(lines: Sequence[DraftLine], terms: Terms) -> None:
+    """Put what was promised to a worker on the first of their lines that may be paid."""
+    done: set[int] = set()
+    for draft in lines:
+        worker = draft.evidence.assignment.worker_id
+        if worker in done or worker not in terms.incentives or draft.decision == Decision.REJECT:
+            continue
+        done.add(worker)
+        extra, why = terms.incentives[worker]
+        base = draft.given if terms.rule is not None else Given()
+        note = f"{base.note}; {why}" if base.amount else why
+        draft.given = Given(base.amount + extra, note[:200])
+
+
+def _payee(draft: DraftLine) -> Payee:
+    try:
+        base = amount(draft.base, draft.evidence.assignment.pay)
+    except Invalid:
+        base = draft.evidence.assignment.pay
+    return Payee(draft.evidence, base, draft.worked, draft.decision != Decision.REJECT)
+
+
+def _under(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
+    if draft.line is None or draft.worked is None or not floor:
+        return None
+    if draft.line.decision == Decision.REJECT:
+        return None
+    pay = (draft.line.base or ZERO) + draft.line.bonus
+    return draft.worked.rate(pay) if draft.worked.is_under(pay, floor) else None
+
+
+def _line(draft: DraftLine, terms: Terms) -> Line | None:
+    """The line as it can be proposed, or None with its faults noted."""
+    assignment, errors = draft.evidence.assignment, draft.errors
+    if draft.decision not in Decision.values:
+        errors["decision"] = "Choose one"
+    if draft.decision == Decision.REJECT:
+        if draft.reason_code not in REASONS:
+            errors["code"] = "Choose a reason"
+        if len(draft.reason.strip()) < MIN_REASON:
+            errors["reason"] = f"The worker reads this: at least {MIN_REASON} characters"
+        return None if errors else Line(
+            assignment.pk, draft.decision, reason_code=draft.reason_code,
+            reason=draft.reason.strip(),
+        )  # fmt: skip
+    base = _amount(draft, "base", draft.base, assignment.pay)
+    if base is not None and (why_not := why_not_base(assignment, base)):
+        errors["base"] = why_not
+    elif draft.is_less and len(draft.less.strip()) < MIN_LESS:
+        errors["less"] = f"The worker reads this: at least {MIN_LESS} characters"
+    bonus = _amount(draft, "bonus", draft.bonus, ZERO)
+    if errors or bonus is None:
+        return None
+    return Line(
+        assignment.pk, draft.decision, base=base, bonus=bonus,
+        reason=draft.less.strip() if draft.is_less else "",
+        bonus_note=_note(draft, bonus, terms),
+    )  # fmt: skip
+
+
+def _note(draft: DraftLine, bonus: Decimal, terms: Terms) -> str:
+    """Why this bonus: in the rule's words, or that a person wrote another one."""
+    if not bonus or not terms.gives:
+        return ""
+    if bonus == draft.given.amount:
+        return draft.given.note
+    gives = money(draft.given.amount, terms.frame.currency)
+    return f"written by hand; the rule gives {gives}"
+
+
+def amount(text: str, default: Decimal) -> Decimal:
+    """An amount as people write it, ``1.80`` or ``1,80``; Invalid when it is none."""
+    text = text.strip().replace(",", ".")
+    if not text:
+        return default
+    value = exact(text, low=-LARGEST)
+    if value is None:
+        raise Invalid("An amount, as 1.80")
+    if not 0 <= value <= MOST or value != value.quantize(CENT):
+        raise Invalid("0 or more, two decimals")
+    return value.quantize(CENT)
+
+
+def _amount(draft: DraftLine, name: str, text: str, default: Decimal) -> Decimal | None:
+    try:
+        return amount(text, default)
+    except Invalid as error:
+        draft.errors[name] = error.message
+        return None
+
+
+def totals(lines: Sequence[DraftLine]) -> Totals:
+    """The sums of the form."""
+    ready = [draft.line for draft in lines if draft.line is not None]
+    paid = [line for line in ready if line.decision == Decision.APPROVE]
+    ids = {line.assignment_id for line in paid}
+    return Totals(
+        people=len({
+            d.evidence.assignment.worker_id for d in lines if d.evidence.assignment.pk in ids
+        }),
+        approve=len(paid),
+        hold=sum(line.decision == Decision.HOLD for line in ready),
+        reject=sum(line.decision == Decision.REJECT for line in ready),
+        base=sum((line.base or ZERO for line in paid), ZERO),
+        bonus=sum((line.bonus for line in paid), ZERO),
+        wrong=sum(bool(draft.errors) for draft in lines),
+        under=[
+            (draft.evidence.assignment.worker.pseudonym, draft.under)
+            for draft in lines if draft.under is not None
+        ],
+    )  # fmt: skip

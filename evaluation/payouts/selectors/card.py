@@ -1,0 +1,139 @@
+"""The evidence card: one person's work beside everyone's, and what it cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotation.models import Membership, Task
+from annotation.payouts.selectors.proposals import decided_before
+from annotation.work.selectors.log import LogSummary
+from crowdqc.numbers import duration, percent
+from evaluation.charts import boards as charts
+from evaluation.models import WorkerScore
+from evaluation.payouts.selectors.evidence import PASTED_SHARE, Evidence, Note, TaskEvidence, binned
+
+CANNOT = {
+    "Paste": "that the work was done by somebody else. "
+    "Pasting one’s own draft looks the same here.",
+    "Time": "that the questions were not read. Who knows the subject is fast too.",
+    "Away": "what was done meanwhile. Nothing outside this page is recorded.",
+    "Declined": "that nothing was tried. "
+    "“I don’t know” is a fair answer and is paid like any other.",
+}
+CANNOT_SCORE = (
+    "that the answers are right. A score is closeness to what the better workers wrote; where "
+    "most share an error, who is right scores low."
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the card of one person in one task shows."""
+
+    worker: Membership
+    here: int  # assignments in this task that were submitted
+    in_project: int
+    look: bool
+    score: WorkerScore | None
+    questions: int
+    approved: int
+    rejected: int
+    notes: tuple[Note, ...]
+    time_chart: SafeString | str
+    paste_chart: SafeString | str
+    paste_note: str
+    log: LogSummary
+    cannot: list[str]
+
+
+def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEvidence) -> Card:
+    """The card; ``own`` is the person's work that is looked at, of one task."""
+    approved, rejected = decided_before([worker.pk])[worker.pk]
+    notes = tuple(note for e in own for note in e.notes)
+    log = combined([e.log for e in own])
+    return Card(
+        worker=worker,
+        here=len(own),
+        in_project=worker.assignments.filter(state="submitted").count(),
+        look=any(e.look_first for e in own),
+        score=own[0].score if own else None,
+        questions=task.items.filter(until__isnull=True).count(),
+        approved=approved,
+        rejected=rejected,
+        notes=notes,
+        time_chart=time_chart(own, around),
+        paste_chart=paste_chart(log, around),
+        paste_note=paste_note(around),
+        log=log,
+        cannot=[CANNOT[k] for k in dict.fromkeys(n.kind for n in notes) if k in CANNOT]
+        or [CANNOT_SCORE],
+    )
+
+
+def combined(logs: Sequence[LogSummary]) -> LogSummary:
+    """Several summaries as one."""
+    names = LogSummary.__dataclass_fields__
+    return LogSummary(**{name: sum(getattr(log, name) for log in logs) for name in names})
+
+
+def time_chart(own: Sequence[Evidence], around: TaskEvidence) -> SafeString | str:
+    """How long the assignment took, among all of the task; "" where no time is known."""
+    times = [e.seconds for e in own if e.seconds is not None]
+    everyone = sorted(around.seconds.values())
+    if not times or len(everyone) < 2:
+        return ""
+    this = sum(times) / len(times)
+    # A tab left open overnight would squeeze everybody into one bin.
+    high = max(everyone[min(len(everyone) - 1, int(0.97 * len(everyone)))], 1.0)
+    low = min(everyone[0], this)
+    if high <= low:
+        return ""
+    return charts.histogram(
+        binned(everyone, low, high), low, high, this=this,
+        labels=(duration(low), duration(high)), this_label=duration(this),
+        what="Times for the assignment",
+    )  # fmt: skip
+
+
+def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
+    """The share of text that was pasted, among all of the task; "" without a log."""
+    shares = [other.paste_share for other in around.logs.values() if other.events]
+    if not log.events or len(shares) < 2:
+        return ""
+    return charts.histogram(
+        binned(shares, 0.0, 1.0), 0.0, 1.0, this=log.paste_share,
+        labels=(percent(0), percent(1)), this_label=percent(log.paste_share),
+        what="Shares of text pasted",
+    )  # fmt: skip
+
+
+def paste_note(around: TaskEvidence) -> str:
+    """What the grey of the charts is."""
+    logged = [log for log in around.logs.values() if log.events]
+    if not logged:
+        return ""
+    much = sum(log.paste_share > PASTED_SHARE for log in logged)
+    return (
+        f"Grey: the {len(logged)} assignments of this task. "
+        f"{much} of {len(logged)} paste more than half."
+    )
+
+
+def paste_sources(log: Any) -> str:
+    """Where pastes came from, in words."""
+    parts = [
+        (log.pastes_own, "from their own earlier text"),
+        (log.pastes_passage, "from the passage"),
+        (log.pastes_outside, "from outside this page"),
+    ]
+    told = [f"{number} {where}" for number, where in parts if number]
+    if not told:
+        return ""
+    verb = "comes" if parts and told[0].startswith("1 ") else "come"
+    first, *rest = told
+    number, _, where = first.partition(" ")
+    return ", ".join([f"{number} {verb} {where}", *rest]) + "."

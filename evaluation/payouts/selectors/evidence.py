@@ -1,0 +1,239 @@
+"""What is known of a piece of work: score, time, pasting, log. Evidence, never a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from django.db.models import Count, Min, Q
+
+from annotation.models import Answer, Assignment, Task
+from annotation.payouts.selectors.proposals import WorkFacts, work_facts
+from annotation.task_types import get_type
+from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
+from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
+from crowdqc.numbers import duration, percent, plural
+from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.runs.official.selectors import official_run
+
+# From here on a figure is named beside a person's work; none of them decides anything.
+PASTED_SHARE = 0.5
+AWAY_SHARE = 0.5
+FAST_SHARE = 1 / 3  # of the median time of the task
+DECLINED_SHARE = 0.25
+ENOUGH_TIMES = 5  # assignments before a median says anything
+BINS = 12
+WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that stands out; ``look`` puts the work under "Look first"."""
+
+    kind: str
+    text: str
+    look: bool = True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All of it for one assignment."""
+
+    assignment: Assignment
+    facts: WorkFacts
+    log: LogSummary
+    seconds: float | None
+    score: WorkerScore | None
+    notes: tuple[Note, ...]
+    text: int | None = None  # its answer, where it is one text whose writing can be replayed
+
+    @property
+    def look_first(self) -> bool:
+        return any(note.look for note in self.notes)
+
+    @property
+    def pasted(self) -> float | None:
+        """Share of what was put in that was pasted; None where nothing was recorded."""
+        return self.log.paste_share if self.log.events and not self.log.snapshots else None
+
+
+@dataclass(frozen=True)
+class TaskEvidence:
+    """What the work of a whole task looks like, to stand one person's beside it."""
+
+    run: Run | None
+    seconds: dict[int, float]
+    logs: dict[int, LogSummary]
+    cites: bool = False  # a task whose passages are there to be used
+    paces: Mapping[int, Pace] = field(default_factory=dict)
+
+    @property
+    def median_seconds(self) -> float | None:
+        return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
+
+    @property
+    def number(self) -> int | None:
+        """The number of the run, as a proposal keeps it."""
+        return self.run.number if self.run is not None else None
+
+    @property
+    def source(self) -> str:
+        """The run and the snapshot that the scores are of, as a proposal keeps it; "" without."""
+        if not self.run:
+            return ""
+        snapshot = self.run.snapshot.content_hash[:8] if self.run.snapshot else "none"
+        return f"run {self.run.number}, snapshot {snapshot}"
+
+
+def worker_scores(run: Run | None, worker_ids: Iterable[int]) -> dict[int, WorkerScore]:
+    """Scores of these workers in a run; a worker without an estimate has a row that says why."""
+    if run is None:
+        return {}
+    rows = WorkerScore.objects.filter(run=run, worker__in=list(worker_ids), dimension="")
+    return {row.worker_id: row for row in rows}
+
+
+def answer_scores(run: Run | None, answer_ids: Iterable[int]) -> dict[int, AnswerScore]:
+    """Scores of these answers in a run."""
+    if run is None:
+        return {}
+    rows = AnswerScore.objects.filter(run=run, answer__in=list(answer_ids), dimension="")
+    return {row.answer_id: row for row in rows}
+
+
+def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
+    """Run, times and logs of all submitted work of a task, in a fixed number of queries.
+
+    The run is the official one, unless another is named.
+    """
+    paces = paces_of([task.pk])
+    seconds = {pk: pace.seconds for pk, pace in paces.items()}
+    return TaskEvidence(
+        run=run or official_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
+        cites=cites(task), paces=paces,
+    )  # fmt: skip
+
+
+def cites(task: Task) -> bool:
+    """Whether its workers write from passages, so that only a paste from elsewhere stands out."""
+    return get_type(task.type).shape == "responses"
+
+
+def gather(
+    assignments: Sequence[Assignment], around: TaskEvidence, *, counted: bool = True
+) -> dict[int, Evidence]:
+    """The evidence of each of these assignments of one task.
+
+    Without ``counted`` their answers are not counted: enough to sort them and to find those to
+    look at first.
+    """
+    ids = [a.pk for a in assignments]
+    facts = work_facts(ids) if counted else dict.fromkeys(ids, WorkFacts())
+    scores = worker_scores(around.run, {a.worker_id for a in assignments})
+    texts = single_texts(a.pk for a in assignments if around.logs.get(a.pk, EMPTY).events)
+    usual = around.median_seconds
+    found = {}
+    for assignment in assignments:
+        pk = assignment.pk
+        log, seconds = around.logs.get(pk, EMPTY), around.seconds.get(pk)
+        found[pk] = Evidence(
+            assignment=assignment,
+            facts=facts[pk],
+            log=log,
+            seconds=seconds,
+            score=scores.get(assignment.worker_id),
+            notes=tuple(
+                notes(facts[pk], log, seconds, usual, cites=around.cites, pace=around.paces.get(pk))
+            ),
+            text=texts.get(pk),
+        )
+    return found
+
+
+def with_facts(rows: Sequence[Evidence], around: TaskEvidence) -> list[Evidence]:
+    """The same evidence with the answers counted, of rows that were gathered without."""
+    facts, usual = work_facts([row.assignment.pk for row in rows]), around.median_seconds
+    made = []
+    for row in rows:
+        own = facts[row.assignment.pk]
+        pace = around.paces.get(row.assignment.pk)
+        told = notes(own, row.log, row.seconds, usual, cites=around.cites, pace=pace)
+        made.append(replace(row, facts=own, notes=tuple(told)))
+    return made
+
+
+def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:
+    """By assignment its one answer, of those that hold one text and nothing else."""
+    wanted = list(assignment_ids)
+    if not wanted:
+        return {}
+    rows = (
+        Answer.objects.filter(assignment__in=wanted)
+        .order_by()
+        .values("assignment")
+        .annotate(n=Count("pk", distinct=True), answer=Min("pk"), written=WRITTEN)
+        .filter(n=1, written=1)
+        .values_list("assignment", "answer")
+    )
+    return dict(rows)
+
+
+def notes(
+    facts: WorkFacts,
+    log: LogSummary,
+    seconds: float | None,
+    usual: float | None,
+    *,
+    cites: bool = False,
+    pace: Pace | None = None,
+) -> list[Note]:
+    """What stands out, in words with the number.
+
+    ``usual`` is the task's median time, which hurries with its crowd; ``pace`` holds the floors
+    that do not.
+    """
+    found = []
+    pastes = log.pastes_outside if cites else log.pastes
+    pasted = log.outside_share if cites else log.paste_share
+    if pastes and pasted >= PASTED_SHARE:
+        noun = "paste" if pastes == 1 else "pastes"
+        where = " from elsewhere" if cites else ""
+        found.append(Note("Paste", f"{pastes} {noun}{where}, {percent(pasted)} of the text"))
+    quick = _too_fast(seconds, usual, pace)
+    if quick:
+        took = duration(seconds) if seconds and seconds >= 1 else "under a second"
+        found.append(Note("Time", f"took {took}; {'; '.join(quick)}"))
+    if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
+        share = percent(log.seconds_away / log.seconds_total)
+        found.append(Note("Away", f"page not in view {share} of the time"))
+    if facts.declined and facts.declined >= DECLINED_SHARE * facts.answers:
+        found.append(Note("Declined", f"{facts.declined} × “I don’t know”", look=False))
+    if facts.uncounted:
+        noun = "answer does" if facts.uncounted == 1 else "answers do"
+        found.append(Note("Uncounted", f"{facts.uncounted} {noun} not count", look=False))
+    return found
+
+
+def _too_fast(seconds: float | None, usual: float | None, pace: Pace | None) -> list[str]:
+    """Against what the time is short: reading, the requester's estimate, the others."""
+    found = []
+    if pace is not None and pace.is_unread:
+        found.append(
+            f"reading {plural(pace.words, 'word')} takes {duration(pace.reading_seconds)} at "
+            f"{READ_AT_MOST} a minute"
+        )
+    if pace is not None and pace.is_under_estimate:
+        found.append(f"the requester expects {duration(pace.expected_seconds)}")
+    if seconds is not None and usual and seconds < FAST_SHARE * usual:
+        found.append(f"half take over {duration(usual)}")
+    return found
+
+
+def binned(values: Sequence[float], low: float, high: float, bins: int = BINS) -> list[int]:
+    """Counts in equal bins; what lies outside falls into the first or last one."""
+    counts = [0] * bins
+    width = (high - low) / bins
+    for value in values:
+        counts[min(bins - 1, max(0, int((value - low) / width)))] += 1
+    return counts

@@ -1,0 +1,400 @@
+"""A proposal as its page shows it: lines by person, evidence of one, checks before approving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import AuditEntry, PayoutBatch, PayoutLine, User
+from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
+from annotation.payouts.selectors.proposals import lines_of, spent
+from crowdqc.numbers import money, plural
+from evaluation.models import Run, WorkerScore
+from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence, gather, task_evidence
+from evaluation.payouts.wage import worked
+
+Decision = PayoutLine.Decision
+ZERO = Decimal("0.00")
+NAMED = 6  # people named in one check
+DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad"}
+
+
+@dataclass(frozen=True)
+class Person:
+    """The lines of one person with one decision: a row of the table."""
+
+    lines: tuple[PayoutLine, ...]
+    evidence: tuple[Evidence, ...]
+    decision: str
+    of: int  # this person's assignments in the proposal
+    goes: bool  # paid or, for a rejection, written by an approval as ticked now
+    selected: bool = False
+
+    @property
+    def key(self) -> int:
+        return self.lines[0].pk
+
+    @property
+    def value(self) -> str:
+        """The ids of the lines, as the checkbox sends them."""
+        return ",".join(str(line.pk) for line in self.lines)
+
+    @property
+    def worker(self) -> Any:
+        return self.lines[0].assignment.worker
+
+    @property
+    def rejected(self) -> bool:
+        return self.decision == Decision.REJECT
+
+    @property
+    def held(self) -> bool:
+        return self.decision == Decision.HOLD
+
+    @property
+    def word(self) -> str:
+        return str(Decision(self.decision).label)
+
+    @property
+    def mark(self) -> str:
+        return DEFAULT_MARKS[self.decision]
+
+    @property
+    def paid(self) -> int:
+        return len(self.lines) if self.goes and not self.rejected else 0
+
+    @property
+    def base(self) -> Decimal:
+        return sum((line.base for line in self.lines), ZERO)
+
+    @property
+    def bonus(self) -> Decimal:
+        return sum((line.bonus for line in self.lines), ZERO)
+
+    @property
+    def pay(self) -> Decimal:
+        return self.base + self.bonus
+
+    @property
+    def bonus_notes(self) -> list[str]:
+        """Why each bonus, each reason once."""
+        return list(dict.fromkeys(line.bonus_note for line in self.lines if line.bonus_note))
+
+    @property
+    def less(self) -> list[str]:
+        """Why less than agreed is paid, as the worker will read it."""
+        if self.rejected:
+            return []
+        return [line.reason for line in self.lines if line.base < line.assignment.pay]
+
+    @property
+    def score(self) -> WorkerScore | None:
+        return self.evidence[0].score
+
+    @property
+    def pasted(self) -> float | None:
+        """Pasted of all that was put in, over these assignments; None without a log."""
+        logs = [e.log for e in self.evidence if e.pasted is not None]
+        put_in = sum(log.pasted_chars + log.typed_chars for log in logs)
+        if not logs:
+            return None
+        return sum(log.pasted_chars for log in logs) / put_in if put_in else 0.0
+
+    @property
+    def much_pasted(self) -> bool:
+        return any(note.kind == "Paste" for e in self.evidence for note in e.notes)
+
+    @property
+    def said(self) -> str:
+        """What stands out, in short."""
+        return "; ".join(note.text for e in self.evidence for note in e.notes)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the checks: a mark, a sentence, and where to look."""
+
+    mark: str
+    text: str
+    small: str = ""
+    url: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Going:
+    """What approving as ticked now would write."""
+
+    people: int
+    assignments: int
+    of: int
+    base: Decimal
+    bonus: Decimal
+    entries: int
+    rejected: int
+
+    @property
+    def pay(self) -> Decimal:
+        return self.base + self.bonus
+
+
+@dataclass(frozen=True)
+class PayoutPage:
+    """Everything the page of one proposal shows."""
+
+    batch: PayoutBatch
+    people: list[Person]
+    around: TaskEvidence
+    going: Going
+    why_not: str  # why the viewer may not approve; empty when they may
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def open(self) -> bool:
+        return self.batch.state == PayoutBatch.State.PROPOSED
+
+    @property
+    def selected(self) -> Person | None:
+        return next((person for person in self.people if person.selected), None)
+
+    @property
+    def rule(self) -> str:
+        """How the amounts came about, in words."""
+        paid = [line for p in self.people if not p.rejected for line in p.lines]
+        agreed = all(line.base == line.assignment.pay for line in paid)
+        said = ["base as agreed" if agreed else "base by hand"]
+        bonuses = [line for line in paid if line.bonus]
+        by_rule = [line for line in bonuses if line.bonus_note and "by hand" not in line.bonus_note]
+        if not bonuses:
+            said.append("no bonus")
+        elif len(by_rule) == len(bonuses):
+            said.append(f"bonus by rule for {len(bonuses)}")
+        elif by_rule:
+            by_hand = len(bonuses) - len(by_rule)
+            said.append(f"bonus by rule for {len(by_rule)}, by hand for {by_hand}")
+        else:
+            said.append(f"bonus by hand for {len(bonuses)}")
+        return "; ".join(said)
+
+    def count(self, decision: str) -> int:
+        return sum(person.decision == decision for person in self.people)
+
+    @property
+    def approved(self) -> int:
+        return self.count(Decision.APPROVE)
+
+    @property
+    def held(self) -> int:
+        return self.count(Decision.HOLD)
+
+    @property
+    def rejected(self) -> int:
+        return self.count(Decision.REJECT)
+
+    @property
+    def worker_count(self) -> int:
+        return len({person.worker.pk for person in self.people})
+
+
+def payout_page(
+    batch: PayoutBatch,
+    viewer: User,
+    *,
+    ticked: set[int] | None = None,
+    without: frozenset[int] = frozenset(),
+    selected: int | None = None,
+) -> PayoutPage:
+    """The page; ``ticked`` are ids of lines to pay (None: as proposed), ``without`` rejections
+    left out. A fixed number of queries, whatever the number of lines."""
+    lines = lines_of(batch)
+    around = task_evidence(batch.task, scored_by(batch))
+    found = gather([line.assignment for line in lines], around)
+    people = _select(_people(batch, lines, found, ticked, without), selected)
+    going = going_of(people)
+    why_not = reason_cannot_decide(batch, viewer)
+    page = PayoutPage(batch, people, around, going, why_not)
+    return replace(page, checks=_checks(page, viewer))
+
+
+def scored_by(batch: PayoutBatch) -> Run | None:
+    """The run that the proposal was made from, whichever is official by now; None without one."""
+    if batch.evidence_run is None:
+        return None
+    found = Run.objects.filter(project=batch.project_id, number=batch.evidence_run)
+    return found.select_related("snapshot").defer("snapshot__answer_ids").first()
+
+
+def _people(
+    batch: PayoutBatch,
+    lines: Sequence[PayoutLine],
+    found: dict[int, Evidence],
+    ticked: set[int] | None,
+    without: frozenset[int],
+) -> list[Person]:
+    open_ = batch.state == PayoutBatch.State.PROPOSED
+    groups: dict[tuple[int, str, bool], list[PayoutLine]] = {}
+    of: dict[int, int] = {}
+    for line in lines:
+        if not open_:
+            goes = batch.state == PayoutBatch.State.APPROVED and (
+                line.live or line.decision == Decision.REJECT
+            )
+        elif line.decision == Decision.REJECT:
+            goes = line.pk not in without
+        elif ticked is None:
+            goes = line.decision == Decision.APPROVE
+        else:
+            goes = line.pk in ticked
+        worker = line.assignment.worker_id
+        groups.setdefault((worker, line.decision, goes), []).append(line)
+        of[worker] = of.get(worker, 0) + 1
+    people = [
+        Person(
+            lines=tuple(group),
+            evidence=tuple(found[line.assignment_id] for line in group),
+            decision=decision,
+            of=of[worker],
+            goes=goes,
+        )
+        for (worker, decision, goes), group in groups.items()
+    ]
+    return sorted(people, key=_order)
+
+
+def _order(person: Person) -> tuple[bool, float, str]:
+    score = person.score.estimate if person.score else None
+    return (score is None, -(score or 0.0), person.worker.pseudonym)
+
+
+def _select(people: list[Person], key: int | None) -> list[Person]:
+    """Mark the row whose evidence is shown: the asked one, else the first to be looked at."""
+    chosen = next((p for p in people if key in {line.pk for line in p.lines}), None)
+    chosen = chosen or next((p for p in people if p.held), None) or (people[0] if people else None)
+    return [replace(person, selected=person is chosen) for person in people]
+
+
+def going_of(people: Sequence[Person]) -> Going:
+    """Sums over the rows that go through."""
+    paid = [person for person in people if person.goes and not person.rejected]
+    lines = [line for person in paid for line in person.lines]
+    return Going(
+        people=len({person.worker.pk for person in paid}),
+        assignments=len(lines),
+        of=sum(len(person.lines) for person in people),
+        base=sum((line.base for line in lines), ZERO),
+        bonus=sum((line.bonus for line in lines), ZERO),
+        entries=sum((line.base > 0) + (line.bonus > 0) for line in lines),
+        rejected=sum(len(p.lines) for p in people if p.rejected and p.goes),
+    )
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+def _checks(page: PayoutPage, viewer: User) -> list[Check]:
+    if not page.open:
+        return []
+    checks = [_budget(page, page.batch.task, "Task")]
+    if page.batch.project.budget is not None:
+        checks.append(_budget(page, page.batch.project, "Project"))
+    if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
+        checks.append(Check("bad", "Nobody can approve this yet", small=NOBODY))
+    found = [_hourly(page), _below_agreed(page), _own(page), *_rejections(page, viewer)]
+    return checks + [check for check in found if check is not None]
+
+
+def _budget(page: PayoutPage, holder: Any, name: str) -> Check:
+    currency, before = page.batch.project.currency, spent(holder)
+    after = before + page.going.pay
+    if holder.budget is None:
+        text = f"{name} budget not set; spent {money(before, currency)}"
+        return Check("done", f"{text}, after this {money(after, currency)}")
+    text = (
+        f"{name} budget {money(holder.budget, currency)}, spent {money(before, currency)}, "
+        f"after this {money(after, currency)}"
+    )
+    if after > holder.budget:
+        over = money(after - holder.budget, currency)
+        return Check("bad", text, small=f"{over} too much; approving will be refused.")
+    return Check("done", text)
+
+
+def _hourly(page: PayoutPage) -> Check | None:
+    """Base and bonus over the time worked; every line under the floor is named with its rate."""
+    currency, floor = page.batch.project.currency, page.batch.project.hourly_floor
+    rates, hows, under, untimed = [], set(), [], 0
+    for person in page.people:
+        if not person.goes or person.rejected:
+            continue
+        for line, evidence in zip(person.lines, person.evidence, strict=True):
+            time = worked(evidence, page.around.median_seconds)
+            if time is None:
+                untimed += 1
+                continue
+            rate = time.rate(line.base + line.bonus)
+            rates.append(rate)
+            hows.add(time.how)
+            if floor and time.is_under(line.base + line.bonus, floor):
+                under.append(f"{person.worker.pseudonym} {money(rate, currency)}")
+    if not rates:
+        none = "No hourly rates: no working time was measured"
+        return Check("warn", none) if untimed else None
+    lowest = f"the lowest is {money(min(rates), currency)}"
+    how = f"Base and bonus over the time worked: {'; '.join(sorted(hows))}."
+    if untimed:
+        how += f" Without a measured time, and so without a rate: {plural(untimed, 'line')}."
+    if floor is None:
+        return Check("done", f"Hourly rates: {lowest}; no floor is set", small=how)
+    if under:
+        named = ", ".join(under[:NAMED])
+        more = f" and {len(under) - NAMED} more" if len(under) > NAMED else ""
+        text = f"{len(under)} of {len(rates)} lines under {money(floor, currency)} an hour"
+        return Check("warn", f"{text}: {named}{more}", small=how)
+    text = f"No hourly rate is under {money(floor, currency)}; {lowest}"
+    return Check("done", text, small=how)
+
+
+def _below_agreed(page: PayoutPage) -> Check | None:
+    less = sum(
+        line.base < line.assignment.pay
+        for person in page.people
+        if person.goes and not person.rejected
+        for line in person.lines
+    )
+    if not less:
+        return None
+    verb = "is" if less == 1 else "are"
+    text = f"{plural(less, 'assignment')} {verb} paid less than the task promised"
+    return Check("warn", text, small="The worker reads the reason that stands with the line.")
+
+
+def _own(page: PayoutPage) -> Check | None:
+    batch = page.batch
+    if any(person.worker.user_id == batch.proposed_by_id for person in page.people):
+        return Check("warn", f"{batch.proposed_by}, who proposed this, is among those it pays")
+    return None
+
+
+def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
+    rejected = [p for p in page.people if p.rejected and p.goes]
+    if not rejected:
+        return []
+    ids = [line.pk for person in rejected for line in person.lines]
+    alone = AuditEntry.objects.filter(
+        project=page.batch.project, action="payout.reject_line", object_id__in=ids, actor=viewer
+    ).exists()
+    shortest = min(len(line.reason) for person in rejected for line in person.lines)
+    noun = plural(len(ids), "rejection")
+    text = f"{noun} without a second opinion: you wrote it" if alone else f"{noun} to agree with"
+    return [
+        Check(
+            "warn",
+            text,
+            small=f"The text for the worker has {shortest} characters. They may reply once, for "
+            f"{plural(page.batch.project.reply_days, 'day')}.",
+            url=f"?line={rejected[0].key}",
+            link="Read it",
+        )
+    ]

@@ -1,0 +1,313 @@
+"""Proposals: write one, look at it, approve it or send it back, export it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_access, get_task
+from annotation.models import PayoutBatch, PayoutLine, Task
+from annotation.payouts import export as exports
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.bonus_rule import bases_of
+from annotation.payouts.actions.rules import roles_of
+from annotation.payouts.selectors import proposals as reads
+from annotation.payouts.selectors.balance import by_hand, payments_of
+from annotation.payouts.selectors.ledger import last_bookings
+from crowdqc.errors import Invalid, Missing
+from crowdqc.numbers import money, plural, whole
+from evaluation.payouts import form as payout_form
+from evaluation.payouts.proposing import propose
+from evaluation.payouts.selectors.card import card, paste_sources
+from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
+from evaluation.payouts.selectors.proposals import PayoutPage, payout_page
+from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
+from evaluation.payouts.selectors.rule import rule_words, score_name
+
+PAGE = 25
+
+
+def _ids(values: list[str]) -> list[int]:
+    """Ids out of ``12``, ``12,13``...; anything else is not ours."""
+    parts = [part for value in values for part in value.split(",") if part]
+    found = [number for part in parts if (number := whole(part)) is not None]
+    if len(found) < len(parts):
+        raise Invalid("A line is not a number.", fields={"line": "Tick lines of this page."})
+    return found
+
+
+def get_batch(request: HttpRequest, project_id: int, number: int) -> tuple[Access, PayoutBatch]:
+    """A proposal of the project, for its staff."""
+    access = get_access(request, project_id)
+    batch = (
+        access.project.payout_batches.select_related(
+            "task__current", "project", "proposed_by", "decided_by"
+        )
+        .filter(number=number)
+        .first()
+    )
+    if batch is None:
+        raise Missing("There is no proposal of this number in the project.")
+    return access, batch
+
+
+# Writing one -----------------------------------------------------------------------------------
+
+
+def _chosen(request: HttpRequest, task: Task) -> tuple[list[Evidence], TaskEvidence]:
+    """The waiting work that the form is about, and what all work of the task looks like."""
+    everything, around = evidence_of_waiting(task)
+    sent = request.POST if request.method == "POST" else request.GET
+    pick = request.GET.get("pick", "")
+    if pick in ("all", "quiet") and request.method != "POST":
+        return [e for e in everything if pick == "all" or not e.look_first][:BULK], around
+    wanted = set(_ids(sent.getlist("assignment")))
+    return [e for e in everything if e.assignment.pk in wanted], around
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """The form of a proposal; its totals are counted by the server as one writes."""
+    access, task = get_task(request, project_id, task_id)
+    if request.method != "POST":
+        rows, around = _chosen(request, task)
+        terms = payout_form.terms_of(task, around, rows)
+        lines = payout_form.start(rows, terms, _decision(request))
+        return _form(request, task, lines, terms, {"key": str(uuid.uuid4())})
+    key = _key(request)
+    done = task.payout_batches.filter(key=key, proposed_by=access.user).first()
+    if done and request.POST.get("do") == "propose":
+        return redirect("payout", access.project.pk, done.number)
+    rows, around = _chosen(request, task)
+    terms = payout_form.terms_of(task, around, rows)
+    lines = payout_form.read(rows, request.POST, terms)
+    more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
+    wanted = request.POST.get("do", "")
+    if wanted == "rule":
+        return _form(request, task, payout_form.fill(lines, terms), terms, {**more, "filled": True})
+    if wanted != "propose":
+        context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
+        return render(request, "evaluation/payouts/_form_totals.html", context)
+    gone = len(_ids(request.POST.getlist("assignment"))) - len(rows)
+    ready = [line.line for line in lines if line.line]
+    try:
+        if gone:
+            raise Invalid(f"{plural(gone, 'assignment')} was decided meanwhile; look again.")
+        if len(ready) < len(lines):
+            raise Invalid(f"{plural(len(lines) - len(ready), 'line')} below must be mended first.")
+        batch = propose(
+            by=access.user, task=task, key=key, lines=ready, title=more["title"],
+            evidence_note=around.source, evidence_run=around.number,
+        )  # fmt: skip
+    except Invalid as error:
+        return _form(request, task, lines, terms, {**more, "error": error}, status=422)
+    messages.success(request, f"Proposal {batch.number} waits for a second person.")
+    return redirect("payout", access.project.pk, batch.number)
+
+
+def _decision(request: HttpRequest) -> str:
+    wanted = request.GET.get("decision", "")
+    return wanted if wanted in PayoutLine.Decision.values else ""
+
+
+def _key(request: HttpRequest) -> uuid.UUID:
+    try:
+        return uuid.UUID(request.POST.get("key", ""))
+    except ValueError as error:
+        raise Invalid("The form’s key is missing. Load the page again.") from error
+
+
+def _form(
+    request: HttpRequest,
+    task: Task,
+    lines: list[payout_form.DraftLine],
+    terms: payout_form.Terms,
+    more: dict[str, Any],
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "task": task,
+        "lines": lines,
+        "terms": terms,
+        "rule": rule_words(terms.rule, task.project),
+        "totals": payout_form.totals(lines),
+        "decisions": PayoutLine.Decision.choices,
+        "reasons": payouts.REASONS.items(),
+        "scored": bool(bases_of(task)),
+        "score_name": score_name(task),
+        "noun": reads.noun_of(task),
+        "least": payouts.MIN_REASON,
+        **more,
+    }
+    return render(request, "evaluation/payouts/payout_new.html", context, status=status)
+
+
+# Looking at one --------------------------------------------------------------------------------
+
+
+def _page(request: HttpRequest, access: Access, batch: PayoutBatch) -> PayoutPage:
+    """The page as the query string says: what is ticked, left out and looked at."""
+    ticked = set(_ids(request.GET.getlist("pay"))) if "counting" in request.GET else None
+    selected = _ids([request.GET.get("line", "")])
+    return payout_page(
+        batch,
+        access.user,
+        ticked=ticked,
+        without=frozenset(_ids(request.GET.getlist("without"))),
+        selected=selected[0] if selected else None,
+    )
+
+
+def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) -> dict[str, Any]:
+    page = _page(request, access, batch)
+    own = page.selected
+    shown = None
+    if own:
+        shown = card(batch.task, own.worker, own.evidence, page.around)
+    show = request.GET.get("show", "")
+    return {
+        "batch": batch,
+        "task": batch.task,
+        "page": page,
+        "show": show if show in PayoutLine.Decision.values else "",
+        "own": own,
+        "card": shown,
+        "sources": paste_sources(shown.log) if shown else "",
+        "mine": batch.proposed_by_id == access.user.pk,
+        "proposer_roles": roles_of(batch.project, batch.proposed_by),
+        "without": request.GET.getlist("without"),
+        "reasons": payouts.REASONS.items(),
+        "reason_of": payouts.REASONS,
+        "scored": bool(bases_of(batch.task)),
+        "score_name": score_name(batch.task),
+        "least": payouts.MIN_REASON,
+    }
+
+
+@login_required
+@require_safe
+def payout(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """A proposal: its lines, the evidence of one person, checks, and the ledger's last lines."""
+    access, batch = get_batch(request, project_id, number)
+    context = _payout_context(request, access, batch)
+    htmx = request.htmx  # type: ignore[attr-defined]
+    if htmx:
+        part = "_evidence" if htmx.target == "evidence" else "_decision"
+        response = render(request, f"evaluation/payouts/{part}.html", context)
+    else:
+        context["bookings"] = last_bookings(batch.task)
+        context["leaving"] = payments_of(batch)
+        response = render(request, "evaluation/payouts/payout.html", context)
+    response["Vary"] = "HX-Request, HX-Target"
+    return response
+
+
+@login_required
+@require_safe
+def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Proposals of the project, by state."""
+    access = get_access(request, project_id)
+    state = request.GET.get("state", "")
+    rows = reads.proposals(access.project)
+    if state in PayoutBatch.State.values:
+        rows = rows.filter(state=state)
+    counts = reads.proposal_counts(access.project)
+    context = {
+        "rows": Paginator(rows, PAGE).get_page(request.GET.get("page")),
+        "state": state,
+        "states": [
+            (value, label, counts.get(value, 0)) for value, label in PayoutBatch.State.choices
+        ],
+        "waiting": reads.waiting_by_task(access.project),
+        "owed": reads.rejections_owed(access.project),
+        "spent": reads.spent(access.project),
+        "by_hand": by_hand(access.project),
+    }
+    return render(request, "evaluation/payouts/payout_list.html", context)
+
+
+# Deciding --------------------------------------------------------------------------------------
+
+
+@login_required
+@require_POST
+def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Approve what is ticked, for the total that was seen."""
+    access, batch = get_batch(request, project_id, number)
+    try:
+        expected = payout_form.amount(request.POST.get("expected_total", ""), payout_form.ZERO)
+    except Invalid as error:
+        raise Invalid("The total is not an amount.", fields={"expected_total": "?"}) from error
+    batch = payouts.approve_payout(
+        by=access.user,
+        batch=batch,
+        expected_total=expected,
+        line_ids=_ids([*request.POST.getlist("pay"), *request.POST.getlist("reject")]),
+    )
+    messages.success(
+        request,
+        f"Proposal {batch.number} is approved: {money(expected, batch.project.currency)} "
+        "added to the ledger.",
+    )
+    return redirect("payout", access.project.pk, batch.number)
+
+
+@login_required
+@require_POST
+def payout_send_back(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Send a proposal back with a note; its proposer takes it back."""
+    access, batch = get_batch(request, project_id, number)
+    payouts.send_back(by=access.user, batch=batch, note=request.POST.get("note", ""))
+    messages.success(
+        request, f"Proposal {batch.number} is sent back; its work may be proposed anew."
+    )
+    return redirect("payout", access.project.pk, batch.number)
+
+
+@login_required
+@require_POST
+def payout_line_reject(
+    request: HttpRequest, project_id: int, number: int, line_id: int
+) -> HttpResponse:
+    """Turn held lines of one person into rejections, with the reason they will read."""
+    access, batch = get_batch(request, project_id, number)
+    line = batch.lines.filter(pk=line_id).select_related("assignment").first()
+    if line is None:
+        raise Missing("There is no such line in this proposal.")
+    theirs = batch.lines.filter(
+        assignment__worker=line.assignment.worker_id, decision=PayoutLine.Decision.HOLD
+    )
+    try:
+        with transaction.atomic():
+            for held in theirs.order_by("pk"):
+                payouts.reject_held_line(
+                    by=access.user,
+                    line=held,
+                    reason_code=request.POST.get("reason_code", ""),
+                    reason=request.POST.get("reason", ""),
+                )
+    except Invalid as error:
+        messages.error(request, error.message)
+    return redirect(f"{request.path.rsplit('/lines/', 1)[0]}/?line={line.pk}")
+
+
+@login_required
+@require_safe
+def payout_export(request: HttpRequest, project_id: int, number: int) -> HttpResponseBase:
+    """The proposal's lines as CSV."""
+    _, batch = get_batch(request, project_id, number)
+    response = StreamingHttpResponse(
+        exports.lines(exports.PAYOUT, exports.payout_rows(batch)), content_type="text/csv"
+    )
+    response["Content-Disposition"] = f'attachment; filename="payout-{batch.number}.csv"'
+    return response

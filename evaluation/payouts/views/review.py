@@ -1,0 +1,63 @@
+"""The review queue of a task."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_task
+from annotation.models import Assignment
+from annotation.payouts.selectors.proposals import work_facts
+from crowdqc.errors import Missing
+from crowdqc.web.htmx import page_or_fragment
+from evaluation.payouts.selectors import review as reads
+from evaluation.payouts.selectors.evidence import gather, task_evidence
+from evaluation.runs.official.selectors import official_run
+
+
+@login_required
+@require_safe
+def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Submitted work that waits for a decision, with its evidence."""
+    _, task = get_task(request, project_id, task_id)
+    queue = reads.queue(
+        task,
+        sort=request.GET.get("sort", ""),
+        only_look=request.GET.get("show") == "look",
+        number=request.GET.get("page"),
+    )
+    context = {"task": task, "queue": queue, "sorts": reads.sorts_of(task), "bulk": reads.BULK}
+    return page_or_fragment(
+        request, "evaluation/review/review.html", "evaluation/review/_queue.html", context
+    )
+
+
+@login_required
+@require_safe
+def review_answers(
+    request: HttpRequest, project_id: int, task_id: int, assignment_id: int
+) -> HttpResponse:
+    """The answers of one assignment: in place under its row, or as a page of their own."""
+    _, task = get_task(request, project_id, task_id)
+    assignment = (
+        Assignment.objects.filter(pk=assignment_id, task=task, state="submitted")
+        .select_related("worker", "version")
+        .first()
+    )
+    if assignment is None:
+        raise Missing("There is no such submitted assignment in this task.")
+    run = official_run(task)
+    context = {
+        "task": task,
+        "assignment": assignment,
+        "answers": reads.read_answers(assignment.pk, run),
+        "run": run,
+        "facts": work_facts([assignment.pk])[assignment.pk],
+    }
+    if not request.htmx:  # type: ignore[attr-defined]
+        around = task_evidence(task)
+        context["evidence"] = gather([assignment], around)[assignment.pk]
+    return page_or_fragment(
+        request, "evaluation/review/answers.html", "evaluation/review/_answers_row.html", context
+    )

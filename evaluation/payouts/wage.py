@@ -1,0 +1,70 @@
+"""What work pays by the hour, over the time in which it was really worked at.
+
+Pure. The log says best how long somebody worked: time away and long gaps are left out. Without
+one the time from opening to submitting stands, capped, since a page left open overnight is no work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from typing import TypeGuard
+
+from evaluation.payouts.selectors.evidence import Evidence
+
+CAP = 3  # times the middle time of the task
+CENT, HOUR = Decimal("0.01"), Decimal(3600)
+LOGGED = "active time in the log"
+OPENED = "from opening to submitting"
+CAPPED = f"capped at {CAP} × the middle time of the task"
+LEASED = "capped at the time that the task allows"
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Seconds that somebody worked at an assignment, and how that is known."""
+
+    seconds: float
+    how: str
+
+    def __post_init__(self) -> None:
+        if self._exact <= 0:
+            raise ValueError("There is no rate without time.")
+
+    def rate(self, pay: Decimal) -> Decimal:
+        """The pay by the hour."""
+        return (pay * HOUR / self._exact).quantize(CENT, rounding=ROUND_HALF_EVEN)
+
+    def is_under(self, pay: Decimal, floor: Decimal) -> bool:
+        """Whether this pay is less than the floor, to the last digit."""
+        return pay * HOUR < floor * self._exact
+
+    def needed(self, floor: Decimal) -> Decimal:
+        """The least pay in whole cents that meets the floor."""
+        return (floor * self._exact / HOUR).quantize(CENT, rounding=ROUND_CEILING)
+
+    @property
+    def _exact(self) -> Decimal:
+        return Decimal(str(round(self.seconds, 3)))
+
+
+def worked(evidence: Evidence, usual: float | None) -> Worked | None:
+    """How long this assignment was worked at; ``usual`` is the task's middle time, if known.
+
+    None for imported work, and for what took no time that could be measured: there is no rate
+    without time.
+    """
+    wall, log = evidence.seconds, evidence.log
+    if not _measured(wall):
+        return None
+    if log.events and not log.snapshots and _measured(log.seconds_worked):
+        return Worked(min(wall, log.seconds_worked), LOGGED)
+    cap, how = CAP * usual if usual else 0.0, CAPPED
+    if not _measured(cap):
+        cap, how = evidence.assignment.version.lease_minutes * 60.0, LEASED
+    return Worked(cap, how) if wall > cap else Worked(wall, OPENED)
+
+
+def _measured(seconds: float | None) -> TypeGuard[float]:
+    """Whether this is a millisecond at least; less is the noise of the clock."""
+    return seconds is not None and round(seconds, 3) > 0

@@ -1,0 +1,279 @@
+"""One worker across the tasks of a project: scores, work, pay, and what is open with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Sum
+
+from annotation.authoring.selectors.progress import median_seconds
+from annotation.models import (
+    Answer,
+    Assignment,
+    Consent,
+    LedgerEntry,
+    Membership,
+    PayoutLine,
+    Rejection,
+    Task,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.payouts.selectors.proposals import work_facts
+from annotation.task_types import get_type
+from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
+from annotation.work.selectors.speed import paces_of
+from evaluation.models import AnswerScore, Run
+from evaluation.payouts.selectors.card import CANNOT, CANNOT_SCORE, combined
+from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
+from evaluation.payouts.selectors.review import ReadAnswer
+from evaluation.people.selectors.facts import (
+    Attention,
+    Money,
+    Pasting,
+    Standing,
+    Times,
+    attention_of,
+    money_of,
+    pasting_of,
+    standing_of,
+    times_of,
+)
+from evaluation.people.selectors.scores import Scores, scores_of
+from evaluation.runs.official.selectors import official_runs
+
+ZERO = Decimal("0.00")
+ANSWERS, WORKS = 12, 20
+
+
+CANNOT_COMPETENCE = (
+    "that votes were careless. Who sees rightly what most others miss goes against them and is "
+    "given a low competence."
+)
+CANNOT_ATTENTION = (
+    "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
+    "interval says so."
+)
+CANNOT_PARTS = "how work in different parts compares: nobody there judged the same pairs."
+CANNOT_AGREE = "that who agrees is right. The others can share an error."
+
+
+@dataclass(frozen=True)
+class Work:
+    """One submitted assignment with its evidence and what became of it."""
+
+    evidence: Evidence
+    task: Task
+    state: str  # waiting, proposed, paid, rejected, overturned, imported
+    paid: Decimal
+    batch: int | None
+
+    @property
+    def word(self) -> str:
+        return {
+            "waiting": "Awaiting review",
+            "proposed": f"In proposal {self.batch}",
+            "paid": "Paid",
+            "rejected": "Rejected",
+            "overturned": "Rejection overturned",
+            "imported": "Imported, not paid here",
+        }[self.state]
+
+    @property
+    def mark(self) -> str:
+        return {"paid": "done", "rejected": "bad", "imported": "done"}.get(self.state, "waiting")
+
+
+@dataclass(frozen=True)
+class WorkerCard:
+    """The page."""
+
+    worker: Membership
+    scores: Scores
+    unscored: list[Task]
+    attention: list[Attention]
+    times: list[Times]
+    pasting: list[Pasting]
+    money: Money
+    standing: Standing
+    domains: list[str]
+    cannot: list[str]
+    works: Page
+    work_rows: list[Work]
+    answers: Page
+    answer_rows: list[ReadAnswer]
+    log: LogSummary
+    logged: int
+    submitted: int
+    tasks: int
+    rejections: list[Rejection]
+    consent: Consent | None
+    current_consent: int
+
+    @property
+    def disputes(self) -> list[Rejection]:
+        """Rejections whose reply nobody has answered."""
+        return [r for r in self.rejections if r.replied_at and not r.outcome]
+
+
+def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
+    """Everything about one worker, in a fixed number of queries."""
+    assignments = list(
+        worker.assignments.filter(state=AssignmentState.SUBMITTED)
+        .select_related("task__current", "version", "worker", "rejection")
+        .order_by("-submitted_at", "-pk")
+    )
+    tasks = {a.task_id: a.task for a in assignments}
+    runs = official_runs(tasks)
+    scores = scores_of(worker, tasks, runs)
+    logs = log_summaries([a.pk for a in assignments])
+    works = Paginator(assignments, WORKS).get_page(work_page)
+    answers = Paginator(_answers(worker), ANSWERS).get_page(page)
+    attention, log = attention_of(worker, tasks), combined([one for one in logs.values()])
+    texts = worker.project.consent_texts.order_by("-number").values_list("number", flat=True)
+    return WorkerCard(
+        worker=worker,
+        scores=scores,
+        unscored=[task for pk, task in tasks.items() if pk not in scores.tasks and _scores(task)],
+        attention=attention,
+        times=times_of(assignments, tasks),
+        pasting=pasting_of(assignments, logs, tasks, runs),
+        money=money_of(worker),
+        standing=standing_of(worker),
+        domains=sorted({task.domain for task in tasks.values() if task.domain}),
+        cannot=cannot_of(scores, attention, log),
+        works=works,
+        work_rows=_works(worker, list(works.object_list), logs),
+        answers=answers,
+        answer_rows=_read(list(answers.object_list), runs, logs),
+        log=log,
+        logged=sum(log.events > 0 for log in logs.values()),
+        submitted=len(assignments),
+        tasks=len(tasks),
+        rejections=list(
+            Rejection.objects.filter(assignment__worker=worker)
+            .select_related("assignment__task__current", "line__batch", "outcome_by")
+            .order_by("-rejected_at")
+        ),
+        consent=worker.consents.filter(withdrawn_at__isnull=True)
+        .select_related("text")
+        .order_by("-text__number")
+        .first(),
+        current_consent=texts.first() or 0,
+    )
+
+
+def _scores(task: Task) -> bool:
+    """Whether a run of this type says something of people."""
+    return get_type(task.type).shape in ("texts", "pairs", "ratings")
+
+
+def cannot_of(
+    scores: Scores, attention: list[Attention], log: LogSummary | None = None
+) -> list[str]:
+    """What the figures of a card cannot show, each once."""
+    found = []
+    if scores.texts or not scores.tasks:
+        found.append(CANNOT_SCORE)
+    if scores.pairs:
+        found.append(CANNOT_COMPETENCE)
+    if any(one.parts > 1 for one in scores.pairs):
+        found.append(CANNOT_PARTS)
+    if scores.agreements:
+        found.append(CANNOT_AGREE)
+    if attention:
+        found.append(CANNOT_ATTENTION)
+    if log is not None and log.pastes:
+        found.append(CANNOT["Paste"])
+    return [*found, CANNOT["Time"]]
+
+
+def _works(
+    worker: Membership, assignments: list[Assignment], logs: dict[int, LogSummary]
+) -> list[Work]:
+    ids = [a.pk for a in assignments]
+    facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
+    usual = median_seconds(worker.project)
+    paces = paces_of({a.task_id for a in assignments}, ids)
+    paid: dict[int, Decimal] = dict(
+        LedgerEntry.objects.owed()
+        .filter(assignment__in=ids)
+        .order_by()
+        .values_list("assignment")
+        .annotate(s=Sum("amount"))
+    )
+    open_lines = dict(
+        PayoutLine.objects.filter(
+            assignment__in=ids, live=True, batch__state="proposed"
+        ).values_list("assignment", "batch__number")
+    )
+    made = []
+    for a in assignments:
+        seconds = None
+        if a.opened_at and a.submitted_at and a.source != "import":
+            seconds = (a.submitted_at - a.opened_at).total_seconds()
+        middle, number = usual.get(a.task_id, (None, 0))
+        log = logs.get(a.pk, EMPTY)
+        told = notes(
+            facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None,
+            cites=cites(a.task), pace=paces.get(a.pk),
+        )  # fmt: skip
+        made.append(
+            Work(
+                evidence=Evidence(
+                    a,
+                    facts[a.pk],
+                    log,
+                    seconds,
+                    None,
+                    tuple(told),
+                    text=texts.get(a.pk),
+                ),
+                task=a.task,
+                state=_state(a, open_lines),
+                paid=paid.get(a.pk, ZERO),
+                batch=open_lines.get(a.pk),
+            )
+        )
+    return made
+
+
+def _state(assignment: Assignment, open_lines: dict[int, int]) -> str:
+    rejection = getattr(assignment, "rejection", None)
+    if assignment.pk in open_lines:
+        return "proposed"
+    if assignment.settled_at is None:
+        return "overturned" if rejection else "waiting"
+    if rejection and rejection.outcome != Rejection.Outcome.OVERTURNED:
+        return "rejected"
+    return "imported" if assignment.source == "import" else "paid"
+
+
+def _answers(worker: Membership) -> Any:
+    return (
+        Answer.objects.filter(worker=worker)
+        .select_related("item__task__current", "assignment", "version")
+        .prefetch_related("texts", "choices", "spans")
+        .order_by("-assignment__submitted_at", "-assignment_id", "order_shown", "pk")
+    )
+
+
+def _read(
+    answers: list[Answer], runs: dict[int, Run], logs: dict[int, LogSummary]
+) -> list[ReadAnswer]:
+    scores = {
+        row.answer_id: row
+        for row in AnswerScore.objects.filter(
+            run__in=[run.pk for run in runs.values()], answer__in=answers, dimension=""
+        )
+    }
+    return [
+        ReadAnswer.of(
+            answer,
+            scores.get(answer.pk),
+            logged=logs.get(answer.assignment_id or 0, EMPTY).events > 0,
+        )
+        for answer in answers
+    ]

@@ -1,0 +1,360 @@
+"""Leaderboards over the tasks of one domain: what enters, what cannot and why, and the boards."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Count, Q
+
+from annotation.models import Membership, Project, System, Task
+from annotation.task_types import get_type
+from crowdqc.numbers import plural, score
+from evaluation.free_text.selectors import leaderboard as board
+from evaluation.methods.core import domains as method
+from evaluation.methods.core.base import Intervals
+from evaluation.methods.core.domains import NotEnough, Part
+from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.runs.figures import groups as groups_of
+from evaluation.runs.official.selectors import official_runs
+
+SEED, LEVEL = 1, 0.95
+Z = 1.959963984540054
+MOST_ANSWERS = 200_000  # scores a page reads at most, of whole runs, the newest first
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that can be pooled: of whom, from tasks of which shape, and in which words."""
+
+    slug: str
+    label: str
+    noun: str
+    shape: str
+    unit: str
+    says: str
+
+
+MEASURES = {
+    one.slug: one
+    for one in (
+        Measure(
+            "answers", "Workers, free text", "worker", "texts", "answer spreads",
+            "question-adjusted AQER scores of answers; 1 is the spread of a single answer",
+        ),
+        Measure(
+            "systems", "Language models, free text", "system", "texts", "answer spreads",
+            "question-adjusted AQER scores of the models’ answers; 1 is the spread of a single one",
+        ),
+        Measure(
+            "competence", "Workers, pairwise judgments", "worker", "pairs", "of competence",
+            "competence over all dimensions: the probability of not guessing",
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A task of the domain: whether it enters, with how much, or why it does not."""
+
+    task: Task
+    run: Run | None
+    authors: int = 0
+    answers: int = 0
+    why: str = ""  # empty: it enters
+    board: int = 0
+
+
+@dataclass
+class DomainRow(board.Row):
+    """A line of a board over tasks."""
+
+    tasks: int = 0
+
+
+@dataclass(frozen=True)
+class DomainPage:
+    """One domain by one measure."""
+
+    name: str
+    measure: Measure
+    entries: list[Entry]
+    boards: list[board.Board]
+    facts: list[tuple[str, str]]
+    tasks: int
+    rows: int
+    recipe: list[tuple[str, str]]
+
+    @property
+    def entering(self) -> list[Entry]:
+        return [one for one in self.entries if not one.why]
+
+    @property
+    def left_out(self) -> list[Entry]:
+        return [one for one in self.entries if one.why]
+
+
+def domain_list(project: Project) -> list[dict[str, Any]]:
+    """Every domain of the project with its tasks counted, and how many of them were scored."""
+    rows = (
+        project.tasks.exclude(domain="").order_by("domain").values("domain")
+        .annotate(
+            tasks=Count("pk", distinct=True),
+            scored=Count("pk", distinct=True, filter=Q(official_runs__isnull=False)),
+        )
+    )  # fmt: skip
+    return list(rows)
+
+
+def without_domain(project: Project) -> int:
+    """Tasks that belong to no domain."""
+    return project.tasks.filter(domain="").count()
+
+
+def tasks_of(project: Project, name: str) -> list[Task]:
+    """The tasks of a domain, the oldest first."""
+    return list(project.tasks.filter(domain=name).select_related("current").order_by("pk"))
+
+
+def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
+    """The boards of one domain by one measure, in a fixed number of queries."""
+    tasks = tasks_of(project, name)
+    runs = official_runs([task.pk for task in tasks])
+    found = _pooled(measure, [runs[t.pk] for t in tasks if t.pk in runs and _fits(t, measure)])
+    entries = [_entry(task, runs.get(task.pk), measure, found) for task in tasks]
+    rows = _rows(found["boards"], _names(project, measure))
+    made = board.boards(
+        rows, rows, groups=_groups(found["boards"]), references=dict.fromkeys(
+            range(1, len(found["boards"]) + 1), 0.0
+        ),
+        adjusted={}, grouped=True, noun=measure.noun,
+    )  # fmt: skip
+    inside = [one for one in entries if not one.why]
+    return DomainPage(
+        name=name, measure=measure, entries=entries, boards=made, facts=_facts(found["boards"]),
+        tasks=len(inside), rows=len(rows), recipe=_recipe([one.run for one in inside if one.run]),
+    )  # fmt: skip
+
+
+def _fits(task: Task, measure: Measure) -> bool:
+    return get_type(task.type).shape == measure.shape
+
+
+# Reading the parts ------------------------------------------------------------------------------
+
+
+def _pooled(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
+    """Boards and, by run, what entered or why not; kept, since finished runs never change."""
+    told = f"{method.VERSION}:{measure.slug}:{','.join(str(run.pk) for run in runs)}"
+    key = f"domain:{hashlib.sha256(told.encode()).hexdigest()}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        found = _computed(measure, runs)
+        cache.set(key, found, timeout=None)
+    return found
+
+
+def _computed(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
+    why: dict[int, str] = {}
+    if measure.slug == "competence":
+        given = _competences(runs)
+    else:
+        given, why = _scores(runs, systems=measure.slug == "systems")
+    authors = np.unique(np.concatenate([rows[0] for rows in given.values()] or [np.array([])]))
+    parts: list[Part] = []
+    of: list[tuple[int, int]] = []
+    for key, rows in sorted(given.items()):
+        try:
+            parts.append(_part(measure, rows, authors))
+            of.append(key)
+        except NotEnough as reason:
+            why.setdefault(key[0], str(reason))
+    rng = np.random.default_rng(SEED)
+    boards = method.pool(parts, len(authors), rng=rng, level=LEVEL)
+    entered: dict[int, dict[str, int]] = {}
+    for number, one in enumerate(boards, 1):
+        for at in one.parts:
+            told = entered.setdefault(of[at][0], {"authors": 0, "answers": 0, "board": number})
+            told["authors"] += len(parts[at].author)
+            told["answers"] += int(parts[at].answers.sum())
+    for run, _ in of:
+        if run not in entered:
+            why.setdefault(run, f"shares no {measure.noun} with another task of the domain")
+    return {
+        "entered": entered, "why": why,
+        "boards": [(authors[one.author].astype(int).tolist(), one) for one in boards],
+    }  # fmt: skip
+
+
+def _scores(
+    runs: Sequence[Run], *, systems: bool
+) -> tuple[dict[tuple[int, int], Any], dict[int, str]]:
+    """Scores of answers by run and component (authors, questions, scores), and runs left out."""
+    author = "answer__system_id" if systems else "answer__worker_id"
+    rows = AnswerScore.objects.filter(
+        run__in=[run.pk for run in runs], dimension="", estimate__isnull=False,
+        component__gt=0, **{f"{author}__isnull": False},
+    ).order_by()  # fmt: skip
+    left, why = MOST_ANSWERS, {}
+    for run, n in rows.values_list("run_id").annotate(n=Count("pk")).order_by("-run_id"):
+        if n > left:
+            why[run] = f"its {n:,} answers are more than are pooled: {MOST_ANSWERS:,} in all"
+        else:
+            left -= n
+    columns = rows.exclude(run__in=why).values_list(
+        "run_id", "component", author, "answer__item_id", "estimate"
+    )
+    table = np.array(list(columns), dtype=np.float64).reshape(-1, 5)
+    # In an order that does not hang on how the database gave them.
+    table = table[np.lexsort(table.T[::-1])]
+    found = {}
+    for run, component in np.unique(table[:, :2], axis=0).tolist():
+        mine = table[(table[:, 0] == run) & (table[:, 1] == component)]
+        found[int(run), int(component)] = (
+            mine[:, 2].astype(np.int64), mine[:, 3].astype(np.int64), mine[:, 4],
+        )  # fmt: skip
+    return found, why
+
+
+def _competences(runs: Sequence[Run]) -> dict[tuple[int, int], Any]:
+    """Competence with its interval, by run and component: workers, values, errors, votes."""
+    rows = (
+        WorkerScore.objects.filter(
+            run__in=[run.pk for run in runs], dimension="", component__gt=0,
+            low__isnull=False, high__isnull=False, estimate__isnull=False,
+        )
+        .order_by("run_id", "component", "worker_id")
+        .values_list("run_id", "component", "worker_id", "estimate", "low", "high", "n")
+    )  # fmt: skip
+    found: dict[tuple[int, int], list[Any]] = {}
+    for run, component, *rest in rows:
+        found.setdefault((run, component), []).append(rest)
+    made = {}
+    for key, lines in found.items():
+        worker, value, low, high, n = np.array(lines, dtype=np.float64).T
+        made[key] = (worker.astype(np.int64), value, (high - low) / (2 * Z), n.astype(np.int64))
+    return made
+
+
+def _part(measure: Measure, rows: Any, authors: Any) -> Part:
+    if measure.slug != "competence":
+        who, question, scores = rows
+        return method.adjusted(np.searchsorted(authors, who), question, scores)
+    who, value, error, n = rows
+    if len(who) < 2:
+        raise NotEnough("fewer than two workers have an interval there")
+    # An interval of no width is one that was cut at its bounds, not one of certainty.
+    variance = np.maximum(error, 0.01) ** 2
+    return Part(np.searchsorted(authors, who), value, np.diag(variance), n)
+
+
+# What the page shows ----------------------------------------------------------------------------
+
+
+def _names(project: Project, measure: Measure) -> dict[int, tuple[str, str]]:
+    if measure.noun == "system":
+        rows = System.objects.filter(project=project).values_list("pk", "name", "prompt_strategy")
+        return {pk: (name, strategy) for pk, name, strategy in rows}
+    people = Membership.objects.filter(project=project, role="worker")
+    return {pk: (name, "") for pk, name in people.values_list("pk", "pseudonym")}
+
+
+def _rows(boards: Sequence[Any], names: Mapping[int, tuple[str, str]]) -> list[DomainRow]:
+    rows = []
+    for number, (ids, one) in enumerate(boards, 1):
+        for at, pk in enumerate(ids):
+            name, detail = names.get(pk, (str(pk), ""))
+            sure = not one.reason
+            rows.append(DomainRow(
+                id=pk, name=name, detail=detail, component=number,
+                estimate=float(one.estimate[at]), uniterated=None,
+                low=float(one.low[at]) if sure else None,
+                high=float(one.high[at]) if sure else None, n=int(one.answers[at]),
+                best=int(one.rank_low[at]) if sure else None,
+                worst=int(one.rank_high[at]) if sure else None,
+                group=int(one.group[at]) if sure else None, why=one.reason,
+                tasks=int(one.tasks[at]),
+            ))  # fmt: skip
+    return rows
+
+
+def _groups(boards: Sequence[Any]) -> list[dict[str, Any]]:
+    """Groups that cannot be separated, as the boards of one task have them."""
+    made = []
+    for number, (ids, one) in enumerate(boards, 1):
+        lines = [
+            {"id": pk, "component": number, "group": int(one.group[at]) or None,
+             "low": float(one.low[at]), "high": float(one.high[at])}
+            for at, pk in enumerate(ids)
+        ]  # fmt: skip
+        made += groups_of(lines, _intervals(one), "id")
+    return made
+
+
+def _intervals(one: method.Board) -> Intervals:
+    return Intervals(
+        LEVEL, one.low, one.high, one.low, one.high, one.rank_low, one.rank_high, one.group,
+        one.separable, (one.reason,) * len(one.author),
+    )  # fmt: skip
+
+
+def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
+    """How much standings change from task to task, board by board."""
+    many = len(boards) > 1
+    found = []
+    for number, (_, one) in enumerate(boards, 1):
+        where = f"Board {number}: from" if many else "From"
+        if one.reason:
+            found.append((f"{where} task to task", "not known"))
+            continue
+        found.append((
+            f"{where} task to task",
+            f"± {score(one.tau, 2)}, {score(one.tau_low, 2)} to {score(one.tau_high, 2)}",
+        ))  # fmt: skip
+        found.append(("It rests on", plural(one.freedom, "degree") + " of freedom"))
+    return found
+
+
+def _entry(
+    task: Task, run: Run | None, measure: Measure, found: Mapping[str, Any]
+) -> Entry:  # fmt: skip
+    if not _fits(task, measure):
+        return Entry(task, run, why=_other_type(task))
+    if run is None:
+        return Entry(task, None, why="has no finished run")
+    told = found["entered"].get(run.pk)
+    if told is None:
+        why = found["why"].get(run.pk, f"no {measure.noun} was scored there")
+        return Entry(task, run, why=why)
+    return Entry(task, run, told["authors"], told["answers"], board=told["board"])
+
+
+def _other_type(task: Task) -> str:
+    kind = get_type(task.type)
+    if kind.shape in ("texts", "pairs"):
+        return "is measured otherwise, and belongs to another board of this domain"
+    if kind.shape == "ratings":
+        return "its agreement of a rater with the others has no interval, so it cannot be weighed"
+    return f"{kind.label.lower()}: a run of it scores texts, not people"
+
+
+def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    if not runs:
+        return []
+    return [
+        ("method", f"{method.NAME} {method.VERSION}"), ("τ²", "Paule-Mandel"),
+        ("interval", f"Hartung-Knapp t, {LEVEL:.0%}"),
+        ("comparison", "simultaneous, multivariate t"), ("seed", str(SEED)),
+        ("runs", ", ".join(str(run.number) for run in runs)),
+    ]  # fmt: skip
+
+
+def measures_of(tasks: Sequence[Task]) -> list[Measure]:
+    """What can be asked of a domain with these tasks; never nothing."""
+    shapes = {get_type(task.type).shape for task in tasks}
+    return [one for one in MEASURES.values() if one.shape in shapes] or [MEASURES["answers"]]

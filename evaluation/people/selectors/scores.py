@@ -1,0 +1,267 @@
+"""What finished runs say of one worker: score, competence and agreement, each where it compares.
+
+A figure stands with how many answers it rests on and its interval, or the reason there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Max
+from django.utils.safestring import SafeString
+
+from annotation.models import ChoiceValue, Membership, Task
+from annotation.task_types import get_type
+from annotation.work.snapshots.judgments import asked
+from crowdqc.numbers import plural
+from evaluation.charts import boards as charts
+from evaluation.charts.svg import Scale
+from evaluation.methods.core import units
+from evaluation.models import Run, WorkerScore
+
+LEVEL, Z = 0.95, 1.959963984540054
+CHECKED = 60  # texts looked at, the newest, for how a filled checklist agrees with others
+UNIT = Scale(-0.03, 1.03, 200.0, (0.0, 0.5, 1.0))
+CORRELATION = Scale(-1.05, 1.05, 200.0, (-1.0, 0.0, 1.0))
+Runs = Mapping[int, Run]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its interval and what it rests on; ``why`` says why there is no interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """The worker's AQER score in one task's latest run."""
+
+    task: Task
+    run: Run
+    score: WorkerScore
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Line:
+    """One dimension: competence, and the share of decided votes that go with the others."""
+
+    label: str
+    part: int  # 0 where its run has one part only
+    score: WorkerScore
+    plot: SafeString
+    others: Figure
+
+
+@dataclass(frozen=True)
+class Competence:
+    """Competence in one pairwise task, dimension by dimension."""
+
+    task: Task
+    run: Run
+    parts: int
+    lines: list[Line]
+
+    @property
+    def apart(self) -> bool:
+        """Whether figures of this worker stand in more than one part."""
+        return len({line.part for line in self.lines}) > 1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How one worker's ratings or ticks go with those of the others on the same texts."""
+
+    task: Task
+    label: str
+    what: str
+    figure: Figure
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Everything runs say of a worker."""
+
+    texts: list[ScoreRow]
+    axis: SafeString | str
+    pairs: list[Competence]
+    agreements: list[Agreement]
+
+    @property
+    def tasks(self) -> set[int]:
+        """The tasks that say something."""
+        rows: list[ScoreRow | Competence | Agreement] = [
+            *self.texts, *self.pairs, *self.agreements
+        ]  # fmt: skip
+        return {row.task.pk for row in rows}
+
+
+def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") -> Figure:
+    """A share with Wilson's interval; ``per`` of the n hang together and count once."""
+    whole = round(n)
+    if not whole:
+        return Figure(None, None, None, 0, f"no {noun}")
+    value, effective = right / n, n / max(1, per)
+    if why := units.too_few(math.floor(effective), f"{noun}s", units.SHARE):
+        return Figure(value, None, None, whole, why)
+    return Figure(value, *units.wilson(value, effective, LEVEL), whole)
+
+
+def correlation_of(value: float | None, n: int) -> Figure:
+    """A correlation with Fisher's interval, and why there is none."""
+    if value is None:
+        return Figure(None, None, None, n, f"{plural(n, 'text')} shared, or all alike")
+    if why := units.too_few(n, "texts", units.CORRELATION):
+        return Figure(value, None, None, n, why)
+    return Figure(value, *units.fisher(value, n, LEVEL), n)
+
+
+def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scores:
+    """What the runs of these tasks say of the worker; four queries at most."""
+    by_run = {run.pk: run for run in runs.values()}
+    rows: dict[int, list[WorkerScore]] = {}
+    found = WorkerScore.objects.filter(run__in=by_run, worker=worker)
+    for row in found.order_by("-run_id", "component", "dimension"):
+        rows.setdefault(row.run_id, []).append(row)
+    of = {shape: [] for shape in ("texts", "pairs", "ratings")}  # type: dict[str, list[Run]]
+    for pk in rows:
+        shape = get_type(tasks[by_run[pk].task_id].type).shape
+        if shape in of:
+            of[shape].append(by_run[pk])
+    texts, axis = _texts(worker, tasks, of["texts"], rows)
+    return Scores(
+        texts, axis, _pairs(worker, tasks, of["pairs"], rows),
+        [*_ratings(worker, tasks, of["ratings"], rows), *_checks(worker, tasks)],
+    )  # fmt: skip
+
+
+def _texts(
+    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    rows: Mapping[int, list[WorkerScore]],
+) -> tuple[list[ScoreRow], SafeString | str]:  # fmt: skip
+    found = [(run, row) for run in runs for row in rows[run.pk] if not row.dimension]
+    values = [v for _, r in found for v in (r.estimate, r.low, r.high) if v is not None]
+    values += [r.extra["uniterated"] for _, r in found if r.extra.get("uniterated") is not None]
+    if not found or not values:
+        return [], ""
+    scale = Scale.around(values, width=240)
+    made = []
+    for run, row in found:
+        estimate = None
+        if row.estimate is not None:
+            estimate = charts.Estimate(row.estimate, row.low, row.high)
+        plot = charts.forest_cell(
+            scale, estimate, secondary=row.extra.get("uniterated"), name=worker.pseudonym
+        )
+        made.append(ScoreRow(tasks[run.task_id], run, row, plot))
+    return made, charts.forest_axis(scale)
+
+
+def _pairs(
+    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    rows: Mapping[int, list[WorkerScore]],
+) -> list[Competence]:  # fmt: skip
+    if not runs:
+        return []
+    parts = dict(
+        WorkerScore.objects.filter(run__in=[run.pk for run in runs], component__gt=0)
+        .order_by().values_list("run_id").annotate(Max("component"))
+    )  # fmt: skip
+    made = []
+    for run in runs:
+        task, own = tasks[run.task_id], rows[run.pk]
+        labels = {one.name: one.label for one in asked(task.current)} if task.current else {}
+        place = {name: at for at, name in enumerate(labels)}
+        size = max(1, len({row.dimension for row in own} - {""}))
+        ordered = sorted(own, key=lambda r: (place.get(r.dimension, -1), r.component))
+        lines = []
+        for row in ordered:
+            estimate = None
+            if row.estimate is not None:
+                estimate = charts.Estimate(row.estimate, row.low, row.high)
+            with_others, n = row.extra.get("with_others"), row.extra.get("n_others") or 0
+            lines.append(Line(
+                label=labels.get(row.dimension, row.dimension) or "All together",
+                part=row.component if parts.get(run.pk, 1) > 1 else 0, score=row,
+                plot=charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
+                # Votes on several dimensions of one pair are one look at it.
+                others=share_of(
+                    (with_others or 0) * n, n, per=1 if row.dimension else size, noun="pair"
+                ),
+            ))  # fmt: skip
+        made.append(Competence(task, run, parts.get(run.pk, 1), lines))
+    return made
+
+
+def _ratings(
+    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    rows: Mapping[int, list[WorkerScore]],
+) -> list[Agreement]:  # fmt: skip
+    made = []
+    for run in runs:
+        task = tasks[run.task_id]
+        labels = {one.name: one.label for one in asked(task.current)} if task.current else {}
+        for row in rows[run.pk]:
+            shared = row.extra.get("shared", row.n)
+            figure = correlation_of(row.estimate, shared)
+            made.append(Agreement(
+                task, labels.get(row.dimension, row.dimension),
+                f"correlation with the mean of the others, run {run.number}", figure,
+                _plot(CORRELATION, figure, worker),
+            ))  # fmt: skip
+    return made
+
+
+def _plot(scale: Scale, figure: Figure, worker: Membership) -> SafeString:
+    value = figure.value
+    estimate = None if value is None else charts.Estimate(value, figure.low, figure.high)
+    return charts.forest_cell(scale, estimate, name=worker.pseudonym)
+
+
+def _checks(worker: Membership, tasks: Mapping[int, Task]) -> list[Agreement]:
+    """Of the newest texts the ticks that go with the majority of the others, who leave theirs out.
+
+    Runs on checklists score texts and no person, so this is counted here, in two queries.
+    """
+    of = {pk: task for pk, task in tasks.items() if get_type(task.type).shape == "checks"}
+    if not of:
+        return []
+    newest = (
+        worker.answers.filter(item__task__in=of, counts=True, stage="main")
+        .order_by("-pk").values_list("item_id", flat=True)[:CHECKED]
+    )  # fmt: skip
+    rows = list(
+        ChoiceValue.objects.filter(
+            answer__item__in=list(newest), answer__counts=True, answer__worker__isnull=False,
+            ordinal__isnull=False,
+        ).values_list(
+            "answer__item__task_id", "answer__item_id", "field", "answer__worker_id", "ordinal"
+        )
+    )  # fmt: skip
+    lead: Counter[tuple[int, int, str]] = Counter()
+    mine: dict[tuple[int, int, str], int] = {}
+    for in_task, item, name, who, ordinal in rows:
+        step = 1 if ordinal else -1
+        if who == worker.pk:
+            mine[in_task, item, name] = step
+        else:
+            lead[in_task, item, name] += step
+    made = []
+    for pk, task in of.items():
+        held = [(lead[key], own, key[1]) for key, own in mine.items() if key[0] == pk and lead[key]]
+        right = sum((others > 0) == (own > 0) for others, own, _ in held)
+        texts = len({item for *_, item in held})
+        per = max(1, round(len(held) / texts)) if texts else 1
+        figure = share_of(right, len(held), per=per, noun="text")
+        what = f"with the majority of the others, {plural(texts, 'text')}"
+        made.append(Agreement(task, "Ticks", what, figure, _plot(UNIT, figure, worker)))
+    return made

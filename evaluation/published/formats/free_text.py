@@ -1,0 +1,106 @@
+"""Free text: questions, answers of workers and of systems into a task."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.core.management.base import CommandError, OutputWrapper
+
+from annotation.files.reading.importer import Field, guess
+from annotation.files.reading.sheet import read
+from annotation.formats.actions.imports import Report, import_content
+from annotation.formats.imports import KINDS
+from annotation.formats.selectors.imports import examine, format_for
+from annotation.models import Task, User
+from evaluation.published.formats.base import (
+    Options,
+    bad_row,
+    content_of,
+    parts,
+    requester,
+    task_numbered,
+)
+
+
+def add_mapping(parser: ArgumentParser) -> None:
+    """``--map`` and ``--skip-bad``."""
+    parser.add_argument(
+        "--map",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN=FIELD",
+        help="read this column as that field; the other columns are guessed by their names",
+    )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave bad rows out and import the rest"
+    )
+
+
+class FreeText:
+    slug = "free-text"
+    help = "questions, answers of workers or answers of systems, as CSV or JSONL, into a task"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--task", type=int, required=True, help="the task's id")
+        parser.add_argument("--kind", choices=KINDS["texts"], required=True)
+        add_mapping(parser)
+
+    def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+        into_task(options["kind"], options, out, err)
+
+
+def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
+    """Import a file of this kind into the task that was named, and say what became of its rows."""
+    task = task_numbered(options["task"])
+    user = requester(options["by"], task.project)
+    report, skipped = _import(task, user, kind, options)
+    for line in skipped:
+        err.write(f"{line}\n")
+    twice = f", {report.twice:,} given twice" if report.twice else ""
+    left = f", {report.left_out:,} left out" if report.left_out else ""
+    said = parts(report.new, report.there)
+    out.write(f"{options['file'].name}: {report.rows:,} rows, {said}{twice}{left}.\n")
+
+
+def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report, list[str]]:
+    path: Path = options["file"]
+    content = content_of(path)
+    mapping = mapped(options["map"], format_for(task, kind).fields, content, path.name)
+    skipped: list[str] = []
+    if options["skip_bad"]:
+        found = examine(task, kind, read(content, path.name), mapping)
+        skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
+    report = import_content(
+        by=user, task=task, kind=kind, content=content, name=path.name, mapping=mapping,
+        leave_out_bad=options["skip_bad"],
+    )  # fmt: skip
+    return report, skipped
+
+
+def mapped(
+    pairs: list[str], fields: Sequence[Field], content: bytes, name: str
+) -> dict[str, str] | None:
+    """Field -> column: as guessed, but for what was said."""
+    if not pairs:
+        return None
+    columns = read(content, name).columns
+    said: dict[str, str] = {}
+    for pair in pairs:
+        column, found, field = pair.rpartition("=")
+        if not found or field not in {f.name for f in fields}:
+            raise CommandError(
+                f"--map {pair}: write COLUMN=FIELD with one of the fields "
+                f"{', '.join(f.name for f in fields)}."
+            )
+        if column not in columns:
+            raise CommandError(
+                f"--map {pair}: the file has no column {column!r}; it has {', '.join(columns)}."
+            )
+        if field in said or column in said.values():
+            raise CommandError(f"--map {pair}: a column is read as one field, once.")
+        said[field] = column
+    guessed = guess([column for column in columns if column not in said.values()], fields)
+    return {**guessed, **said}

@@ -1,0 +1,123 @@
+"""The road from ratings with explanations to the rescaling method: frozen rows, a hash, arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.work.snapshots import explanations, judgments
+from annotation.work.snapshots.explanations import Explained, RatingScale
+from crowdqc.errors import Conflict
+from evaluation.embeddings.embeddings import text_hash
+from evaluation.methods.rescaling.data import Annotations
+from evaluation.models import Snapshot
+from evaluation.runs.snapshots import keep
+
+KIND = "ratings with explanations"
+
+
+def scale_of(task: Task, name: str = "") -> RatingScale:
+    """The scale of this name, or the task's first; Conflict where there is none."""
+    if task.current is None:
+        raise Conflict("The task was never published.")
+    found = explanations.scales(task.current)
+    if not name and found:
+        return found[0]
+    chosen = next((one for one in found if one.name == name), None)
+    if chosen is None:
+        raise Conflict(f"The task has no scale {name!r}." if name else "The task has no scale.")
+    return chosen
+
+
+def _content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
+    """SHA-256 over the scale and, of each row in order, item, worker, value and explanation."""
+    digest = hashlib.sha256()
+    points = [[one.value, one.label, one.description] for one in scale.points]
+    digest.update(json.dumps([KIND, scale.name, points]).encode() + b"\n")
+    for row in rows:
+        line = [row.item, row.worker_id, row.value, text_hash(row.explanation)]
+        digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def take(task: Task, scale: RatingScale) -> Snapshot:
+    """Freeze what people rated on one scale and why; the same content gives the same row again.
+
+    Raises Conflict when no rating of a person counts.
+    """
+    rows = explanations.explained(task, scale.name)
+    if not rows:
+        raise Conflict("No rating counts yet, so there is nothing to rescale.")
+    ids = [row.answer_id for row in rows]
+    counts = {
+        "answers": len(rows),
+        "workers": len({row.worker_id for row in rows}),
+        "questions": len({row.item_id for row in rows}),
+        "system_answers": 0,
+        "systems": 0,
+        "explained": sum(bool(row.explanation) for row in rows),
+        "scale": scale.name,
+        "counting": len(rows),
+        "max_id": max(ids),
+        "left_out": judgments.left_out(task),
+    }
+    return keep(task, _content_hash(rows, scale), ids, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenExplained:
+    """A snapshot as rows, and the ids that the indices of the method's arrays stand for."""
+
+    rows: tuple[Explained, ...]
+    scale: RatingScale
+    workers: tuple[int, ...]
+    items: tuple[int, ...]
+
+    def annotations(self, scores: Mapping[int, float]) -> Annotations:
+        """The method's arrays, with the scores f by answer; those not named have none."""
+        values = [point.value for point in self.scale.points]
+        worker = {pk: at for at, pk in enumerate(self.workers)}
+        item = {pk: at for at, pk in enumerate(self.items)}
+        label = {value: at for at, value in enumerate(values)}
+        return Annotations.build(
+            [worker[row.worker_id] for row in self.rows],
+            [item[row.item_id] for row in self.rows],
+            [label[row.value] for row in self.rows],
+            np.array([scores.get(row.answer_id, np.nan) for row in self.rows]),
+            workers=[str(pk) for pk in self.workers],
+            items=[str(pk) for pk in self.items],
+            labels=[point.label for point in self.scale.points],
+            values=[float(value) for value in values],
+            explained=[bool(row.explanation) for row in self.rows],
+        )
+
+
+def load(snapshot: Snapshot, scale: RatingScale) -> FrozenExplained:
+    """The frozen ratings; Conflict when they are no longer what was frozen."""
+    rows = explanations.explained(snapshot.task, scale.name, snapshot.answer_ids)
+    if _content_hash(rows, scale) != snapshot.content_hash:
+        raise Conflict(
+            f"The ratings of snapshot {snapshot.content_hash[:8]} are no longer what they were "
+            "when it was taken; start a new run."
+        )
+    return _frozen(rows, scale)
+
+
+def now(task: Task, scale: RatingScale) -> FrozenExplained:
+    """The ratings that would be frozen now, nothing stored (previews)."""
+    rows = explanations.explained(task, scale.name)
+    if not rows:
+        raise Conflict("No rating counts yet, so there is nothing to rescale.")
+    return _frozen(rows, scale)
+
+
+def _frozen(rows: Sequence[Explained], scale: RatingScale) -> FrozenExplained:
+    return FrozenExplained(
+        tuple(rows), scale, tuple(sorted({row.worker_id for row in rows})),
+        tuple(sorted({row.item_id for row in rows})),
+    )  # fmt: skip

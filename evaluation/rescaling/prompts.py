@@ -1,0 +1,123 @@
+"""What a model is told of a rating, by variant of the prompt (section 5.1, App. B and Table 9).
+
+Each variant carries its own inputs and nothing else. The article stands first where there is one,
+so that endpoints which keep what prompts begin with read it once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from annotation.models import Task
+from annotation.task_types.sentences import sentences
+from annotation.work.snapshots import explanations
+from annotation.work.snapshots.explanations import Rated, RatingScale
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
+from evaluation.llm.ask import Ask
+from evaluation.llm.prompting import load
+from evaluation.llm.schemas import SCORE
+from evaluation.rescaling.dataset import FrozenExplained
+
+PARAMS = {"temperature": 0, "max_tokens": 100}
+TRIES = 3
+JUDGES = "lets the model judge for itself"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way of asking: its prompt, what it is called, and what it tells beside the explanation.
+
+    ``judges``: the model sees the answer, so it may score that instead of the explanation.
+    """
+
+    slug: str
+    prompt: str
+    label: str
+    inputs: tuple[str, ...]
+    paper: str  # its name in Table 9
+    judges: bool = False
+
+
+VARIANTS: dict[str, Variant] = {
+    one.slug: one
+    for one in (
+        Variant("explanation", "rescale_explanation", "Explanation only", (), "only explanation"),
+        Variant("label", "rescale_label", "With the label", ("label",), "EBR w/o article"),
+        Variant("article", "rescale_article", "With label and article", ("label", "article"),
+                "EBR"),
+        Variant("question", "rescale_question", "With the question too",
+                ("label", "article", "question"), "EBR + Question"),
+        Variant("answer", "rescale_answer", "With question and answer too",
+                ("label", "article", "question", "answer"), "EBR + Question + Answer",
+                judges=True),
+    )
+}  # fmt: skip
+DEFAULT = "article"
+
+
+def subject_of(answer_id: int) -> str:
+    """What a call is about, in CallUse."""
+    return f"answer:{answer_id}"
+
+
+def described(scale: RatingScale, value: int) -> str:
+    """A point as the model reads it: its label, what it means, and its place among the others."""
+    at = next(k for k, point in enumerate(scale.points) if point.value == value)
+    point = scale.points[at]
+    meaning = f": {point.description}" if point.description else ""
+    return f"{point.label}{meaning} (category {at + 1} of {len(scale.points)}, from worst to best)"
+
+
+def numbered(document: str) -> str:
+    """A document as numbered sentences, one a line."""
+    return "\n".join(f"{k}. {text}" for k, text in enumerate(sentences(document), 1))
+
+
+def asks(task: Task, frozen: FrozenExplained, slug: str) -> list[Ask]:
+    """A question to the model for each explained rating, in the order of the snapshot.
+
+    Raises Conflict where an item lacks what the variant tells.
+    """
+    return list(_asks(task, frozen, VARIANTS[slug]))
+
+
+def _asks(task: Task, frozen: FrozenExplained, variant: Variant) -> Iterator[Ask]:
+    template, scale = load(variant.prompt), frozen.scale
+    about = explanations.rated(task)
+    articles: dict[int, str] = {}
+    if "article" in variant.inputs:
+        articles = {pk: numbered(text) for pk, text in explanations.documents(task).items()}
+    _complete(frozen, variant, about, articles)
+    asked = f"{scale.label}. {scale.question}".strip()
+    for row in frozen.rows:
+        if not row.explanation:
+            continue
+        item = about[row.item_id]
+        told = {
+            "label": described(scale, row.value), "article": articles.get(item.group_id, ""),
+            "question": item.question, "answer": item.answer,
+        }  # fmt: skip
+        filled = {name: told[name] for name in variant.inputs}
+        prompt = template.render(scale=asked, explanation=row.explanation, **filled)
+        yield Ask(subject_of(row.answer_id), prompt, SCORE, PARAMS, tries=TRIES)
+
+
+def _complete(
+    frozen: FrozenExplained, variant: Variant, about: dict[int, Rated], articles: dict[int, str]
+) -> None:
+    """Raise Conflict where items have no text for a place of the prompt."""
+    lacking: Counter[str] = Counter()
+    for pk in frozen.items:
+        item = about[pk]
+        has = {"article": articles.get(item.group_id), "question": item.question,
+               "answer": item.answer, "label": "always"}  # fmt: skip
+        lacking.update(name for name in variant.inputs if not (has[name] or "").strip())
+    for name, count in lacking.items():
+        instead = " Choose the variant with the label alone." if name == "article" else ""
+        raise Conflict(
+            f"{plural(count, 'item has', 'items have')} no {name}, which this prompt tells."
+            f"{instead}"
+        )

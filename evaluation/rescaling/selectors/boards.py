@@ -1,0 +1,307 @@
+"""What every page of rescaled ratings shares, and its overview, ensembles and variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.safestring import SafeString
+
+from annotation.models import Membership, Task
+from crowdqc.numbers import count, interval, percent, plural, score, signed
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.models import Run, RunFigure, RunState
+from evaluation.rescaling import calls as rescaling_calls
+from evaluation.rescaling.prompts import VARIANTS, Variant
+from evaluation.rescaling.run import SLUG
+
+Row = Mapping[str, Any]
+# View -> its label and the figures that it needs.
+VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "overview": ("Agreement", ("aggregate", "diagnostics")),
+    "scale": ("Use of the scale", ("by_label",)),
+    "pairs": ("Pairs of people", ("pair", "pair_incomplete", "changes")),
+    "moved": ("What moved", ()),
+    "ensemble": ("Ensembles", ("ensembles",)),
+    "variants": ("Prompts compared", ()),
+}
+SETTINGS = {"all": "All", "incomplete": "Incomplete", "no ties": "No ties"}
+SHOWN_RUNS = 30
+NARROW = 170.0  # px, for two plots in a row
+FEW = "too few items in common"
+CONSTANT = "undefined"
+UNMOVED = "nobody’s order changes"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A run's figures, with the names of its workers."""
+
+    run: Run
+    frame: Row
+    figures: Mapping[str, Any]
+    names: Mapping[int, str]
+
+    @property
+    def level(self) -> int:
+        """Of the intervals, in per cent."""
+        return round(100 * self.frame["level"])
+
+    @property
+    def best(self) -> str:
+        """The label of the scale's highest point."""
+        return str(self.frame["points"][-1][1])
+
+    def rows(self, name: str) -> list[Row]:
+        """The rows of a figure; none where the run found no agreement."""
+        return list(self.figures.get(name, []))
+
+
+@dataclass(frozen=True)
+class Changed:
+    """An agreement before and after, with the interval of its change or why there is none."""
+
+    label: str
+    note: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: str
+    reason: str
+    pairs: int
+    undefined: int
+    plot: SafeString
+
+
+def finished(task: Task) -> QuerySet[Run]:
+    """The task's finished rescaling runs, the newest first."""
+    rows = Run.objects.filter(task=task, method=SLUG, state=RunState.DONE).order_by("-id")
+    return rows.select_related("snapshot").defer("snapshot__answer_ids")
+
+
+def told(run: Run, view: str) -> Told:
+    """The figures that a view needs and the names of the run's workers, in two queries."""
+    names = ("frame", "recipe", *VIEWS[view][1])
+    figures = dict(RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data"))
+    workers = Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym")
+    return Told(run, figures["frame"], figures, dict(workers))
+
+
+def variant_of(calls: Row) -> Variant | None:
+    """The variant of the prompt that gave the scores, where it is one of ours."""
+    return VARIANTS.get(str(calls.get("variant", "")))
+
+
+def told_words(calls: Row) -> str:
+    """What the model was told, in words: an import says it in its own."""
+    variant = variant_of(calls)
+    if calls["source"] == "import" or variant is None:
+        return str(calls["prompt"])
+    return variant.label
+
+
+def sentence(told: Told) -> str:
+    """What was rescaled, of whom, by which model."""
+    counts, calls = told.figures["recipe"]["counts"], told.figures["recipe"]["calls"]
+    return (
+        f"{plural(counts['answers'], 'rating')} of {plural(counts['questions'], 'item')} by "
+        f"{plural(counts['workers'], 'worker')} on {told.frame['label']}; scores of "
+        f"{calls['model']}{', imported' if calls['source'] == 'import' else ''}."
+    )
+
+
+def recipe(told: Told) -> list[tuple[str, str]]:
+    """What gives the same numbers again."""
+    found, run = told.figures["recipe"], told.run
+    calls, params = found["calls"], found["params"]
+    pairs = [
+        ("method", f"Explanation-based rescaling {found['version']}"),
+        ("scale", told.frame["scale"]), ("scores", f"{calls['model']}, {calls['prompt']}"),
+        ("calls", f"{count(calls['calls'])}, {calls['digest'][:8]}"),
+        ("ensemble λ", f"{params['ensemble']:g}"),
+        ("no ties", f"noise {params['noise']:g}, {params['draws']} draws"),
+        ("interval", f"jackknife over items, {told.level}%"), ("seed", str(run.seed)),
+        ("snapshot", found["snapshot"][:8]),
+    ]  # fmt: skip
+    return [*pairs, ("result", run.result_hash[:8])] if run.result_hash else pairs
+
+
+def key_figures(told: Told) -> list[dict[str, Any]]:
+    """How many ratings, how many got a score, and what became of the others."""
+    frame, counts = told.frame, told.figures["recipe"]["counts"]
+    missing = frame["no_explanation"] + frame["no_number"]
+    rows = [
+        {"label": "Ratings", "value": count(frame["ratings"]),
+         "of": f"of {plural(counts['questions'], 'item')}",
+         "note": f"by {plural(counts['workers'], 'worker')}"},
+        {"label": "Explained", "value": count(frame["explained"]),
+         "of": f"of {count(frame['ratings'])}",
+         "note": f"{count(frame['no_explanation'])} without an explanation"},
+        {"label": "Means instead of a score", "value": count(missing),
+         "of": f"of {count(frame['ratings'])}",
+         "note": f"{count(frame['no_number'])} where the model gave no number"},
+    ]  # fmt: skip
+    for row in told.rows("aggregate"):
+        if row["setting"] != "no ties":
+            rows.append({
+                "label": f"Change of τ-b, {SETTINGS[row['setting']].lower()}",
+                "value": signed(row["difference"], 3), "of": "",
+                "note": _interval(row, told.level) or "no interval",
+            })  # fmt: skip
+    return rows
+
+
+def _interval(row: Row, level: int) -> str:
+    if row["low"] is None or row["high"] is None:
+        return ""
+    crosses = ": may be none" if row["low"] <= 0 <= row["high"] else ""
+    return f"{level}%: {signed(row['low'], 3)} to {signed(row['high'], 3)}{crosses}"
+
+
+def overview(told: Told) -> dict[str, Any]:
+    """Table 8 with the intervals that the paper lacks, and what each protocol is."""
+    params, rows = told.figures["recipe"]["params"], told.rows("aggregate")
+    protocols = {
+        "all": "every item that two people share; repeated ratings of one item are all paired",
+        "incomplete": f"without the items that both rated “{told.best}”, where ties decide",
+        "no ties": f"noise of sd {score(params['noise'], 2)} breaks ties; mean of "
+        f"{plural(params['draws'], 'draw')}",
+    }
+    known = [value for row in rows for value in (row["low"], row["high"], row["difference"])]
+    scale = Scale.around(known, include=[0.0])
+    return {
+        "figures": key_figures(told),
+        "axis": charts.forest_axis(scale),
+        "rows": [
+            _changed(
+                scale, row, label=SETTINGS[row["setting"]], note=protocols[row["setting"]],
+                reason="noise is no sample" if row["setting"] == "no ties" else FEW,
+            )
+            for row in rows
+        ],
+        "diagnostics": told.figures.get("diagnostics", {}),
+        "steps": [
+            told.names.get(pk, str(pk))
+            for pk in told.figures.get("diagnostics", {}).get("not_monotone", [])
+        ],
+    }  # fmt: skip
+
+
+def _changed(
+    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW
+) -> Changed:  # fmt: skip
+    low, high, difference = row["low"], row["high"], row["difference"]
+    sure = low is not None and high is not None and low < high
+    if difference is None:
+        reason = CONSTANT
+    elif low is not None and low == high:
+        reason = UNMOVED
+    return Changed(
+        label, note, row["before"], row["after"], difference,
+        interval(low, high, 3) if sure else "", "" if sure else reason,
+        row["pairs"], row.get("undefined", 0),
+        charts.forest_cell(
+            scale, None if difference is None else Estimate(difference, low, high),
+            reference=0.0, name=label,
+        ),
+    )  # fmt: skip
+
+
+def ensembles(told: Told) -> dict[str, Any]:
+    """Table 10: the agreement at each weight, and its change against the raw ratings."""
+    blocks = []
+    rows = [dict(row, difference=_less(row["after"], row["before"]))
+            for row in told.rows("ensembles")]  # fmt: skip
+    scale = Scale.around(
+        [value for row in rows for value in (row["low"], row["high"])], include=[0.0]
+    )
+    for setting in ("all", "incomplete"):
+        own = [row for row in rows if row["setting"] == setting]
+        ends = {0.0: "the explanation alone", 1.0: "the annotator’s mean alone"}
+        blocks.append((SETTINGS[setting], [
+            _changed(scale, row, label=f"{row['lambda']:g}", note=ends.get(row["lambda"], ""))
+            for row in own
+        ]))  # fmt: skip
+    return {"blocks": blocks, "axis": charts.forest_axis(scale)}
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+@dataclass(frozen=True)
+class VariantRow:
+    """One run among those that are compared."""
+
+    run: Run
+    words: str
+    paper: str
+    model: str
+    judges: bool
+    ensemble: float
+    fallback: str
+    same: bool  # of the same ratings as the run on the page
+    all: Changed | None
+    incomplete: Changed | None
+
+
+def variants(told: Told, task: Task) -> dict[str, Any]:
+    """Table 9: the runs of the task side by side, in two queries."""
+    runs = list(finished(task)[:SHOWN_RUNS])
+    found: dict[int, dict[str, Any]] = {run.pk: {} for run in runs}
+    names = ("frame", "recipe", "aggregate")
+    for pk, name, data in RunFigure.objects.filter(run__in=runs, name__in=names).values_list(
+        "run_id", "name", "data"
+    ):
+        found[pk][name] = data
+    known = [
+        value
+        for figures in found.values() for row in figures.get("aggregate", [])
+        if row["setting"] != "no ties" for value in (row["low"], row["high"])
+    ]  # fmt: skip
+    scale = Scale.around(known, include=[0.0], width=NARROW, count=3)
+    order = list(VARIANTS)
+    rows = [_variant(told, run, found[run.pk], scale) for run in runs]
+    rows.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[1]))
+    return {"rows": [row for _, _, row in rows], "axis": charts.forest_axis(scale)}
+
+
+def _variant(
+    told: Told, run: Run, figures: Row, scale: Scale
+) -> tuple[str, int, VariantRow]:  # fmt: skip
+    calls, frame = figures["recipe"]["calls"], figures["frame"]
+    variant = variant_of(calls)
+    aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
+    changed = {
+        name: _changed(scale, aggregate[name], label=SETTINGS[name])
+        for name in ("all", "incomplete") if name in aggregate
+    }  # fmt: skip
+    missing = frame["no_explanation"] + frame["no_number"]
+    same = (run.snapshot_id, frame["scale"]) == (told.run.snapshot_id, told.frame["scale"])
+    row = VariantRow(
+        run, told_words(calls), variant.paper if variant else "", calls["model"],
+        bool(variant and variant.judges), figures["recipe"]["params"]["ensemble"],
+        percent(missing / frame["ratings"], 1), same, changed.get("all"),
+        changed.get("incomplete"),
+    )  # fmt: skip
+    return variant.slug if variant else "", run.number, row
+
+
+def importable(task: Task) -> list[tuple[Run, str]]:
+    """Imported scores that a run could read, in words."""
+    return [
+        (run, f"{run.params['model_name']}: {run.params['prompt']}, "
+         f"{plural(run.params['calls'], 'score')}")
+        for run in rescaling_calls.imports(task)
+    ]  # fmt: skip
+
+
+def views(view: str, page: str, keep: str) -> Iterable[dict[str, Any]]:
+    """The sections of the results, for the switch."""
+    return [
+        {"slug": slug, "label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
+        for slug, (label, _) in VIEWS.items()
+    ]

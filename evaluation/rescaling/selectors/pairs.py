@@ -1,0 +1,144 @@
+"""Agreement of every two people before and after rescaling: Table 7, Table 11 and its matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.utils.safestring import SafeString
+
+from crowdqc.numbers import interval, plural, score, signed
+from evaluation.charts import boards as charts
+from evaluation.charts.agreement import heat_step
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.rescaling.selectors.boards import SETTINGS, Row, Told
+
+SHOWS = {"difference": "Change", "before": "Before", "after": "After"}
+MATRIX, PER_PAGE = 20, 40
+FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the matrix: the number, its step of the heat, and the sentence behind it."""
+
+    text: str
+    css: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Two people: what they shared, and their agreement before and after."""
+
+    first: str
+    second: str
+    n: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: str
+    reason: str
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Table 7 of one setting."""
+
+    label: str
+    row: Row
+
+
+def chosen(wanted: Mapping[str, str]) -> dict[str, str]:
+    """The setting and what the matrix shows, as asked for or by default."""
+    setting, show = wanted.get("setting", ""), wanted.get("show", "")
+    return {
+        "setting": setting if setting in FIGURE else "incomplete",
+        "show": show if show in SHOWS else "difference",
+    }
+
+
+def pairs(told: Told, wanted: Mapping[str, str], page: str | None) -> dict[str, Any]:
+    """The matrix and the list of pairs, those that rise most first."""
+    kept = chosen(wanted)
+    rows = told.rows(FIGURE[kept["setting"]])
+    known = [row for row in rows if row["difference"] is not None]
+    ordered = sorted(known, key=lambda row: -row["difference"])
+    ordered += [row for row in rows if row["difference"] is None]
+    shown: Page[Row] = Paginator(ordered, PER_PAGE).get_page(page)
+    scale = Scale.around(
+        [value for row in rows for value in (row["difference"], row["low"], row["high"])],
+        include=[0.0],
+    )
+    return {
+        **kept, "shows": SHOWS, "settings": {name: SETTINGS[name] for name in FIGURE},
+        "summaries": [
+            Summary(SETTINGS[name], row) for name, row in told.figures.get("changes", {}).items()
+        ],
+        "page": shown, "axis": charts.forest_axis(scale),
+        "list": [_row(told, row, scale) for row in shown.object_list],
+        "people": _people(told, rows),
+        "lines": _matrix(told, rows, kept["show"]), "most": MATRIX,
+    }  # fmt: skip
+
+
+def _people(told: Told, rows: Sequence[Row]) -> list[tuple[int, str]]:
+    ids = {row[side] for row in rows for side in ("first", "second")}
+    return sorted(((pk, told.names.get(pk, str(pk))) for pk in ids), key=lambda one: one[1])
+
+
+def _row(told: Told, row: Row, scale: Scale) -> PairRow:
+    low, high, difference = row["low"], row["high"], row["difference"]
+    sure = low is not None and high is not None
+    one, two = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
+    least = told.figures["recipe"]["params"]["min_items"]
+    why = "" if sure else (
+        "one rating never changes" if difference is None
+        else f"{plural(row['n'], 'shared rating')}; an interval needs {least} items"
+        if row["n"] < least else "it rests on a single item"
+    )  # fmt: skip
+    return PairRow(
+        one, two, row["n"], row["before"], row["after"], difference,
+        interval(low, high, 2) if sure else "", why,
+        charts.forest_cell(
+            scale, None if difference is None else Estimate(difference, low, high),
+            reference=0.0, name=f"{one} and {two}",
+        ),
+    )  # fmt: skip
+
+
+def _matrix(told: Told, rows: Sequence[Row], show: str) -> list[tuple[str, list[Cell | None]]]:
+    """A line a person; None where the person meets themself. Empty beyond MATRIX people."""
+    people = _people(told, rows)
+    if len(people) > MATRIX:
+        return []
+    by_pair = {}
+    for row in rows:
+        by_pair[row["first"], row["second"]] = by_pair[row["second"], row["first"]] = row
+    values = [abs(row[show]) for row in rows if row[show] is not None]
+    top = 1.0 if max(values, default=0.0) > 0.55 else 0.5
+    return [
+        (name, [
+            None if pk == other else _cell(by_pair.get((pk, other)), show, top)
+            for other, _ in people
+        ])
+        for pk, name in people
+    ]  # fmt: skip
+
+
+def _cell(row: Row | None, show: str, top: float) -> Cell:
+    if row is None:
+        return Cell("", "zero", "nothing in common")
+    value = row[show]
+    if value is None:
+        return Cell("none", "zero", f"{plural(row['n'], 'shared rating')}, no τ-b")
+    text = signed(value, 2) if show == "difference" else score(value, 2)
+    css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
+    return Cell(
+        text, css,
+        f"{plural(row['n'], 'shared rating')}: {score(row['before'], 2)} before, "
+        f"{score(row['after'], 2)} after",
+    )  # fmt: skip

@@ -1,0 +1,170 @@
+"""How people use the scale before and after, and the items that moved, with why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import F, FloatField, Func
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+from django.utils.safestring import SafeString
+
+from annotation.models import Task
+from annotation.task_types.sentences import sentences
+from annotation.work.snapshots import explanations
+from crowdqc.numbers import interval
+from evaluation.charts import rescaling as charts_rescaling
+from evaluation.models import AnswerScore, ItemScore, WorkerScore
+from evaluation.published.studies.ebr import MODEL, PROMPT
+from evaluation.rescaling.selectors.boards import Row, Told
+
+WORKERS, ITEMS = 12, 15
+ORDERS = {"": "Most moved", "up": "Up", "down": "Down", "apart": "Most apart after"}
+
+
+@dataclass(frozen=True)
+class Use:
+    """One person's use of the scale."""
+
+    worker_id: int
+    name: str
+    n: int
+    before: float
+    after: float | None
+    interval: str
+    fallback: int
+    chart: SafeString
+    labels: list[Row]
+
+
+def scale(told: Told, page: str | None) -> dict[str, Any]:
+    """Table 6 for everybody, and each person's labels and scores; three queries."""
+    rows = WorkerScore.objects.filter(run=told.run).order_by("worker__pseudonym").values_list(
+        "worker_id", "worker__pseudonym", "n", "estimate", "low", "high", "extra"
+    )  # fmt: skip
+    shown = Paginator(rows, WORKERS).get_page(page)
+    calls = told.figures["recipe"]["calls"]
+    return {
+        "page": shown,
+        # Table 6 of the paper is spoken of beside its own scores alone.
+        "published": (calls["model"], calls["prompt"]) == (MODEL, PROMPT),
+        "everybody": charts_rescaling.scale_use(told.rows("by_label"), who="Everybody"),
+        "labels": [_label(row) for row in reversed(told.rows("by_label"))],
+        "people": [
+            Use(pk, name, n, extra["place"], after,
+                interval(low, high, 1) if low is not None else "", extra["fallback"],
+                charts_rescaling.scale_use(extra["labels"], who=name),
+                [_label(row) for row in reversed(extra["labels"])])
+            for pk, name, n, after, low, high, extra in shown.object_list
+        ],
+    }  # fmt: skip
+
+
+def _label(row: Row) -> Row:
+    known = row["low"] is not None and row["high"] is not None
+    return {**row, "interval": interval(row["low"], row["high"], 1) if known else ""}
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One rating of an item: the label, what it became, and the words for it."""
+
+    worker_id: int
+    name: str
+    label: str
+    score: float | None
+    why: str  # why a mean stands in place of a score; "" where none does
+    call: int | None
+    explanation: str
+    cited: list[tuple[int, str]]  # sentences of the document, by number
+
+
+@dataclass
+class Moved:
+    """An item with its ratings."""
+
+    key: str
+    question: str
+    answer: str
+    n: int
+    before: float
+    after: float
+    spread_before: float
+    spread: float
+    chart: SafeString = field(default_factory=SafeString)
+    ratings: list[Rating] = field(default_factory=list)
+
+
+def _number(name: str) -> Cast:
+    return Cast(KeyTextTransform(name, "extra"), FloatField())
+
+
+def moved(
+    told: Told, task: Task, wanted: Mapping[str, str], page: str | None
+) -> dict[str, Any]:  # fmt: skip
+    """Items by how far their mean moved, with every rating, in a constant number of queries."""
+    order = wanted.get("order", "")
+    order = order if order in ORDERS else ""
+    rows = ItemScore.objects.filter(run=told.run).annotate(by=_number("moved"))
+    keys: dict[str, Any] = {
+        "": Func(F("by"), function="ABS", output_field=FloatField()).desc(),
+        "up": F("by").desc(), "down": F("by").asc(), "apart": _number("spread").desc(),
+    }  # fmt: skip
+    shown = Paginator(rows.order_by(keys[order], "item_id"), ITEMS).get_page(page)
+    return {
+        "order": order, "orders": ORDERS, "page": shown,
+        "items": _items(told, task, list(shown.object_list)),
+    }  # fmt: skip
+
+
+def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[Moved]:
+    about = explanations.rated(task, [row.item_id for row in rows])
+    ratings = _ratings(told, task, rows, about)
+    made = []
+    for row in rows:
+        item, extra = about[row.item_id], row.extra
+        own = ratings.get(row.item_id, [])
+        after = row.estimate if row.estimate is not None else extra["before"]
+        made.append(Moved(
+            item.key, item.question, item.answer, row.n, extra["before"], after,
+            extra["spread_before"], extra["spread"],
+            charts_rescaling.moved(
+                extra["before"], after, [one.score for one in own if one.score is not None]
+            ), own,
+        ))  # fmt: skip
+    return made
+
+
+def _ratings(
+    told: Told, task: Task, rows: list[ItemScore], about: Mapping[int, explanations.Rated]
+) -> dict[int, list[Rating]]:
+    scores = list(
+        AnswerScore.objects.filter(run=told.run, answer__item__in=[row.item_id for row in rows])
+        .order_by("estimate", "answer_id")
+        .values_list("answer_id", "answer__item_id", "answer__worker_id", "estimate", "extra")
+    )
+    ids = [pk for pk, *_ in scores]
+    words, spans = explanations.words(ids), explanations.evidence(ids)
+    texts = {
+        pk: sentences(text)
+        for pk, text in explanations.documents(
+            task, {item.group_id for item in about.values()}
+        ).items()
+    }
+    found: dict[int, list[Rating]] = {}
+    for pk, item, worker, estimate, extra in scores:
+        cited = _cited(spans.get(pk, []), texts.get(about[item].group_id, []))
+        found.setdefault(item, []).append(Rating(
+            worker, told.names.get(worker, str(worker)), extra["label"], estimate, extra["why"],
+            extra["call"], words.get(pk, ""), cited,
+        ))  # fmt: skip
+    return found
+
+
+def _cited(spans: list[tuple[int, int]], lines: list[str]) -> list[tuple[int, str]]:
+    """The sentences that were pointed at; a number that the document lacks is left out."""
+    numbers = sorted({k for start, end in spans for k in range(start, end + 1)})
+    return [(k, lines[k - 1]) for k in numbers if 1 <= k <= len(lines)]

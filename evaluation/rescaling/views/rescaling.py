@@ -1,0 +1,155 @@
+"""Ratings rescaled by their explanations: results, imported scores, runs on them. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.access import get_task
+from annotation.accounts.projects.forms import add_errors
+from annotation.files.reading.limits import AT_ONCE, check_size
+from annotation.models import Role, Task
+from annotation.task_types import get_type
+from crowdqc.errors import DomainError, Missing
+from evaluation.free_text.views.results import number_of
+from evaluation.models import LanguageModel, Run
+from evaluation.published.studies import rescaling_import
+from evaluation.rescaling import run as rescaling
+from evaluation.rescaling.forms import ImportedForm, ScoresForm
+from evaluation.rescaling.selectors import boards as reads
+from evaluation.rescaling.selectors import pairs as rescaling_pairs
+from evaluation.rescaling.selectors import use as rescaling_use
+from evaluation.runs import engine as runs
+from evaluation.runs.engine import ACTIVE
+from evaluation.runs.selectors.lists import title_of
+
+
+def study(
+    request: HttpRequest, project_id: int, task_id: int, *roles: str
+) -> tuple[Any, Task]:  # fmt: skip
+    """A rating task, for people who hold one of ``roles`` (default: staff)."""
+    access, task = get_task(request, project_id, task_id, *roles)
+    if get_type(task.type).shape != "ratings":
+        raise Missing("This task does not ask for ratings.")
+    return access, task
+
+
+def _run(request: HttpRequest, task: Task) -> Run | None:
+    number = number_of(request)
+    rows = reads.finished(task)
+    run = rows.first() if number is None else rows.filter(number=number).first()
+    if run is None and number is not None:
+        raise Missing(f"This task has no finished rescaling run {number}.")
+    return run
+
+
+@login_required
+@require_safe
+def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """One section of the newest rescaling run, or of the one asked for; ``?view=`` chooses it."""
+    _, task = study(request, project_id, task_id)
+    view = request.GET.get("view", "overview")
+    if view not in reads.VIEWS:
+        raise Missing("The results have no such section.")
+    run = _run(request, task)
+    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
+    context = _frame(task, run, view, keep)
+    if run is None:
+        return render(request, "evaluation/rescaling/empty.html", context)
+    told = reads.told(run, view)
+    context.update(
+        _section(request, task, told, view), told=told, sentence=reads.sentence(told),
+        recipe=reads.recipe(told), calls=told.figures["recipe"]["calls"],
+        variant=reads.variant_of(told.figures["recipe"]["calls"]),
+        told_words=reads.told_words(told.figures["recipe"]["calls"]),
+    )  # fmt: skip
+    return render(request, f"evaluation/rescaling/{view}.html", context)
+
+
+def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
+    page = reverse("rescaling", args=[task.project_id, task.pk])
+    usable = LanguageModel.objects.filter(
+        endpoint__project=task.project_id, endpoint__archived_at__isnull=True,
+        archived_at__isnull=True, use=LanguageModel.Use.CHAT,
+    )  # fmt: skip
+    return {
+        "task": task, "title": title_of(task), "view": view, "run": run, "keep": keep,
+        "views": list(reads.views(view, page, keep)),
+        "run_choices": list(reads.finished(task)[: reads.SHOWN_RUNS]),
+        "active": task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first(),
+        "has_model": usable.exists(), "imports": reads.importable(task),
+    }  # fmt: skip
+
+
+def _section(request: HttpRequest, task: Task, told: reads.Told, view: str) -> dict[str, Any]:
+    page, wanted = request.GET.get("page"), request.GET.dict()
+    if view == "scale":
+        return rescaling_use.scale(told, page)
+    if view == "pairs":
+        return rescaling_pairs.pairs(told, wanted, page)
+    if view == "moved":
+        return rescaling_use.moved(told, task, wanted, page)
+    if view == "variants":
+        return reads.variants(told, task)
+    return reads.ensembles(told) if view == "ensemble" else reads.overview(told)
+
+
+def _form_page(
+    request: HttpRequest, task: Task, form: forms.Form, name: str, status: int, **more: Any
+) -> HttpResponse:
+    context = {"task": task, "title": title_of(task), "form": form, **more}
+    return render(request, f"evaluation/rescaling/{name}.html", context, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Take in scores that a model gave elsewhere."""
+    access, task = study(request, project_id, task_id, Role.REQUESTER)
+    if request.method != "POST":
+        return _form_page(request, task, ScoresForm(task=task), "scores", 200)
+    form = ScoresForm(request.POST, request.FILES, task=task)
+    if not form.is_valid():
+        return _form_page(request, task, form, "scores", 422)
+    given = form.cleaned_data
+    try:
+        check_size(given["file"].size or 0, AT_ONCE)
+        held, new = rescaling_import.import_file(
+            by=access.user, task=task, name=given["file"].name, content=given["file"].read(),
+            model=given["model_name"], prompt=given["prompt"], scale=given["scale"],
+        )  # fmt: skip
+    except DomainError as error:
+        add_errors(form, error)
+        return _form_page(request, task, form, "scores", error.status, rows=error.rows)
+    said = "are taken in" if new else "were there already"
+    messages.success(request, f"{held.params['calls']:,} scores {said}. Rescale from them now.")
+    return redirect("rescaling_run", project_id, task_id)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_imported(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Start a run on imported scores; no endpoint is needed."""
+    access, task = study(request, project_id, task_id)
+    if request.method != "POST":
+        return _form_page(request, task, ImportedForm(task=task), "run", 200)
+    form = ImportedForm(request.POST, task=task)
+    if not form.is_valid():
+        return _form_page(request, task, form, "run", 422)
+    params = form.params()
+    try:
+        started = runs.start(
+            by=access.user, task=task, method=rescaling.SLUG, params=params,
+            lane=f"import/{params['imported']}",
+        )  # fmt: skip
+    except DomainError as error:
+        add_errors(form, error)
+        return _form_page(request, task, form, "run", error.status)
+    return redirect("run", project_id, started.number)

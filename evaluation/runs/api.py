@@ -1,0 +1,175 @@
+"""Runs and scores over the API, for people who run a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_access, get_task_by_id
+from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.endpoint import Endpoint
+from crowdqc.errors import Invalid, Missing
+from evaluation import registry as kinds
+from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
+from evaluation.runs import engine as runs
+from evaluation.runs.selectors import api as selectors
+
+
+class RunIn(Body):
+    method = serializers.CharField(default="aqer")
+    params = serializers.DictField(
+        required=False,
+        help_text="encoder, leave_one_out, rank_by, similarity, start, resamples ...",
+    )
+    seed = serializers.IntegerField(default=runs.DEFAULT_SEED, min_value=0)
+
+
+class StepOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    state = serializers.CharField()
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+class RunOut(serializers.ModelSerializer[Run]):
+    snapshot = serializers.CharField(source="snapshot.content_hash", default=None, allow_null=True)
+    progress = serializers.SerializerMethodField()
+    official = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            "id", "number", "task", "method", "version", "params", "seed", "state", "trigger",
+            "snapshot", "progress", "error", "result_hash", "created_at", "started_at",
+            "finished_at", "official",
+        )  # fmt: skip
+
+    @extend_schema_field(StepOut(many=True))
+    def get_progress(self, run: Run) -> list[dict[str, Any]]:
+        return [{name: step.get(name) for name in StepOut().fields} for step in run.progress]
+
+    @extend_schema_field(serializers.BooleanField(help_text="What else reads: the task’s one run"))
+    def get_official(self, run: Run) -> bool:
+        return any(row.until is None for row in run.official.all())
+
+
+class Score(serializers.Serializer[Any]):
+    """Where the score is comparable, its estimate, its interval (or null) and its answers."""
+
+    dimension = serializers.CharField()
+    component = serializers.IntegerField()
+    estimate = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    extra = serializers.DictField(help_text="Other figures of the method, by name")
+
+
+class Ranked(Score):
+    rank_low = serializers.IntegerField(allow_null=True)
+    rank_high = serializers.IntegerField(allow_null=True)
+    group = serializers.IntegerField(
+        allow_null=True, help_text="Rows of one group cannot be separated"
+    )
+
+
+class WorkerScoreOut(Ranked):
+    worker = serializers.CharField(source="worker.pseudonym")
+
+
+class SystemScoreOut(Ranked):
+    system = serializers.CharField(source="system.name")
+    prompt_strategy = serializers.CharField(source="system.prompt_strategy")
+
+
+class AnswerScoreOut(Score):
+    answer = serializers.IntegerField(source="answer_id")
+
+
+class ItemScoreOut(Score):
+    item_id = serializers.CharField(source="item.key")
+    best_answer = serializers.IntegerField(source="best_answer_id", allow_null=True)
+
+
+def run_for(request: Request, run_id: int) -> Run:
+    """A run, under the rules of its project; an outsider cannot tell it from none."""
+    missing = Missing("There is no such run.")
+    run = selectors.run(run_id)
+    if run is None:
+        raise missing
+    try:
+        get_access(request, run.project_id)
+    except Missing:
+        raise missing from None
+    return run
+
+
+class TaskRuns(Listing):
+    writes = "run"
+
+    @extend_schema(responses=RunOut(many=True), summary="Runs of a task")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        return self.page(selectors.runs_of(task), RunOut)
+
+    @extend_schema(request=RunIn, responses={201: RunOut}, summary="Start a run")
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id)
+        body = read(RunIn, request)
+        if kinds.asking_of(body["method"]) is not None:
+            hint = f"Use tasks/{task.pk}/asking/{body['method']}/, which tells the cost first."
+            raise Invalid("Models are asked by an address of their own.", fields={"method": hint})
+        run = runs.start(by=access.user, task=task, trigger="api", **body)
+        return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
+
+
+class RunDetail(Endpoint):
+    @extend_schema(responses=RunOut, summary="One run, with its progress")
+    def get(self, request: Request, run_id: int) -> Response:
+        return Response(RunOut(run_for(request, run_id)).data)
+
+
+class RunCancel(Endpoint):
+    writes = "run"
+
+    @extend_schema(request=None, responses=RunOut, summary="Cancel a run")
+    def post(self, request: Request, run_id: int) -> Response:
+        run = run_for(request, run_id)
+        runs.cancel(by=request.user, run=run)
+        return Response(RunOut(run_for(request, run_id)).data)
+
+
+class WorkerScores(Listing):
+    @extend_schema(responses=WorkerScoreOut(many=True), summary="Scores of workers")
+    def get(self, request: Request, run_id: int) -> Response:
+        return self.page(selectors.scores(run_for(request, run_id), WorkerScore), WorkerScoreOut)
+
+
+class SystemScores(Listing):
+    @extend_schema(responses=SystemScoreOut(many=True), summary="Scores of systems")
+    def get(self, request: Request, run_id: int) -> Response:
+        return self.page(selectors.scores(run_for(request, run_id), SystemScore), SystemScoreOut)
+
+
+class AnswerScores(Listing):
+    @extend_schema(responses=AnswerScoreOut(many=True), summary="Scores of answers")
+    def get(self, request: Request, run_id: int) -> Response:
+        return self.page(selectors.scores(run_for(request, run_id), AnswerScore), AnswerScoreOut)
+
+
+class ItemScores(Listing):
+    @extend_schema(responses=ItemScoreOut(many=True), summary="Scores of questions")
+    def get(self, request: Request, run_id: int) -> Response:
+        return self.page(selectors.scores(run_for(request, run_id), ItemScore), ItemScoreOut)
+
+
+SCORES: dict[str, type[Listing]] = {
+    "workers": WorkerScores,
+    "systems": SystemScores,
+    "answers": AnswerScores,
+    "items": ItemScores,
+}

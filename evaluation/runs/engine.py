@@ -1,0 +1,324 @@
+"""Runs: start one, work on it as a job, cancel it, and take up those whose worker died."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import Project, Task, User
+from annotation.privacy.selectors import erasure
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from crowdqc import queue
+from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.jobs.queues import MODELS, RUNS, queue_name
+from evaluation import registry as kinds
+from evaluation.methods.core.base import BadParameter, Cancelled, DataError
+from evaluation.methods.registry import METHODS
+from evaluation.models import Run, RunState
+from evaluation.panels import watch as panel_watch
+from evaluation.runs import results
+from evaluation.runs.notifications import tell
+from evaluation.runs.numbering import next_number
+from evaluation.runs.official import actions as official
+from evaluation.runs.progress import ITERATING, Recorder, Superseded, fresh_steps
+from evaluation.runs.recipe import DEFAULT_SEED, main_method
+
+logger = logging.getLogger(__name__)
+ABANDONED_SECONDS = 60
+MAX_ATTEMPTS = 3
+TOO_LONG = (
+    "The run took longer than a run may, and was stopped. Start it again to go on: answers of "
+    "models and vectors that came are kept."
+)
+ACTIVE = (RunState.QUEUED, RunState.RUNNING)
+FOLLOWED = frozenset(kinds.MAIN.values())  # methods whose runs lead to something
+
+
+@transaction.atomic
+def start(
+    *,
+    by: User | None,
+    task: Task,
+    method: str = "",
+    params: Mapping[str, Any] | None = None,
+    seed: int = DEFAULT_SEED,
+    trigger: str = "browser",
+    source: Run | None = None,
+    lane: str = "",
+) -> Run:
+    """Queue a run of a method (default: that of the task's type) on the answers there will be.
+
+    A run with a ``source`` reads the snapshot and the results of that finished run. Runs of one
+    method in different lanes may be in work at the same time. Raises Invalid (a field of
+    ``params``, the seed, the task's type) and Conflict where a run of this method and lane is
+    queued or in work already.
+    """
+    method = method or main_method(task) or "aqer"
+    if method not in kinds.KINDS:
+        known = "cannot score a task yet" if method in METHODS else "is not a method"
+        can = ", ".join(sorted(kinds.KINDS))
+        raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
+    kind = kinds.KINDS[method]
+    chosen = kind.recipe(method)
+    if get_type(task.type).shape not in kind.shapes:
+        raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
+    if not 0 <= seed < 2**62:
+        raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
+    clean = kind.clean_params(chosen, params or {})
+    # The project's row gives out numbers one after another.
+    Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
+    if active:
+        raise Conflict(f"Run {active.number} of this task is not finished; wait or cancel it.")
+    run = Run.objects.create(
+        project_id=task.project_id,
+        task=task,
+        number=next_number(task.project_id),
+        source=source,
+        snapshot=source.snapshot if source is not None else None,
+        method=method,
+        lane=lane,
+        version=chosen.version,
+        params=clean,
+        seed=seed,
+        trigger=trigger,
+        started_by=by,
+        progress=fresh_steps(kind.steps(method)),
+    )
+    record(
+        by=by, project=task.project, action="run.start", on=run, number=run.number, trigger=trigger
+    )
+    enqueue(run.pk)
+    return run
+
+
+def enqueue(run_id: int) -> None:
+    """Hand the run to a worker once it is committed; a queue that is down only delays it.
+
+    Runs that ask models wait in a queue of their own, and may take longer.
+    """
+    found = Run.objects.filter(pk=run_id).values_list("method", "params").first()
+    if found is None:
+        return
+    asks = kinds.asks_models(*found)
+    limit = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
+    queue.enqueue(
+        "evaluation.jobs.run_job",
+        run_id,
+        queue=queue_name(MODELS if asks else RUNS),
+        soft_time_limit=limit,
+        time_limit=limit + 120,
+    )
+
+
+@transaction.atomic
+def cancel(*, by: User, run: Run) -> Run:
+    """Stop a run: at once while it waits, at its next step while it is worked on."""
+    locked = Run.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.pk)
+    if locked.state not in ACTIVE:
+        return locked
+    if locked.state == RunState.QUEUED:
+        locked.state, locked.finished_at = RunState.CANCELLED, timezone.now()
+    locked.cancel_requested = True
+    locked.save(update_fields=["state", "finished_at", "cancel_requested"])
+    record(by=by, project=locked.project, action="run.cancel", on=locked, number=locked.number)
+    if locked.state == RunState.CANCELLED:
+        tell(locked, RunState.CANCELLED)
+    return locked
+
+
+def _fresh(run: Run, now: dt.datetime) -> bool:
+    limit = dt.timedelta(seconds=ABANDONED_SECONDS)
+    return run.heartbeat_at is not None and now - run.heartbeat_at < limit
+
+
+@transaction.atomic
+def _claim(run_id: int) -> Run | None:
+    """Take the run for this process; None where it has moved on or somebody works on it."""
+    run = (
+        Run.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("task__project")
+        .filter(pk=run_id, state__in=ACTIVE)
+        .first()
+    )
+    now = timezone.now()
+    if run is None or (run.state == RunState.RUNNING and _fresh(run, now)):
+        return None
+    Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
+    if erasure.is_asked(run.project_id):  # it would carry on what is being erased
+        return None
+    if run.cancel_requested:
+        Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)
+        tell(run, RunState.CANCELLED)
+        return None
+    if run.attempts >= MAX_ATTEMPTS:
+        _give_up(run, now)
+        return None
+    # Whose ``started_at`` stands owns the run: one that was taken over finds another time there.
+    run.state, run.started_at, run.heartbeat_at = RunState.RUNNING, now, now
+    run.attempts += 1
+    run.save(update_fields=["state", "started_at", "heartbeat_at", "attempts"])
+    return run
+
+
+def _give_up(run: Run, now: dt.datetime) -> None:
+    """Fail a run at which every worker died: a further one would only die too."""
+    run.state, run.finished_at = RunState.FAILED, now
+    run.error = f"The worker died {run.attempts} times at this run."
+    for step in run.progress:
+        if step["state"] == "running":
+            step["state"] = "bad"
+    run.save(update_fields=["state", "finished_at", "error", "progress"])
+    tell(run, RunState.FAILED)
+
+
+def execute(run_id: int) -> str:
+    """Work on a run to its end; returns its state. Safe to call twice or at the same time."""
+    run = _claim(run_id)
+    if run is None or run.started_at is None:
+        return "not mine"
+    kind = kinds.KINDS.get(run.method) or kinds.IMPORTED[run.method]
+    steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
+    try:
+        done = kind.compute(run, steps)
+        result = getattr(done, "result", None)  # a run that only asked has none
+        if result is None or result.converged:
+            with transaction.atomic():  # killed in between, nothing is done and all is done again
+                results.hold(run)
+                results.store(run, kind.write(run, done), steps.finish())
+                tell(run, RunState.DONE)
+                official.settle(run)
+                Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in FOLLOWED)
+            take_up_follow_ups(run.task_id)
+            return RunState.DONE
+        state, error = RunState.FAILED, kind.fail(run, done)
+        where = ITERATING if ITERATING in steps.steps else ""
+    except Superseded:
+        logger.info("run %s was taken over or ended elsewhere", run_id)
+        return "not mine"
+    except Cancelled:
+        state, error = RunState.CANCELLED, ""
+    except (DataError, BadParameter) as problem:
+        state, error = RunState.FAILED, _sentence(str(problem))
+    except DomainError as problem:
+        state, error = RunState.FAILED, problem.message
+    except SoftTimeLimitExceeded:
+        state, error = RunState.FAILED, TOO_LONG
+    except Exception as problem:
+        # Said on the page in one line; the traceback is the log's.
+        _end(run, RunState.FAILED, steps.fail(), f"{type(problem).__name__}: {problem}"[:2000])
+        raise
+    _end(run, state, steps.fail(where), error)
+    return state
+
+
+def take_up_follow_ups(task_id: int | None = None) -> int:
+    """Do what finished runs lead to, of one task or of all; returns of how many runs.
+
+    What is due was noted in the transaction that closed the run, so a worker that dies here, or a
+    fault, only delays it: the periodic turn takes it up again.
+    """
+    due = Run.objects.filter(follow_up_due=True)
+    if task_id is not None:
+        due = due.filter(task=task_id)
+    count = 0
+    for run_id in list(due.order_by("-pk").values_list("pk", flat=True)):
+        try:
+            with transaction.atomic():
+                count += _follow(run_id)
+        except Exception:
+            logger.exception("what follows run %s stays due", run_id)
+    return count
+
+
+def _follow(run_id: int) -> bool:
+    """Write notes on panels, and queue the checks of a core run; whether it is done now."""
+    run = (
+        Run.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("task__project", "started_by")
+        .filter(pk=run_id, follow_up_due=True)
+        .first()
+    )
+    if run is None:
+        return False
+    panel_watch.note_run(run)
+    following = kinds.FOLLOWS.get(run.method)
+    if following is not None and not run.followers.exists() and not _overtaken(run):
+        try:
+            with transaction.atomic():
+                start(
+                    by=run.started_by, task=run.task, method=following, seed=run.seed, source=run,
+                    trigger="follows",
+                )  # fmt: skip
+        except Conflict as conflict:
+            # The one in work belongs to another run; when it ends, this one's are queued.
+            logger.info("task %s: %s", run.task_id, conflict.message)
+            return False
+    Run.objects.filter(pk=run.pk).update(follow_up_due=False)
+    return True
+
+
+def _overtaken(run: Run) -> bool:
+    """Whether nobody waits for its checks: it is a trial, and a later run of its kind is done."""
+    later = run.task.runs.filter(method=run.method, state=RunState.DONE, pk__gt=run.pk)
+    return later.exists() and not run.official.filter(until__isnull=True).exists()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+@transaction.atomic
+def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
+    """Close a run that has no result, unless it was taken over meanwhile."""
+    mine = Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at)
+    if mine.update(state=state, progress=steps, error=error, finished_at=timezone.now()):
+        tell(run, state)
+
+
+def resume_abandoned() -> int:
+    """Queue runs again whose worker gave no sign of life, or whose job never came.
+
+    Embeddings that were finished stay; everything else is computed anew, which gives the same
+    rows. One whose workers died MAX_ATTEMPTS times is failed. What a finished run leads to is taken
+    up as well. Returns how many runs were queued again.
+    """
+    take_up_follow_ups()
+    limit = timezone.now() - dt.timedelta(seconds=ABANDONED_SECONDS)
+    dead = Q(state=RunState.RUNNING) & (Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True))
+    # A queued run may wait for others; its job is asked for again once a while, which is harmless.
+    waiting = Q(state=RunState.QUEUED, created_at__lt=limit) & (
+        Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True)
+    )
+    count = 0
+    for run_id in list(Run.objects.filter(dead | waiting).values_list("pk", flat=True)):
+        with transaction.atomic():
+            run = (
+                Run.objects.select_for_update(skip_locked=True)
+                .filter(dead | waiting, pk=run_id)
+                .first()
+            )
+            if run is None:
+                continue
+            if run.cancel_requested:
+                run.state, run.finished_at = RunState.CANCELLED, timezone.now()
+                run.save(update_fields=["state", "finished_at"])
+                tell(run, RunState.CANCELLED)
+                continue
+            if run.attempts >= MAX_ATTEMPTS:
+                _give_up(run, timezone.now())
+                continue
+            run.state, run.heartbeat_at = RunState.QUEUED, timezone.now()
+            run.save(update_fields=["state", "heartbeat_at"])
+            enqueue(run.pk)
+            count += 1
+    return count

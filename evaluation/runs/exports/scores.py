@@ -1,0 +1,131 @@
+"""Scores as files: CSV or JSONL with a manifest, pseudonymous, streamed row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.files.writing import tables as files
+from annotation.files.writing.tables import Table
+from annotation.files.writing.zips import zipped
+from annotation.models import Answer
+from crowdqc.errors import Invalid
+from evaluation.methods.writing.method import NAME as WRITING
+from evaluation.models import Run, RunFigure
+from evaluation.runs.exports.figure_names import figures_text
+from evaluation.runs.exports.tables import AQER, PAIR_TABLES, TABLES, WRITING_TABLES, tables_of
+
+__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest", "tables_of"]
+FORMATS = files.FORMATS
+# Columns that count something; a method may have them as numbers with a point.
+COUNTS = frozenset(
+    ("n", "n_others", "pairs", "of", "rank", "words", "statements", "citations", "documents",
+     "unknown", "yes", "total", "items", "fallback", "declined", "tie", "votes")
+)  # fmt: skip
+
+
+def check(run: Run, table: str, form: str) -> None:
+    """Raise Invalid, naming the field, where there is no such table or format."""
+    known = tables_of(run)
+    if table not in known:
+        raise Invalid(f"There is no table {table!r}.", fields={"table": ", ".join(known)})
+    files.check_format(form)
+
+
+def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
+    """Rows of a table in a fixed order, by column name; a missing figure is None."""
+    sheet = tables_of(run)[table]
+    paths = [path for _, path in sheet.names]
+    found: QuerySet[Any] = sheet.model.objects.filter(run=run)
+    found = found.order_by(*paths, "component", "pk")
+    head = sheet.header
+    for values in found.values_list(*paths, *sheet.columns, sheet.source).iterator(chunk_size=2000):
+        *plain, extra = values
+        told = zip(head, [*plain, *sheet.told(extra)], strict=True)
+        yield {name: _whole(value) if name in COUNTS else value for name, value in told}
+
+
+def _whole(value: Any) -> Any:
+    """120 for 120.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def table(run: Run, name: str) -> Table:
+    """A table of a run."""
+    return Table(tables_of(run)[name].header, rows(run, name))
+
+
+def lines(run: Run, name: str, form: str) -> Iterator[Any]:
+    """The file, piece by piece. Text that a spreadsheet would take for a formula is quoted."""
+    check(run, name, form)
+    return table(run, name).parts(form)
+
+
+def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
+    """What the files hold and how to get them again; ``files`` maps names to SHA-256."""
+    told = RunFigure.objects.filter(run=run, name="recipe").values_list("data", flat=True).first()
+    return {
+        "project": run.project_id,
+        "task": run.task_id,
+        "task_versions": _versions(run),
+        "run": run.number,
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+        "method": run.method,
+        "method_version": run.version,
+        "params": run.params,
+        "seed": run.seed,
+        "recipe": told,
+        "snapshot": run.snapshot.content_hash if run.snapshot else None,
+        "counts": run.snapshot.counts if run.snapshot else {},
+        "result_hash": run.result_hash,
+        "official": run.official.filter(until__isnull=True).exists(),
+        "names": "pseudonyms",
+        "files": dict(files),
+    }
+
+
+def _versions(run: Run) -> list[int]:
+    """Numbers of the task's versions whose answers the run saw."""
+    seen = Answer.objects.filter(scores__run=run)
+    if run.method not in (AQER, WRITING):
+        ids = run.snapshot.answer_ids if run.snapshot else []
+        seen = Answer.objects.filter(pk__in=ids)
+    return sorted(seen.order_by().values_list("version__number", flat=True).distinct())
+
+
+class Archive:
+    """All tables and the manifest in one ZIP file, and the figures where pages draw them.
+
+    ``rows`` and ``manifest`` are known when the parts have been gone through.
+    """
+
+    def __init__(self, run: Run, form: str) -> None:
+        files.check_format(form)
+        self.run, self.form, self.rows = run, form, 0
+        self.manifest: dict[str, Any] = {}
+
+    def parts(self) -> Iterator[bytes]:
+        """The file, piece by piece."""
+        return zipped(self._files(), self._told)
+
+    def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
+        for name in tables_of(self.run):
+            yield f"{name}.{self.form}", self._table(name)
+        if self.run.method != AQER:
+            yield "figures.json", [figures_text(self.run)]
+
+    def _table(self, name: str) -> Iterator[Any]:
+        found = table(self.run, name)
+        yield from found.parts(self.form)
+        self.rows += found.count
+
+    def _told(self, hashes: Mapping[str, str]) -> dict[str, Any]:
+        self.manifest = manifest(self.run, hashes)
+        return self.manifest
+
+
+def archive(run: Run, form: str) -> bytes:
+    """The same at once."""
+    return b"".join(Archive(run, form).parts())

@@ -1,0 +1,75 @@
+"""How a run stands to its task: the official one, an earlier one of those, or a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from evaluation import registry as kinds
+from evaluation.models import OfficialRun, Run, RunState
+
+How = OfficialRun.How
+OWN = frozenset(kinds.MAIN.values())  # methods whose runs can be official
+OFFICIAL, EARLIER, TRIAL = "official", "earlier", "trial"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a run is to its task: the official one, an earlier one of those, or a trial."""
+
+    run: Run
+    rows: list[OfficialRun]  # of the task and method: the one in force, and those of this run
+
+    @cached_property
+    def official(self) -> OfficialRun | None:
+        """The row of the official run, whichever it is."""
+        return next((row for row in self.rows if row.until is None), None)
+
+    @cached_property
+    def state(self) -> str:
+        if self.official is not None and self.official.run_id == self.run.pk:
+            return OFFICIAL
+        return EARLIER if any(row.run_id == self.run.pk for row in self.rows) else TRIAL
+
+    @property
+    def is_trial(self) -> bool:
+        return self.state == TRIAL
+
+    @property
+    def is_official(self) -> bool:
+        return self.state == OFFICIAL
+
+    @property
+    def origin(self) -> str:
+        """How the official run became it: ``by itself, as the first ...`` or by whom."""
+        row = self.official
+        if row is None:
+            return ""
+        if row.by is not None:
+            return f"made official by {row.by}"
+        if row.how == How.FIRST:
+            return "as the first run with the default recipe"
+        return "as the newest run with the recipe of the official run before it"
+
+
+def standing(run: Run | None) -> Standing | None:
+    """How a finished run of a task's own method stands; None for any other. One query."""
+    if run is None or run.method not in OWN or run.state != RunState.DONE:
+        return None
+    rows = OfficialRun.objects.filter(task=run.task_id, method=run.method).select_related(
+        "run", "by"
+    )
+    found = list(rows.filter(until__isnull=True) | rows.filter(run=run))
+    return Standing(run, found)
+
+
+def states(runs: Iterable[Run]) -> dict[int, str]:
+    """By run how it stands, for a list; runs that can never be official are not in it."""
+    mine = [run for run in runs if run.method in OWN and run.state == RunState.DONE]
+    rows = OfficialRun.objects.filter(run__in=[run.pk for run in mine])
+    ended = dict(rows.order_by("until").values_list("run", "until"))  # the one in force last
+    return {
+        run.pk: TRIAL if run.pk not in ended else OFFICIAL if ended[run.pk] is None else EARLIER
+        for run in mine
+    }

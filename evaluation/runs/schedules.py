@@ -1,0 +1,223 @@
+"""Runs that start automatically: the first one, every so often, and after new answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Task, User
+from annotation.models.tasks import TaskState
+from annotation.records.actions.audit import record
+from annotation.task_types import TYPES, get_type
+from annotation.work.snapshots import answers
+from crowdqc.errors import Conflict, Invalid
+from evaluation import registry as kinds
+from evaluation.methods.registry import get_method
+from evaluation.models import Run, RunSchedule
+from evaluation.runs import engine as runs
+from evaluation.runs import freezing
+from evaluation.runs.official.selectors import official_run
+from evaluation.runs.recipe import Recipe, main_method, recipe_in_force
+
+logger = logging.getLogger(__name__)
+FIRST_WORKERS, FIRST_ANSWERS = 3, 5
+FIRST_RESPONSES = 5  # of anybody: describing texts compares nobody
+DEFAULT_AFTER = 20
+# New answers are waited for until none came for a while, but not for ever.
+QUIET = dt.timedelta(seconds=30)
+PATIENCE = dt.timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What came to a task since its last snapshot."""
+
+    new: int
+    changed: int  # answers that stopped counting, or counted again
+
+    @property
+    def any(self) -> int:
+        return self.new + self.changed
+
+
+def _seen(last: Run | None) -> dict[str, Any]:
+    """The mark that was set when the run froze its answers; empty where it froze none."""
+    counts = last.snapshot.counts if last is not None and last.snapshot else {}
+    mark: dict[str, Any] = counts.get("mark", {})
+    return mark
+
+
+def fresh(task: Task, last: Run | None) -> Fresh:
+    """Compare the task's counting answers with what the last run saw, by their hash."""
+    seen = _seen(last)
+    max_id = seen.get("max_id", 0)
+    tally = answers.tally_of(freezing.counting_rows(task), max_id)
+    if tally.digest == seen.get("digest", ""):
+        return Fresh(tally.after, 0)
+    return Fresh(tally.after, _changed(task, last, max_id))
+
+
+def _changed(task: Task, last: Run | None, max_id: int) -> int:
+    """How many answers up to the mark came or went since the run froze its own; 1 at least."""
+    if last is None or last.snapshot is None:
+        return 0
+    frozen = set(last.snapshot.answer_ids)
+    rows = freezing.counting_rows(task).filter(pk__lte=max_id)
+    now = set(rows.values_list("pk", flat=True))
+    # Some that count are not frozen: of a worker's answers to one question only the first is.
+    outside = max(0, last.snapshot.counts["mark"]["counting"] - len(frozen))
+    return max(1, len(frozen - now) + max(0, len(now - frozen) - outside))
+
+
+def last_run(task: Task) -> Run | None:
+    """The latest run by the recipe in force, in whatever state, with its snapshot's counts.
+
+    While no run is official, it is the latest of the task's own method, by whatever recipe.
+    """
+    rows = task.runs.filter(method=main_method(task)).select_related("snapshot")
+    official = official_run(task)
+    if official is not None:
+        rows = rows.filter(params=official.params, seed=official.seed)
+    return rows.defer("snapshot__answer_ids").order_by("-id").first()
+
+
+def _last_by(task: Task, recipe: Recipe) -> Run | None:
+    """The latest run by a recipe: what a trial by another one has seen says nothing of it."""
+    rows = task.runs.filter(method=main_method(task), params=recipe.params, seed=recipe.seed)
+    return (
+        rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """How far a task is from its first run by itself."""
+
+    enough: int  # workers with enough answers
+    others: list[int]  # answers of the other workers, the most first
+    missing: int  # answers that would do
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing
+
+
+def first_run(task: Task) -> FirstRun:
+    """Methods that compare workers want 3 of them with 5 answers each; responses, 5 in all."""
+    given = answers.answers_by_worker(task)
+    if get_type(task.type).shape == "responses":
+        return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))
+    best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
+    missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
+    enough = sum(n >= FIRST_ANSWERS for n in given)
+    return FirstRun(enough, given[enough:], missing)
+
+
+def schedule_of(task: Task) -> RunSchedule:
+    """The task's schedule; without a row of its own the default one, not saved."""
+    found = RunSchedule.objects.filter(task=task).first()
+    return found or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
+
+
+@transaction.atomic
+def change_schedule(
+    *,
+    by: User,
+    task: Task,
+    enabled: bool,
+    after_answers: int | None,
+    every_minutes: int | None,
+    params: dict[str, Any] | None = None,
+) -> RunSchedule:
+    """Say when the task's runs start automatically, and with which options."""
+    if after_answers is not None and not 1 <= after_answers <= 1_000_000:
+        raise Invalid("The number is out of range.", fields={"after_answers": "1 to 1,000,000."})
+    if every_minutes is not None and not 5 <= every_minutes <= 43_200:
+        raise Invalid(
+            "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
+        )
+    method = main_method(task) or "aqer"
+    clean = kinds.KINDS[method].clean_params(get_method(method), params or {})
+    schedule, _ = RunSchedule.objects.update_or_create(
+        task=task,
+        defaults={
+            "enabled": enabled,
+            "after_answers": after_answers,
+            "every_minutes": every_minutes,
+            "params": clean,
+            "changed_by": by,
+        },
+    )
+    record(
+        by=by,
+        project=task.project,
+        action="run.schedule",
+        on=task,
+        enabled=enabled,
+        after_answers=after_answers,
+        every_minutes=every_minutes,
+    )
+    return schedule
+
+
+def due(task: Task, schedule: RunSchedule, now: dt.datetime) -> str:
+    """Why a run by the recipe in force is due now ("answers" or "schedule"); empty if none is."""
+    if not schedule.enabled:
+        return ""
+    last = _last_by(task, recipe_in_force(task))
+    if last is not None and last.state in runs.ACTIVE:
+        return ""
+    if last is None:
+        return "answers" if first_run(task).ready and _settled(task, None, now) else ""
+    since = fresh(task, last)
+    if not since.any or _saw_nothing_newer(task, last):
+        return ""
+    enough = schedule.after_answers and since.any >= schedule.after_answers
+    if enough and _settled(task, last, now):
+        return "answers"
+    wait = dt.timedelta(minutes=schedule.every_minutes or 0)
+    return "schedule" if schedule.every_minutes and now - last.created_at >= wait else ""
+
+
+def _saw_nothing_newer(task: Task, last: Run) -> bool:
+    """A run that ended before its snapshot: is there nothing that came after it?"""
+    if last.snapshot is not None:
+        return False
+    newest = answers.arrivals(task)[1]
+    return newest is None or newest <= last.created_at
+
+
+def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
+    """Whether nobody has answered for a while, or people have been answering for long."""
+    oldest, newest = answers.arrivals(task, max_id=_seen(last).get("max_id", 0))
+    if newest is None or oldest is None:
+        return True
+    return now - newest >= QUIET or now - oldest >= PATIENCE
+
+
+def start_due() -> list[Run]:
+    """Start every run that is due; a task whose run cannot start is left for the next time."""
+    now = timezone.now()
+    slugs = [slug for slug, kind in TYPES.items() if kind.shape in kinds.MAIN]
+    tasks = (
+        Task.objects.filter(type__in=slugs)
+        .exclude(state=TaskState.DRAFT)
+        .select_related("project", "run_schedule")
+    )
+    started = []
+    for task in tasks:
+        own = getattr(task, "run_schedule", None)
+        schedule = own or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
+        try:
+            why = due(task, schedule, now)
+            if why:
+                recipe = recipe_in_force(task)
+                started.append(runs.start(by=None, task=task, trigger=why, **recipe._asdict()))
+        except (Conflict, Invalid) as refused:  # somebody was faster, or its encoder is gone
+            logger.info("task %s: %s", task.pk, refused.message)
+    return started

@@ -1,0 +1,49 @@
+"""Reads of runs and scores for the API."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from annotation.models import Task
+from crowdqc.errors import Missing
+from evaluation.models import AnswerScore, ItemScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.runs.official.selectors import official_run
+
+OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item"}
+
+
+def run(run_id: int) -> Run | None:
+    """One run with its snapshot's hash."""
+    rows = Run.objects.filter(pk=run_id).select_related("snapshot", "project")
+    rows = rows.prefetch_related("official")
+    return rows.defer("snapshot__answer_ids").first()
+
+
+def runs_of(task: Task) -> QuerySet[Run]:
+    """A task's runs."""
+    rows = task.runs.select_related("snapshot").prefetch_related("official")
+    return rows.defer("snapshot__answer_ids")
+
+
+def scored_run(task: Task, number: int | None) -> Run:
+    """The task's official run, or the finished one of this number, a trial too; else Missing."""
+    if number is None:
+        run = official_run(task)
+        if run is None:
+            raise Missing(
+                "This task has no official run. Name a trial by `run` to read its scores."
+            )
+        return run
+    found = task.runs.filter(number=number, state=RunState.DONE).select_related("snapshot")
+    run = found.defer("snapshot__answer_ids").first()
+    if run is None:
+        raise Missing(f"This task has no finished run {number}.")
+    return run
+
+
+def scores(
+    of: Run, model: type[WorkerScore | SystemScore | AnswerScore | ItemScore]
+) -> QuerySet[WorkerScore | SystemScore | AnswerScore | ItemScore]:
+    """A run's score rows of one kind with their owners' names."""
+    found = model.objects.filter(run=of)
+    return found.select_related(OWNER[model]) if model in OWNER else found

@@ -1,0 +1,402 @@
+"""Runs as pages show them: the latest, a list, and one with its live progress."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from annotation.models import Project, Task, TaskVersion
+from crowdqc import queue
+from crowdqc.errors import Missing
+from crowdqc.numbers import NBSP, count, duration, plural, word
+from evaluation.bundles.kinds import KINDS as BUNDLED
+from evaluation.charts import boards as charts
+from evaluation.llm_runs.selectors import asked_words, llm_runs
+from evaluation.methods.registry import METHODS
+from evaluation.models import Run, RunFigure, RunState
+from evaluation.runs.engine import ACTIVE, main_method
+from evaluation.runs.official.selectors import in_force, official_first
+from evaluation.runs.official.standing import states
+from evaluation.runs.schedules import Fresh
+from evaluation.runs.selectors import words as run_words
+from evaluation.runs.selectors.recipes import method_title, model_id, model_names, recipe_pairs
+
+TRIGGERS = {
+    "browser": "by hand",
+    "api": "through the API",
+    "schedule": "automatic, on schedule",
+    "answers": "automatic, after new answers",
+    "follows": "automatic, with its run",
+    "import": "imported",
+}
+CHOOSING = ("aqer", "pairwise", "ratings")  # methods that score workers
+STATES = {
+    RunState.QUEUED: ("waiting", "Waiting"),
+    RunState.RUNNING: ("running", "Running"),
+    RunState.DONE: ("done", "Finished"),
+    RunState.FAILED: ("bad", "Failed"),
+    RunState.CANCELLED: ("draft", "Cancelled"),
+}
+
+
+def _runs() -> QuerySet[Run]:
+    """Runs with all that their pages name; the snapshot without its long list of ids."""
+    return Run.objects.select_related("snapshot", "task__current", "started_by", "source").defer(
+        "snapshot__answer_ids"
+    )
+
+
+def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Tasks with ``title``: that of the version in force, else of the draft."""
+    latest = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
+    return tasks.annotate(title=Coalesce("current__title", Subquery(latest[:1])))
+
+
+def title_of(task: Task) -> str:
+    """The task's title: that of the version in force, else of the draft."""
+    if task.current is not None:
+        return task.current.title
+    draft = task.versions.order_by("-number").first()
+    return draft.title if draft else ""
+
+
+def get_run(project: Project, number: int) -> Run:
+    """A run of the project by its number; Missing where there is none."""
+    run = _runs().filter(project=project, number=number).first()
+    if run is None:
+        raise Missing(f"There is no run {number} in this project.")
+    run.project = run.task.project = project
+    return run
+
+
+def shown_run(task: Task, number: int | None = None) -> Run | None:
+    """The run whose results a page shows: the official one, or the one asked for.
+
+    While none is official it is the latest trial, which the page marks. One on a panel's answers
+    alone is shown where it is asked for, and never in place of the others.
+    """
+    method = main_method(task)
+    finished = _runs().filter(task=task, state=RunState.DONE)
+    if number is None:
+        return official_first(finished.filter(method=method)).first()
+    finished = finished.filter(method__in=(method, f"{method}_panel"))
+    run = finished.filter(number=number).first()
+    if run is None:
+        raise Missing(f"This task has no finished run {number}.")
+    return run
+
+
+def finished_runs(task: Task, limit: int = 20) -> list[Run]:
+    """The task's finished runs, the newest first, for choosing among them."""
+    return list(
+        Run.objects.filter(task=task, state=RunState.DONE, method=main_method(task))
+        .only("number", "finished_at", "params")
+        .annotate(in_force=in_force())
+        .order_by("-id")[:limit]
+    )
+
+
+def active_of(task: Task) -> Run | None:
+    """The task's run that is queued or in work."""
+    return Run.objects.filter(task=task, state__in=ACTIVE).first()
+
+
+def all_runs(project: Project) -> QuerySet[Run]:
+    """Every run of the project, the newest first."""
+    return _runs().filter(project=project).order_by("-number")
+
+
+def figures_of(run: Run, *names: str) -> dict[str, Any]:
+    """The run's named figures (all without names), in one query."""
+    rows = RunFigure.objects.filter(run=run)
+    if names:
+        rows = rows.filter(name__in=names)
+    return dict(rows.values_list("name", "data"))
+
+
+def start_words(fresh: Fresh, *, first: bool, noun: str = "answer") -> str:
+    """What the button that starts a run is called."""
+    if first:
+        return "Run now"
+    if fresh.new:
+        return f"Run again with {plural(fresh.new, f'new {noun}')}"
+    if fresh.changed:
+        return f"Run again, {plural(fresh.changed, noun)} changed"
+    return "Run again"
+
+
+def started_words(run: Run) -> str:
+    """Who or what started a run."""
+    if run.started_by and run.trigger != "follows":
+        how = " through the API" if run.trigger == "api" else ""
+        return f"by {run.started_by}{how}"
+    return TRIGGERS.get(run.trigger, run.trigger)
+
+
+# One run ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the steps' table (see _includes/steps.html)."""
+
+    state: str
+    name: str
+    sub: str
+    mono: bool
+    done: int
+    total: int
+    count: str
+    time: float | None
+
+
+@dataclass(frozen=True)
+class Live:
+    """A run as its page shows it now."""
+
+    run: Run
+    heading: str
+    results_url: str
+    export_url: str
+    bundled: bool  # whether it can leave with all that gives its numbers again
+    rounds: bool  # whether it goes round and has a line of changes
+    chooses: bool  # whether workers can be chosen for a panel by it
+    mark: str
+    word: str
+    sentence: str
+    steps: list[Step]
+    active: bool
+    charts: list[tuple[str, SafeString]]
+    chart_note: str
+    recipe: list[tuple[str, str]]
+    asks: bool  # of models: its calls are shown, and it is begun anew from its own form
+    calls: Any  # llm_runs.Calls, or None
+    came: Any  # asked_words.Came, or None
+
+
+def live(run: Run) -> Live:
+    """Everything on the run's page, from its row and its figures (one query)."""
+    active = run.state in ACTIVE
+    told = _so_far(run) if active else figures_of(run, "convergence", "recipe", "asked")
+    mark, word_ = STATES[RunState(run.state)]
+    asks, calls = run_words.asks(run), llm_runs.calls_of(run)
+    ended = asks and run.state == RunState.DONE
+    return Live(
+        run=run,
+        heading=run_words.heading(run),
+        results_url=run_words.results_url(run),
+        export_url=run_words.export_url(run),
+        bundled=run.method in BUNDLED and not run.spoiled,
+        rounds=run_words.rounds(run),
+        chooses=run.method in CHOOSING,
+        mark=mark,
+        word=_word(run, word_),
+        sentence=llm_runs.sentence(calls) if ended and calls else _sentence(run),
+        steps=[_step(step, active=active) for step in run.progress],
+        active=active,
+        charts=convergence_charts(told.get("convergence")),
+        chart_note=_chart_note(run, told.get("convergence")),
+        recipe=[*recipe_pairs(run, told.get("recipe")), ("started", started_words(run))],
+        asks=asks,
+        calls=calls,
+        came=asked_words.came_of(run, told.get("asked")),
+    )
+
+
+def _so_far(run: Run) -> dict[str, Any]:
+    """The convergence line of a run in work, as its steps tell it."""
+    trace: list[float] = next((step["trace"] for step in run.progress if step.get("trace")), [])
+    if not trace or run.method not in METHODS:
+        return {}
+    params = {**METHODS[run.method].params, **run.params}
+    return {
+        "convergence": {
+            "stop": params["tolerance"],
+            "most": params["max_rounds"],
+            "components": [{"number": 1, "trace": trace, "resamples": []}],
+        }
+    }
+
+
+def seconds_of(run: Run) -> float | None:
+    """How long the run has taken, so far or in all."""
+    if run.started_at is None:
+        return None
+    return ((run.finished_at or timezone.now()) - run.started_at).total_seconds()
+
+
+def _word(run: Run, plain: str) -> str:
+    took = seconds_of(run)
+    if run.state == RunState.RUNNING and took is not None:
+        return f"Running for {duration(round(took))}"
+    if run.state == RunState.DONE and took is not None:
+        return f"Finished in {duration(took)}"
+    return plain
+
+
+def _sentence(run: Run) -> str:
+    words = {
+        RunState.QUEUED: _waiting,
+        RunState.RUNNING: _working,
+        RunState.DONE: run_words.scored,
+        RunState.FAILED: lambda run: run.error,
+        RunState.CANCELLED: run_words.cancelled,
+    }
+    return words[RunState(run.state)](run)
+
+
+def _waiting(run: Run) -> str:
+    waited = timezone.now() - run.created_at
+    if queue.is_late() or waited > dt.timedelta(seconds=120):
+        return (
+            "It is queued, and no worker has taken it yet. It starts automatically as soon as the "
+            "queue is running again. You can close this page."
+        )
+    if waited > dt.timedelta(seconds=20):
+        return "It waits for a free worker. You can close this page; the run goes on."
+    return "A worker takes it up in a moment. You can close this page; the run goes on."
+
+
+def _working(run: Run) -> str:
+    if run.cancel_requested:
+        return "It stops at its next step."
+    left = _seconds_left(run)
+    head = f"About {duration(left)} left. " if left is not None else ""
+    return f"{head}You can close this page; the run goes on."
+
+
+def _seconds_left(run: Run) -> float | None:
+    """From the pace of the step that is being worked on; None before there is one."""
+    now = next((step for step in run.progress if step["state"] == "running"), None)
+    if not now or not now.get("total") or not now.get("seconds"):
+        return None
+    done, total = now["done"], now["total"]
+    if now["seconds"] < 1 or done < total * 0.02:
+        return None
+    left = now["seconds"] * (total - done) / done
+    return max(1, round(left)) if left < 100 else 60 * round(left / 60)
+
+
+def _step(step: Mapping[str, Any], *, active: bool) -> Step:
+    state, done, total = step["state"], step.get("done", 0), step.get("total", 0)
+    words, took = step.get("count", ""), step.get("seconds")
+    if not words and total and state != "draft":
+        words = f"{count(done)} of {count(total)}"
+    if state == "draft":
+        words = "not begun"
+    return Step(
+        state="draft" if state == "running" and not active else state,
+        name=step["name"],
+        sub=step.get("sub", ""),
+        mono=bool(step.get("mono")),
+        done=done,
+        total=total if state != "draft" else 0,
+        count=words,
+        time=max(0.1, round(took, 1)) if took is not None else None,
+    )
+
+
+def convergence_charts(told: Mapping[str, Any] | None) -> list[tuple[str, SafeString]]:
+    """A chart a component, with its name where there are several."""
+    if not told:
+        return []
+    parts = told["components"]
+    return [
+        (
+            f"Board {part['number']}" if len(parts) > 1 else "",
+            charts.convergence(part["trace"], part["resamples"], stop=told["stop"]),
+        )
+        for part in parts
+        if part["trace"]
+    ]
+
+
+def _chart_note(run: Run, told: Mapping[str, Any] | None) -> str:
+    if not told:
+        return ""
+    thin = max((len(part["resamples"]) for part in told["components"]), default=0)
+    lines = f"Thick: all of the data. Thin: {thin} of the resamples. " if thin else ""
+    rule = f"A run that is not under the line after {told['most']} rounds fails and says so."
+    if run.state == RunState.FAILED:
+        rule = (
+            f"The line is not under {charts.power_of_ten(told['stop'])} after {told['most']} "
+            "rounds, so no score was written."
+        )
+    return lines + rule
+
+
+def first_run_words(
+    enough: int, others: Iterable[int], missing: int, noun: str = "answer"
+) -> tuple[str, str]:
+    """How many answers are missing until the first run, and why: two sentences."""
+    others = list(others)
+    head = word(missing).capitalize()
+    more = (
+        f"{head} more {noun if missing == 1 else noun + 's'} and the first run starts automatically"
+    )
+    if not missing:
+        more = f"The first run starts automatically when no {noun} came for half a minute"
+    have = f"You have {plural(enough, 'worker')} with 5 or more"
+    if others:
+        have += f", and {word(len(others)) if len(others) > 1 else '1'} with "
+        have += f"{others[0]}" if len(others) == 1 else f"up to {others[0]}"
+    if not enough and not others:
+        have = "Nobody has answered yet"
+    return (
+        more,
+        "AQER compares what workers wrote about the same question, so it needs at least 3 "
+        f"workers with 5 answers each. {have}.".replace(" 5 a", f"{NBSP}5 a"),
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the run history."""
+
+    run: Run
+    title: str
+    method: str
+    detail: str
+    results_url: str
+    export_url: str
+    mark: str
+    word: str
+    started: str
+    took: float | None
+    snapshot: str
+    answers: int | None
+    recipe: list[tuple[str, str]]
+    standing: str  # official, earlier, trial; empty for one that can be neither
+
+
+def lines(runs: Sequence[Run]) -> list[Line]:
+    """Runs as the history shows them; one query, and one more where some ask models."""
+    models, stands = model_names(runs), states(runs)
+    return [_line(run, models, stands.get(run.pk, "")) for run in runs]
+
+
+def _line(run: Run, models: Mapping[int, str], standing: str) -> Line:
+    mark, word_ = STATES[RunState(run.state)]
+    return Line(
+        run=run,
+        title=title_of(run.task),
+        method=method_title(run),
+        detail=run_words.detail(run, models.get(model_id(run) or 0, "")),
+        results_url=run_words.results_url(run),
+        export_url=run_words.export_url(run),
+        mark=mark,
+        word=word_,
+        started=started_words(run),
+        took=seconds_of(run),
+        snapshot=run.snapshot.content_hash[:8] if run.snapshot else "",
+        answers=run.snapshot.counts.get("answers") if run.snapshot else None,
+        recipe=recipe_pairs(run, models=models),
+        standing=standing,
+    )

@@ -1,0 +1,105 @@
+"""The recipe line at the foot of every result: what gives the same numbers again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from crowdqc.numbers import count
+from evaluation import registry as kinds
+from evaluation.methods.registry import METHODS
+from evaluation.models import LanguageModel, Run
+
+AQER = ("aqer", "aqer_panel")  # of everybody, and of a panel's answers alone
+RANKED_BY = {"score": "raw score", "adjusted": "question-adjusted score"}
+SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
+
+
+def method_title(run: Run) -> str:
+    """``AQER 1.0``."""
+    known = run.method in {*METHODS, kinds.PUBLISHED} or kinds.asking_of(run.method) is not None
+    title = kinds.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
+    return f"{title} {run.version}"
+
+
+def model_names(runs: Iterable[Run]) -> dict[int, str]:
+    """Id of a model -> its name, for the runs that ask one; no query where none does."""
+    wanted = {pk for run in runs if (pk := model_id(run)) is not None}
+    if not wanted:
+        return {}
+    return dict(LanguageModel.objects.filter(pk__in=wanted).values_list("pk", "name"))
+
+
+def model_id(run: Run) -> int | None:
+    """The model that a run asks; None for a run that asks none."""
+    found = run.params.get("model")
+    return found if isinstance(found, int) and kinds.asking_of(run.method) else None
+
+
+def encoder_words(identity: str) -> str:
+    """The encoder's name and the first digits of its hash."""
+    name, at, digest = identity.partition("@")
+    return f"{name} {digest[:8]}" if at else name
+
+
+def recipe_pairs(
+    run: Run, told: Mapping[str, Any] | None = None, models: Mapping[int, str] | None = None
+) -> list[tuple[str, str]]:
+    """The recipe line: from the finished run's own record, else from what was asked for.
+
+    ``models`` are the names of models by id, where the caller has fetched those of many runs.
+    """
+    if run.method not in AQER:
+        return _plain_recipe(run, told, model_names([run]) if models is None else models)
+    params = {**run.params, **(told["params"] if told else {})}
+    own = "left out" if params.get("leave_one_out") else "included"
+    pairs = [
+        ("method", method_title(run)),
+        (
+            "similarity",
+            f"{SIMILARITIES.get(params.get('similarity', ''), 'cosine')}, own answer {own}",
+        ),
+        ("encoder", encoder_words(told["encoder"] if told else params.get("encoder", ""))),
+    ]
+    if params.get("rank_by") in ("score", "adjusted"):
+        pairs.append(("ranked by", f"{RANKED_BY[params['rank_by']]}, as asked"))
+    if params.get("panel"):
+        also = f", with those to task {params['also']}" if params.get("also") else ""
+        pairs.append(("answers", f"of panel {params['panel']} alone{also}"))
+    if params.get("start") not in (None, "equal"):
+        pairs.append(("start", params["start"]))
+    pairs.append(("interval", f"bootstrap over questions, {count(params.get('resamples', 0))}"))
+    pairs.append(("seed", str(run.seed)))
+    if run.snapshot:
+        taken = timezone.localtime(run.snapshot.created_at)
+        pairs.append(("snapshot", f"{run.snapshot.content_hash[:8]}, {taken:%-d %b %Y %H:%M}"))
+    if run.result_hash:
+        pairs.append(("result", run.result_hash[:8]))
+    return pairs
+
+
+def _plain_recipe(
+    run: Run, told: Mapping[str, Any] | None, models: Mapping[int, str]
+) -> list[tuple[str, str]]:
+    """The recipe of a method whose options are told by their names."""
+    params = {**run.params, **(told.get("params", {}) if told else {})}
+    if (asked := model_id(run)) is not None:
+        params["model"] = models.get(asked, "removed" if asked else "none")
+    pairs = [("method", method_title(run))]
+    pairs += [(name.replace("_", " "), _said(value)) for name, value in sorted(params.items())]
+    pairs.append(("seed", str(run.seed)))
+    if run.snapshot:
+        pairs.append(("snapshot", run.snapshot.content_hash[:8]))
+    if run.result_hash:
+        pairs.append(("result", run.result_hash[:8]))
+    return pairs
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | dict):
+        return f"{len(value)} chosen" if len(str(value)) > 60 else str(value)
+    return "by default" if value is None else str(value)

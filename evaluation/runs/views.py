@@ -1,0 +1,221 @@
+"""Runs: their history, one with live progress, starting, cancelling, the schedule. HTTP only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_access, get_task
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Task
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import whole
+from crowdqc.web.htmx import page_or_fragment
+from evaluation import registry as kinds
+from evaluation.official import effect as official_effect
+from evaluation.runs import engine as runs
+from evaluation.runs import schedules
+from evaluation.runs.forms import RUN_FORMS, PlainRunForm, RunForm, ScheduleForm
+from evaluation.runs.official import actions as official
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import words as run_words
+from evaluation.runs.selectors.words import NOUNS
+
+PER_PAGE = 50
+
+
+@login_required
+@require_safe
+def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The history of runs, with recipe, trigger and export."""
+    access = get_access(request, project_id)
+    page = Paginator(reads.all_runs(access.project), PER_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "rows": reads.lines(list(page.object_list))}
+    return render(request, "evaluation/runs/list.html", context)
+
+
+def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:
+    access = get_access(request, project_id)
+    run = reads.get_run(access.project, number)
+    context = {
+        "run": run, "live": reads.live(run), "title": reads.title_of(run.task),
+        "standing": standing(run),
+    }  # fmt: skip
+    if fragment:
+        return page_or_fragment(
+            request, "evaluation/runs/run.html", "evaluation/runs/_live_oob.html", context
+        )
+    return render(request, "evaluation/runs/run.html", context)
+
+
+@login_required
+@require_safe
+def run(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """One run: steps, convergence, recipe; live while it works."""
+    return _live(request, project_id, number, fragment=False)
+
+
+@login_required
+@require_safe
+def run_progress(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """The live part alone; it asks for itself again until the run has ended."""
+    return _live(request, project_id, number, fragment=True)
+
+
+@login_required
+@require_POST
+def run_cancel(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Stop a run."""
+    access = get_access(request, project_id)
+    found = reads.get_run(access.project, number)
+    runs.cancel(by=access.user, run=found)
+    return redirect("run", project_id, number)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """What changes if this run becomes official, and the button that makes it so."""
+    access = get_access(request, project_id)
+    found = reads.get_run(access.project, number)
+    stands = standing(found)
+    if stands is None:
+        raise Missing("Only a finished run of the task’s own method can be official.")
+    error: Conflict | Invalid | None = None
+    if request.method == "POST":
+        seen = whole(request.POST.get("instead_of", ""), high=10**9)
+        try:
+            official.make_official(by=access.user, run=found, instead_of=seen or 0)
+        except (Conflict, Invalid) as refused:
+            error = refused
+        else:
+            messages.success(request, f"Run {number} is the official run now.")
+            return redirect(run_words.results_page(found.task))
+    context = {
+        "run": found, "title": reads.title_of(found.task), "task": found.task, "error": error,
+        "standing": stands, "effect": official_effect.effect(found),
+    }  # fmt: skip
+    status = error.status if error is not None else 200
+    return render(request, "evaluation/runs/official.html", context, status=status)
+
+
+def _start_page(
+    request: HttpRequest, task: Task, form: forms.Form, status: int = 200
+) -> HttpResponse:
+    last = schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    method, shape = runs.main_method(task), get_type(task.type).shape
+    if isinstance(form, RunForm):
+        form.offer(task.project_id)
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "form": form,
+        "shape": shape,
+        "noun": NOUNS[shape][0],
+        "begins": f"The {NOUNS[shape][0]}s that count now are frozen when the run begins.",
+        "method": kinds.title_of(method),
+        "last": last,
+        "active": reads.active_of(task),
+        "fresh": since,
+        "start_words": reads.start_words(since, first=last is None, noun=NOUNS[shape][0]),
+        "schedule": schedules.schedule_of(task),
+    }
+    return render(request, "evaluation/runs/start.html", context, status=status)
+
+
+def _chosen(task: Task) -> dict[str, Any]:
+    """The options of the official run, else of the latest: what "run again" means."""
+    last = schedules.last_run(task)
+    return {**last.params, "seed": last.seed} if last is not None else {}
+
+
+def _form_of(task: Task) -> Callable[..., forms.Form]:
+    """The form of the method that runs on the task."""
+    method = runs.main_method(task)
+    params = kinds.KINDS[method].recipe(method).params
+    return RUN_FORMS.get(get_type(task.type).shape) or partial(PlainRunForm, params=params)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Start a run: with the last run's options (``again``), or with those of the form."""
+    access, task = get_task(request, project_id, task_id)
+    if not runs.main_method(task):  # nothing is fitted here; what models can be asked stands there
+        return redirect("task_models", project_id, task_id)
+    form_of = _form_of(task)
+    if request.method != "POST":
+        initial = _chosen(task)
+        if request.GET.get("leave_one_out") in ("0", "1"):
+            initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
+        return _start_page(request, task, form_of(initial=initial))
+    if "again" in request.POST:
+        options = _chosen(task)
+        seed = options.pop("seed", runs.DEFAULT_SEED)
+        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+        return redirect("run", project_id, started.number)
+    form = form_of(request.POST)
+    if not form.is_valid():
+        return _start_page(request, task, form, 422)
+    options = dict(form.cleaned_data)
+    seed = options.pop("seed")
+    try:
+        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+    except (Invalid, Conflict) as error:
+        add_errors(form, error)
+        return _start_page(request, task, form, error.status)
+    return redirect("run", project_id, started.number)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """When runs of the task start automatically."""
+    access, task = get_task(request, project_id, task_id)
+    schedule, noun = schedules.schedule_of(task), NOUNS[get_type(task.type).shape][0]
+    status = 200
+    if request.method == "POST":
+        form = ScheduleForm(request.POST, noun=noun)
+        if form.is_valid():
+            try:
+                schedules.change_schedule(
+                    by=access.user, task=task, params=schedule.params, **form.cleaned_data
+                )
+            except Invalid as error:
+                add_errors(form, error)
+            else:
+                messages.success(request, "The schedule is saved.")
+                return redirect(reverse("run_schedule", args=[project_id, task_id]))
+        status = 422
+    else:
+        form = ScheduleForm(
+            initial={
+                "enabled": schedule.enabled,
+                "after_answers": schedule.after_answers,
+                "every_minutes": schedule.every_minutes,
+            },
+            noun=noun,
+        )
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "form": form,
+        "schedule": schedule,
+        "noun": noun,
+        "first": schedules.first_run(task),
+        "last": schedules.last_run(task),
+    }
+    return render(request, "evaluation/runs/schedule.html", context, status=status)

@@ -1,0 +1,106 @@
+"""What every page's shell shows: where one can go, what is running, who one is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from annotation.access import Access
+from annotation.accounts.projects.shell import tab_counts, unread_of
+from evaluation.runs.selectors.shell import active_run, percent
+
+# Tab: label, address, which count stands beside it, which names of addresses belong to it.
+TABS = (
+    ("Overview", "project", "", ("project",)),
+    ("Tasks", "task_list", "tasks", ("task", "import", "recruitment")),
+    ("People", "people", "people", ("people", "worker_card", "invitation", "panel", "worker_data")),
+    (
+        "Results",
+        "results",
+        "",
+        ("results", "task_results", "pair", "rating", "writing", "rescaling", "audit", "domain"),
+    ),
+    ("Runs", "run_list", "runs", ("run",)),
+    ("Models", "models", "", ("models", "task_models", "task_ask")),
+    (
+        "Payouts",
+        "payout_list",
+        "payouts",
+        ("payout", "ledger", "review", "rejection", "replay", "payment", "statement"),
+    ),
+    ("Settings", "project_settings", "", ("project_settings", "audit_log", "hook", "files")),
+)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """What base.html shows: ``nav``, ``running``, ``person``, ``unread``; by a view's access."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"nav": [], "running": None, "person": None}
+    access: Access | None = getattr(request, "access", None)
+    if access is None or not access.is_staff:
+        return {
+            "nav": _worker_nav(request),
+            "running": None,
+            "person": {"name": str(user), "role": ""},
+            # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
+            "unread": cache(unread_of(user).count),
+        }
+    counts = tab_counts(access.project, user)
+    run = active_run(access.project)
+    running = None
+    if run:
+        url = reverse("run", args=[access.project.pk, run.number])
+        running = {"label": "1 run", "url": url, "percent": percent(run)}
+    return {
+        "nav": _project_nav(request, access, {**counts, "runs": int(bool(run))}),
+        "running": running,
+        "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},
+        "unread": counts["unread"],
+        "access": access,
+        "project": access.project,
+    }
+
+
+def _name(request: HttpRequest) -> str:
+    return (request.resolver_match and request.resolver_match.url_name) or ""
+
+
+def _belongs(name: str, prefixes: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}_") for prefix in prefixes)
+
+
+def _project_nav(
+    request: HttpRequest, access: Access, counts: dict[str, int]
+) -> list[dict[str, Any]]:
+    name = _name(request)
+    # "project_settings" also begins with "project": the longest match wins.
+    current = max(
+        (tab for tab in TABS if _belongs(name, tab[3])),
+        key=lambda tab: max(len(p) for p in tab[3] if _belongs(name, (p,))),
+        default=None,
+    )
+    return [
+        {
+            "label": label,
+            "url": reverse(address, args=[access.project.pk]),
+            "count": counts.get(count) or None,
+            "current": current is not None and current[0] == label,
+        }
+        for label, address, count, _ in TABS
+    ]
+
+
+def _worker_nav(request: HttpRequest) -> list[dict[str, Any]]:
+    name = _name(request)
+    return [
+        {"label": label, "url": reverse(address), "count": None, "current": name == address}
+        for label, address in (
+            ("Work", "work_home"),
+            ("My data", "work_record"),
+            ("Projects", "project_list"),
+        )
+    ]

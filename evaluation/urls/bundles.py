@@ -1,0 +1,10 @@
+"""Addresses of a run's files."""
+
+from django.urls import path
+
+from evaluation.bundles import views as bundles
+
+urlpatterns = [
+    path("runs/<int:number>/export", bundles.run_export, name="run_export"),
+    path("runs/<int:number>/bundle/", bundles.run_bundle, name="run_bundle"),
+]

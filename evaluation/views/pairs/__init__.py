@@ -1,1 +1,0 @@
-"""Pages of pairwise studies: boards, pairs, workers, agreement, judges. HTTP only."""

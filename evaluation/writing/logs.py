@@ -1,0 +1,176 @@
+"""What the logs of frozen responses say of how they were written: signals, and minutes.
+
+Logs are read worker by worker, because a worker's pace is held against their other responses.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from annotation.work.selectors.log import target_of
+from annotation.work.snapshots.responses import Header, logs
+from evaluation.methods.writing.base_rates import base_rate
+from evaluation.methods.writing.measures import speed
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.process import Process, read
+from evaluation.methods.writing.signals import (
+    DEFAULTS,
+    FIRED,
+    NOT_RECORDED,
+    QUIET,
+    SIGNALS,
+    STATES,
+    Finding,
+    find,
+    usual_speed,
+)
+from evaluation.writing.dataset import FrozenResponses
+
+logger = logging.getLogger(__name__)
+AT_ONCE = 25  # logs in memory
+PREPARED = 60  # topics whose passages are held as words
+
+
+@dataclass(frozen=True)
+class Written:
+    """How one response came about; None and no findings where no log tells."""
+
+    minutes: float | None
+    findings: tuple[Finding, ...]
+    problem: str = ""
+
+    @property
+    def fired(self) -> list[Finding]:
+        """What there is to look at."""
+        return [one for one in self.findings if one.state == FIRED]
+
+    def told(self) -> dict[str, Any]:
+        """As it is stored beside the response."""
+        return {
+            "minutes": self.minutes,
+            "fired": len(self.fired),
+            "states": {one.slug: one.state for one in self.findings},
+            "values": {one.slug: one.value for one in self.findings if one.value is not None},
+            "moments": {
+                one.slug: [[at.time_ms, at.words] for at in one.moments] for one in self.fired
+            },
+            "sentences": {one.slug: one.sentence for one in self.fired},
+        }
+
+
+def unrecorded(problem: str = "") -> Written:
+    """Of a response whose log was not kept or cannot be read."""
+    lacking = tuple(
+        Finding(one.slug, NOT_RECORDED, None, 0.0, (), "No log was kept.") for one in SIGNALS
+    )
+    return Written(None, lacking, problem)
+
+
+def read_all(frozen: FrozenResponses, *, advance: Callable[[int], None]) -> dict[int, Written]:
+    """By place of the response: how each text of a person came about. ``advance(done)``."""
+    sources = _Topics(frozen)
+    found: dict[int, Written] = {}
+    for _, places in groupby(frozen.people, key=lambda at: frozen.rows[at].worker_id):
+        own = list(places)
+        processes: dict[int, Process] = {}
+        for at, process, problem in _processes(frozen, own, sources):
+            if process is None:
+                found[at] = unrecorded(problem)
+            else:
+                processes[at] = process
+            advance(len(found) + len(processes))
+        paces = {at: speed(process) for at, process in processes.items()}
+        for at, process in processes.items():
+            others = usual_speed(pace for k, pace in paces.items() if k != at)
+            findings = find(process, usual=others, passages=sources.of(at))
+            found[at] = Written(minutes(process), findings)
+    return found
+
+
+def minutes(process: Process) -> float:
+    """From the first event to the last, without absences and pauses of a minute or more."""
+    away = sum(end - start for start, end in (*process.absences, *process.pauses))
+    return max(0, process.length - away) / 60_000
+
+
+class _Topics:
+    """The passages of topics, prepared; the last ``PREPARED`` stay, for memory has an end."""
+
+    def __init__(self, frozen: FrozenResponses) -> None:
+        self.topic, self.frozen = frozen.data.topic, frozen
+        self.made: dict[int, Sources] = {}
+
+    def of(self, at: int) -> Sources:
+        topic = int(self.topic[at])
+        if topic not in self.made:
+            if len(self.made) >= PREPARED:
+                self.made.pop(next(iter(self.made)))
+            frozen = self.frozen
+            self.made[topic] = Sources.of_page(
+                frozen.titles[topic], frozen.data.passages[topic], [frozen.queries[topic]]
+            )
+        return self.made[topic]
+
+
+def _processes(
+    frozen: FrozenResponses, places: Sequence[int], sources: _Topics
+) -> Iterator[tuple[int, Process | None, str]]:
+    """Each place with what its log tells, or why it tells nothing."""
+    for start in range(0, len(places), AT_ONCE):
+        chunk = places[start : start + AT_ONCE]
+        rows: list[Header] = [frozen.rows[at] for at in chunk]
+        wanted = {row.assignment_id for row in rows if row.assignment_id in frozen.logged}
+        events: Mapping[int, Any] = logs([pk for pk in wanted if pk is not None])
+        for at, row in zip(chunk, rows, strict=True):
+            own = events.get(row.assignment_id or 0)
+            if not own:
+                yield at, None, ""
+                continue
+            try:
+                process = read(
+                    own, sources.of(at), target=target_of(row.item_id),
+                    first_number=1 if row.first_number is None else row.first_number,
+                )  # fmt: skip
+            except ValueError as gap:  # events are missing: said, and nothing is concluded from it
+                logger.info("response %s: %s", row.answer_id, gap)
+                yield at, None, str(gap)
+                continue
+            yield (at, process, "") if process.changes else (at, None, "")
+
+
+def rates(
+    frozen: FrozenResponses, found: Mapping[int, Written], level: float
+) -> dict[str, dict[str, Any]]:
+    """By signal: how often it fires among the responses of people, with an interval."""
+    told = {}
+    worker = np.array([frozen.rows[at].worker_id or 0 for at in found], dtype=np.int64)
+    _, worker = np.unique(worker, return_inverse=True)
+    for number, signal in enumerate(SIGNALS):
+        given = [written.findings[number] for written in found.values()]
+        states = np.array([STATES.index(one.state) for one in given], dtype=np.int64)
+        judged = (states == STATES.index(FIRED)) | (states == STATES.index(QUIET))
+        fired = states == STATES.index(FIRED)
+        rate = base_rate(fired[judged], worker[judged], level)
+        counts = dict(zip(STATES, np.bincount(states, minlength=len(STATES)).tolist(), strict=True))
+        told[signal.slug] = {
+            "judged": rate.n, "workers": rate.workers, "share": rate.share, "low": rate.low,
+            "high": rate.high, "reason": rate.reason,
+            "workers_fired": len(np.unique(worker[fired])), **counts,
+        }  # fmt: skip
+    return told
+
+
+def kept(found: Mapping[int, Written]) -> dict[str, Any]:
+    """How many logs there were to read, and the thresholds of the signals."""
+    return {
+        "responses": len(found),
+        "logs": sum(written.minutes is not None for written in found.values()),
+        "unreadable": sum(bool(written.problem) for written in found.values()),
+        "parameters": dict(DEFAULTS),
+    }

@@ -1,0 +1,165 @@
+"""The passages beside a replay: when each was open, and which stretches of it were used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from crowdqc.numbers import duration
+from evaluation.methods.writing.origins import RUN, characters, units, words
+from evaluation.methods.writing.process import Change, Process
+
+AROUND, OPENING = 90, 170  # UTF-16 units shown around a stretch that was used, or of one that none
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some of a passage; ``since`` ms it has been used in the text, None where it has not."""
+
+    text: str
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class Read:
+    """A passage that was opened, used or cited. ``number`` is how the text cites it."""
+
+    rank: int
+    number: int
+    title: str
+    text: str
+    excerpt: tuple[Piece, ...]
+    opened_at: str  # JSON: [[start, end], ...] in ms
+    told: str  # how often it was opened and for how long
+    first: int  # ms of the first thing that happened with it
+
+    @property
+    def cut(self) -> bool:
+        """Whether the excerpt leaves something out."""
+        return "".join(piece.text for piece in self.excerpt) != self.text
+
+
+@dataclass(frozen=True)
+class Passages:
+    """All of a topic's: those that played a part, in the order in which they did, and the rest."""
+
+    read: tuple[Read, ...]
+    rest: tuple[tuple[int, str], ...]  # number and title
+    opened: int
+    total: int
+
+
+def passages_of(
+    process: Process, listed: Sequence[Mapping[str, Any]], cited: Iterable[int], first_number: int
+) -> Passages:
+    """``listed`` are the topic's passages in rank order; ``cited`` the ranks cited by the text."""
+    cited = set(cited)
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for opening in process.openings:
+        spans.setdefault(opening.passage, []).append((opening.start, opening.end))
+    used = _used(process.changes)
+    read, rest = [], []
+    for rank, passage in enumerate(listed, 1):
+        number, title = rank - 1 + first_number, str(passage.get("title", ""))
+        if not (rank in spans or rank in used or rank in cited):
+            rest.append((number, title))
+            continue
+        places = _places(str(passage["text"]), used.get(rank, ()))
+        moments = [start for start, _ in spans.get(rank, ())] + [at for at, _ in used.get(rank, ())]
+        read.append(
+            Read(
+                rank=rank,
+                number=number,
+                title=title,
+                text=str(passage["text"]),
+                excerpt=tuple(_excerpt(str(passage["text"]), places)),
+                opened_at=json.dumps(spans.get(rank, [])),
+                told=_told(process, rank, len(spans.get(rank, ())), rank in cited, bool(places)),
+                first=min(moments, default=process.length),
+            )
+        )
+    read.sort(key=lambda one: (one.first, one.rank))
+    return Passages(tuple(read), tuple(rest), len(spans), len(listed))
+
+
+def _told(process: Process, rank: int, times: int, cited: bool, used: bool) -> str:
+    said = []
+    if "passages" in process.recorded:
+        often = {0: "never opened", 1: "opened once"}.get(times, f"opened {times} times")
+        said.append(often)
+        if process.dwell.get(rank):
+            said.append(f"{duration(round(process.dwell[rank] / 1000))} in view")
+    if not used:
+        said.append("cited, nothing taken word for word" if cited else "not used")
+    return ", ".join(said)
+
+
+def _used(changes: Iterable[Change]) -> dict[int, list[tuple[int, str]]]:
+    """For each passage the stretches that came from it, with when."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for change in changes:
+        put = units(change.inserted)
+        for part in change.parts:
+            if part.source == "passage" and part.passage and change.kind != "shown":
+                found.setdefault(part.passage, []).append((change.time, put[part.start : part.end]))
+    return found
+
+
+def _places(passage: str, used: Iterable[tuple[int, str]]) -> list[tuple[int, int, int]]:
+    """Where the stretches stand in the passage: (start, end, since) apart from each other."""
+    whole = words(units(passage))
+    there = [word for word, _, _ in whole]
+    places = []
+    for since, stretch in used:
+        listed = [word for word, _, _ in words(stretch)]
+        match = SequenceMatcher(None, there, listed, autojunk=False)
+        for block in match.get_matching_blocks():
+            if block.size >= min(RUN, max(1, len(listed))):
+                last = whole[block.a + block.size - 1]
+                places.append((whole[block.a][1], last[2], since))
+    apart: list[tuple[int, int, int]] = []
+    for start, end, since in sorted(places):
+        if apart and start <= apart[-1][1]:
+            begin, reach, before = apart[-1]
+            apart[-1] = (begin, max(reach, end), min(before, since))
+        else:
+            apart.append((start, end, since))
+    return apart
+
+
+def _excerpt(passage: str, places: Sequence[tuple[int, int, int]]) -> list[Piece]:
+    """The stretches with some words around them; without one, how the passage begins."""
+    whole = units(passage)
+    if not places:
+        end = _word_end(whole, OPENING)
+        return [Piece(characters(whole[:end]) + ("…" if end < len(whole) else ""))]
+    pieces: list[Piece] = []
+    reached = 0
+    for k, (start, end, since) in enumerate(places):
+        after = places[k + 1][0] if k + 1 < len(places) else len(whole)
+        begin = max(reached, _word_start(whole, start - AROUND))
+        cut = "…" if begin > reached or (not pieces and begin > 0) else ""
+        pieces.append(Piece(cut + characters(whole[begin:start])))
+        pieces.append(Piece(characters(whole[start:end]), since))
+        reached = min(after, _word_end(whole, end + AROUND))
+        pieces.append(Piece(characters(whole[end:reached])))
+    if reached < len(whole):
+        pieces.append(Piece("…"))
+    return [piece for piece in pieces if piece.text]
+
+
+def _word_start(text: str, place: int) -> int:
+    if place <= 0:
+        return 0
+    found = text.find(" ", place)
+    return place if found < 0 else found + 1
+
+
+def _word_end(text: str, place: int) -> int:
+    if place >= len(text):
+        return len(text)
+    found = text.rfind(" ", 0, place)
+    return place if found <= 0 else found

@@ -1,0 +1,172 @@
+"""Signals beside a replay: what each found, how often it fires in this task, and where to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+
+from annotation.models import Answer, Task
+from annotation.work.selectors.log import target_of
+from annotation.work.snapshots import responses
+from crowdqc.numbers import clock, count
+from evaluation.methods.writing.measures import Pace, speed
+from evaluation.methods.writing.process import Process, read
+from evaluation.methods.writing.signals import (
+    FIRED,
+    NOT_RECORDED,
+    QUIET,
+    SIGNALS,
+    TOO_LITTLE,
+    Finding,
+    Signal,
+    Usual,
+    find,
+    usual_speed,
+)
+from evaluation.models import RunFigure
+from evaluation.runs.official.selectors import official_run
+from evaluation.writing.replay.selectors import Replay
+
+METHOD, FIGURE = "writing", "signals"
+OTHERS = 12  # other responses of the worker whose speed is looked at, the newest
+CANNOT = (
+    "that somebody else wrote it, or a program. A draft kept elsewhere, a dictated text or a "
+    "second device look the same here; and who copies by hand leaves no sign."
+)
+REFERENCE = (
+    f"A jump of 200 characters occurs in 72% of {count(903)} honest reference sessions. "
+    "Alone it says nothing."
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A moment to go to."""
+
+    ms: int
+    clock: str
+    words: str
+
+    @property
+    def at(self) -> str:
+        """Seconds, for the address."""
+        return f"{self.ms / 1000:.3f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One signal on this text."""
+
+    signal: Signal
+    finding: Finding
+    rate: str
+    places: tuple[Place, ...]
+
+    @property
+    def fired(self) -> bool:
+        return self.finding.state == FIRED
+
+    @property
+    def judged(self) -> bool:
+        return self.finding.state in (FIRED, QUIET)
+
+    @property
+    def name(self) -> str:
+        """The label within a sentence."""
+        return self.signal.label[:1].lower() + self.signal.label[1:]
+
+
+@dataclass(frozen=True)
+class Signs:
+    """All signals in their order, and the number of the run that counted the base rates."""
+
+    rows: tuple[Row, ...]
+    counted: int | None
+
+    @property
+    def fired(self) -> list[Row]:
+        return [row for row in self.rows if row.fired]
+
+    @property
+    def others(self) -> list[tuple[str, list[Row]]]:
+        """Those that did not fire, under what is to be said of them."""
+        heads = {
+            QUIET: "Calculated, and nothing found",
+            TOO_LITTLE: "Too little to say",
+            NOT_RECORDED: "Not recorded in this log",
+        }
+        found = [
+            (head, [r for r in self.rows if r.finding.state == s]) for s, head in heads.items()
+        ]
+        return [(head, rows) for head, rows in found if rows]
+
+
+def signs(replay: Replay, task: Task) -> Signs | None:
+    """Every signal on the text of a replay; None where nothing was recorded."""
+    if replay.process is None:
+        return None
+    texts = [str(passage["text"]) for passage in replay.passages]
+    found = find(replay.process, usual=usual(replay.answer), passages=texts)
+    number, rates = base_rates(task)
+    by_slug = {signal.slug: signal for signal in SIGNALS}
+    rows = [Row(by_slug[one.slug], one, _rate(rates.get(one.slug)), _places(one)) for one in found]
+    return Signs(tuple(rows), number)
+
+
+def base_rates(task: Task) -> tuple[int | None, dict[str, Any]]:
+    """The number of the official run, which counted them, and {slug: {fired, judged}}."""
+    run = official_run(task)
+    if run is None:
+        return None, {}
+    row = RunFigure.objects.filter(run=run, name=FIGURE).values_list("data", flat=True).first()
+    return (run.number, row) if row else (None, {})
+
+
+def _rate(rate: Any) -> str:
+    if not rate:
+        return "Base rate: not counted yet."
+    if not rate["judged"]:
+        return "Base rate: no response here could be judged."
+    return f"Base rate: {count(rate['fired'])} of {count(rate['judged'])} responses here."
+
+
+def _places(finding: Finding) -> tuple[Place, ...]:
+    return tuple(
+        Place(moment.time_ms, clock(moment.time_ms / 1000), moment.words)
+        for moment in finding.moments
+    )
+
+
+def usual(answer: Answer) -> Usual | None:
+    """How fast the writer types in their other responses to the task; two queries at most.
+
+    Logs of submitted work do not change, so a speed is kept once it is known.
+    """
+    if answer.worker_id is None:
+        return None
+    others = list(
+        Answer.objects.filter(worker=answer.worker_id, item__task=answer.item.task_id)
+        .exclude(pk=answer.pk)
+        .filter(assignment__isnull=False, assignment__log_erased_at__isnull=True)
+        .order_by("-pk")
+        .values_list("pk", "assignment_id", "item_id")[:OTHERS]
+    )
+    keys = {pk: f"writing-pace:1:{pk}" for pk, _, _ in others}
+    known: dict[str, tuple[Pace | None]] = cache.get_many(keys.values())
+    missing = [row for row in others if keys[row[0]] not in known]
+    logs = responses.logs({assignment for _, assignment, _ in missing}) if missing else {}
+    for pk, assignment, item in missing:
+        process = _process(logs[assignment], item)
+        known[keys[pk]] = (speed(process) if process else None,)
+    cache.set_many({keys[pk]: known[keys[pk]] for pk, _, _ in missing}, timeout=None)
+    return usual_speed(known[key][0] for key in keys.values())
+
+
+def _process(events: list[dict[str, Any]], item_id: int) -> Process | None:
+    """Of another text only its keys matter here; a broken log has none to compare with."""
+    try:
+        return read(events, (), target=target_of(item_id))
+    except ValueError:
+        return None

@@ -1,0 +1,152 @@
+"""Runs on responses: the logs first, then what section 4 of the paper describes, then forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.db import models
+
+from annotation.models import Task
+from annotation.work.snapshots.responses import FORMS
+from crowdqc.numbers import plural
+from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.registry import get_method
+from evaluation.methods.writing import method as writing
+from evaluation.methods.writing.questionnaires import Forms, correlations, distributions
+from evaluation.methods.writing.signals import DEFAULTS
+from evaluation.models import AnswerScore, Run
+from evaluation.runs import freezing
+from evaluation.runs.freezing import freeze
+from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
+from evaluation.runs.results import Outcome
+from evaluation.writing import dataset as writing_data
+from evaluation.writing import logs as writing_logs
+from evaluation.writing.dataset import FrozenResponses
+from evaluation.writing.logs import Written
+
+SLUG = writing.NAME
+clean_params = freezing.clean_params  # what the kind offers
+LOGS, FORM_STEP = "How the texts came about", "Questionnaires"
+STEPS = {SLUG: (SNAPSHOT, LOGS, *map(step_of, writing.STAGES), FORM_STEP)}
+# Figures of the method that are lists of rows, each stored under its own name.
+SECTIONS = ("general", "overlap", "ranks", "order", "reuse", "position", "readability")
+OWN = "words"  # the dimension of a response's row; everything else of it stands in ``extra``
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: FrozenResponses
+    result: Result
+    written: Mapping[int, Written]
+    forms: Row
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Freeze the responses, read their logs, describe them."""
+    steps.begin(SNAPSHOT)
+    snapshot = freeze(run, writing_data.take)
+    frozen = writing_data.load(snapshot)
+    counts = snapshot.counts
+    of_systems = f", {counts['system_answers']:,} of models" if counts["system_answers"] else ""
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True,
+        count=f"{plural(counts['answers'], 'response')}{of_systems}",
+    )  # fmt: skip
+    steps.begin(LOGS, total=len(frozen.people))
+    written = writing_logs.read_all(frozen, advance=steps.advance)
+    steps.say(count=f"{plural(counts['logs'], 'log')} of {plural(counts['answers'], 'response')}")
+    rng = np.random.default_rng(run.seed)
+    result = get_method(run.method).fit(
+        frozen.data, rng=rng, hooks=Hooks(progress=steps.named), **run.params
+    )
+    steps.begin(FORM_STEP)
+    return Computed(frozen, result, written, forms(run.task, frozen, rng, run.params))
+
+
+def asked_points(task: Task) -> dict[str, tuple[str, Row]]:
+    """Field -> (its form, the question) for the questions with points, in their order."""
+    settings = task.current.settings if task.current is not None else {}
+    return {
+        f"{form}.{row['name']}": (form, row)
+        for form in FORMS
+        for row in settings.get(form, [])
+        if row.get("points")
+    }
+
+
+def forms(
+    task: Task, frozen: FrozenResponses, rng: np.random.Generator, params: Mapping[str, Any]
+) -> Row:
+    """How people answered the forms before and after, and what goes together within a form."""
+    asked, people = asked_points(task), frozen.people
+    names = list(asked)
+    value = np.array(
+        [[frozen.forms[at].get(name, np.nan) for name in names] for at in people], dtype=float
+    ).reshape(len(people), len(names))
+    workers = np.array([frozen.rows[at].worker_id or 0 for at in people], dtype=np.int64)
+    given = Forms(
+        value, np.unique(workers, return_inverse=True)[1] if len(workers) else workers,
+        frozen.data.style[people], tuple(names), frozen.data.styles,
+    )  # fmt: skip
+    pairs = [
+        (names.index(one), names.index(two))
+        for one, two in combinations(names, 2)
+        if asked[one][0] == asked[two][0]
+    ]
+    points = [[int(point["value"]) for point in asked[name][1]["points"]] for name in names]
+    told: Row = {"distributions": [], "correlations": []}
+    if names and people:
+        told["distributions"] = distributions(given, points)
+        told["correlations"] = correlations(
+            given, pairs, rng=rng, resamples=params["resamples"], level=params["level"]
+        )
+    return {"n": len(people), **told}
+
+
+def answer_rows(done: Computed) -> list[Row]:
+    """A row a response: its words, and everything else that is known of it."""
+    table = done.result.estimates["response"].rows()
+    made = []
+    for row in sorted(table, key=lambda one: one["response"]):
+        at = row["response"]
+        written = done.written.get(at)
+        extra = {name: _plain(row[name]) for name in row if name not in INDICES}
+        made.append({
+            "answer_id": done.frozen.rows[at].answer_id, "dimension": OWN,
+            "estimate": _plain(row["words"]), "n": 1,
+            "extra": extra | (written.told() if written is not None else {"fired": 0}),
+        })  # fmt: skip
+    return made
+
+
+INDICES = ("response", "group", "style", "topic", "words")
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    found = done.result.diagnostics["figures"]
+    told: Row = {name: found[name] for name in SECTIONS}
+    told["frame"] = {name: value for name, value in found.items() if name not in SECTIONS}
+    told["signals"] = writing_logs.rates(done.frozen, done.written, run.params["level"])
+    told["logs"] = writing_logs.kept(done.written)
+    told["forms"] = done.forms
+    told["recipe"] = {
+        "method": done.result.name, "version": done.result.version, "params": dict(run.params),
+        "signals": dict(DEFAULTS), "seed": run.seed,
+        "snapshot": run.snapshot.content_hash if run.snapshot else "",
+        "counts": dict(run.snapshot.counts) if run.snapshot else {},
+    }  # fmt: skip
+    rows: dict[type[models.Model], list[Row]] = {AnswerScore: answer_rows(done)}
+    return Outcome(rows, told)

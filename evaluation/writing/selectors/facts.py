@@ -1,0 +1,198 @@
+"""What every page of a writing task's results shares: the run, names, cells of a figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotation.models import Task
+from crowdqc.numbers import interval, percent, plural, score, word
+from evaluation.charts import writing as charts_writing
+from evaluation.methods.core.units import RESAMPLED, too_few
+from evaluation.models import Run, RunFigure
+from evaluation.runs.schedules import FirstRun
+from evaluation.writing.dataset import MODELS, PEOPLE
+
+ALL = ""  # the style of rows over all styles
+FRAME = "frame"
+GROUPS = {PEOPLE: "People", MODELS: "Models"}
+# View -> its label and the figures that it needs.
+VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "overview": ("Overview", ("general",)),
+    "passages": ("Passages", ("overlap", "order", "ranks")),
+    "reuse": ("Reuse", ("reuse",)),
+    "citations": ("Citations", ("position",)),
+    "readability": ("Readability", ("readability",)),
+    "signals": ("Signals", ("signals", "logs")),
+    "forms": ("Questionnaires", ("forms",)),
+    "responses": ("Responses", ()),
+}
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An estimate as a table says it; without an interval the reason stands in its place."""
+
+    value: str
+    interval: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A run's figures with the names of their groups and styles."""
+
+    run: Run
+    frame: Row
+    figures: Mapping[str, Any]
+    labels: Mapping[str, str]  # of styles
+
+    @property
+    def groups(self) -> list[str]:
+        return list(self.frame.get("groups", []))
+
+    @property
+    def styles(self) -> list[str]:
+        return list(self.frame.get("styles", []))
+
+    @property
+    def level(self) -> int:
+        """Of the intervals, in per cent."""
+        return round(100 * self.frame.get("level", 0.95))
+
+    @property
+    def few(self) -> str:
+        """Why no figure of this run has an interval, where the topics are too few for any."""
+        return _too_few((self.run.snapshot.counts if self.run.snapshot else {}).get("questions"))
+
+    def style(self, name: str) -> str:
+        """The style's label."""
+        return self.labels.get(name, name) if name != ALL else "All styles"
+
+    def rows(self, name: str) -> list[Row]:
+        """The rows of a figure."""
+        return list(self.figures.get(name, []))
+
+    def edges(self, measure: str) -> list[float]:
+        """The edges of a measure's bins."""
+        return list(self.frame["edges"][measure])
+
+    def cell(self, name: str, group: str, style: str) -> Row | None:
+        """The row of a group and style."""
+        return next(
+            (row for row in self.rows(name) if (row["group"], row["style"]) == (group, style)), None
+        )
+
+    def cells(self, name: str) -> list[tuple[str, list[tuple[str, Row]]]]:
+        """By style, all of them last: its label and the rows of the groups."""
+        found = []
+        for style in [*self.styles, ALL]:
+            rows = [(group, self.cell(name, group, style)) for group in self.groups]
+            kept = [(group, row) for group, row in rows if row is not None]
+            if kept and (style != ALL or len(self.styles) > 1):
+                found.append((self.style(style), kept))
+        return found
+
+
+def style_labels(task: Task) -> dict[str, str]:
+    """The labels of the styles in the version in force."""
+    settings = task.current.settings if task.current is not None else {}
+    return {str(row["name"]): str(row["label"]) for row in settings.get("styles", [])}
+
+
+def told(task: Task, run: Run, view: str) -> Told:
+    """The figures that a view needs, in one query."""
+    names = (FRAME, "recipe", *VIEWS[view][1])
+    rows = RunFigure.objects.filter(run=run, name__in=names)
+    figures = dict(rows.values_list("name", "data"))
+    return Told(run, figures.get(FRAME, {}), figures, style_labels(task))
+
+
+def figure(value: float | None, digits: int) -> str:
+    """A number as a table writes it; with one digit (words, grades) the zero before it stays."""
+    text = score(value, digits)
+    return re.sub(r"^(\D?)\.", r"\g<1>0.", text) if digits == 1 else text
+
+
+def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
+    """An ESTIMATE of the method in words; ``share`` writes it as a percentage."""
+    if row is None or row.get("value") is None:
+        return Said("none")
+    low, high, why = _bounds(row, "low", "high", row.get("topics"))
+    value = percent(row["value"], digits) if share else figure(row["value"], digits)
+    if low is None or high is None:
+        return Said(value, "", why)
+    if share:
+        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
+    return Said(value, interval(low, high, digits))
+
+
+def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> Said:
+    """The mean of a DISTRIBUTION of the method over so many topics."""
+    if not row or row.get("mean") is None:
+        return Said("none")
+    low, high, why = _bounds(row, "mean_low", "mean_high", topics)
+    value = figure(row["mean"], digits)
+    return Said(value, interval(low, high, digits) if low is not None else "", why)
+
+
+def _bounds(
+    row: Row, low: str, high: str, topics: int | None
+) -> tuple[float | None, float | None, str]:
+    """The ends of an interval, or why there is none; of older runs too."""
+    if few := _too_few(topics):
+        return None, None, few
+    if row.get(low) is None or row.get(high) is None:
+        return None, None, row.get("reason") or "no interval"
+    return row[low], row[high], ""
+
+
+def _too_few(topics: int | None) -> str:
+    return "" if topics is None else too_few(topics, "topics", RESAMPLED)
+
+
+def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:
+    """The signs of a chart with what they stand for."""
+    names = {**GROUPS, charts_writing.SOURCES: "the passages cited"}
+    return [(charts_writing.sign(kind), names[kind].lower()) for kind in kinds]
+
+
+def bins(
+    edges: Sequence[float], columns: Sequence[tuple[str, Sequence[Any]]], digits: int = 0
+) -> dict[str, Any]:
+    """The table behind panels: a row a bin, a column a curve."""
+    return {
+        "heads": [name for name, _ in columns],
+        "rows": [
+            (f"{low:.{digits}f} to {high:.{digits}f}", [values[k] for _, values in columns])
+            for k, (low, high) in enumerate(pairwise(edges))
+        ],
+    }  # fmt: skip
+
+
+def sentence(run: Run) -> str:
+    """What the figures were made of."""
+    counts = run.snapshot.counts if run.snapshot else {}
+    parts = []
+    if counts.get("answers"):
+        people = plural(counts.get("workers", 0), "worker")
+        parts.append(f"{plural(counts['answers'], 'response')} of {people}")
+    if counts.get("system_answers"):
+        systems = plural(counts.get("systems", 0), "model")
+        parts.append(f"{plural(counts['system_answers'], 'response')} of {systems}")
+    topics = plural(counts.get("questions", 0), "topic")
+    return f"{' and '.join(parts)} on {topics}."
+
+
+def first_sentence(first: FirstRun) -> str:
+    """How many responses are missing until the first run."""
+    if first.ready:
+        return "The first run starts automatically when no response came for half a minute"
+    more = "response" if first.missing == 1 else "responses"
+    return f"{word(first.missing).capitalize()} more {more} and the first run starts automatically"

@@ -1,0 +1,347 @@
+"""The sections of a writing task's results: charts with the tables that say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from crowdqc.numbers import count, percent, plural, score
+from evaluation.charts import writing as charts
+from evaluation.charts.writing import SOURCES, ByRank
+from evaluation.writing.dataset import MODELS, PEOPLE
+from evaluation.writing.selectors.facts import (
+    ALL,
+    GROUPS,
+    Row,
+    Said,
+    Told,
+    bins,
+    figure,
+    legend,
+    mean_of,
+    said,
+)
+
+MEASURES = (
+    ("words", "Words"), ("statements", "Statements"), ("documents", "Different passages cited"),
+)  # fmt: skip
+PAIRS = {
+    (PEOPLE, ""): "People and the ranking", (MODELS, ""): "Models and the ranking",
+    (PEOPLE, MODELS): "People and models", (MODELS, PEOPLE): "People and models",
+    (PEOPLE, PEOPLE): "Two people", (MODELS, MODELS): "Two models",
+}  # fmt: skip
+OTHER_STYLE = "same topic, another style"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with its title."""
+
+    title: str
+    svg: SafeString
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: a group, and a cell a column."""
+
+    group: str
+    n: int
+    cells: list[Any]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one style."""
+
+    label: str
+    lines: list[Line] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A pairing of sets of citations: a cell for each style, the last one for all."""
+
+    label: str
+    note: str
+    cells: list[tuple[Said, int, str]]
+
+
+def _topics(row: Row) -> int | None:
+    found: int | None = row["words_per_statement"].get("topics")
+    return found
+
+
+# General characteristics ----------------------------------------------------------------------
+
+
+def overview(told: Told) -> dict[str, Any]:
+    """Figure 1 and key figures: length, statements, citations."""
+    everyone = {group: told.cell("general", group, ALL) for group in told.groups}
+    return {
+        "figures": list(_key_figures(told, everyone)),
+        "rows": [
+            (label, [_distribution(told, rows, *measure, label) for measure in MEASURES])
+            for label, rows in told.cells("general")
+        ],
+        "measures": [label for _, label in MEASURES],
+        "legend": legend(told.groups),
+        "table": [
+            Block(label, [_general_line(group, row) for group, row in rows])
+            for label, rows in told.cells("general")
+        ],
+        "reading": _overview_words(everyone),
+    }
+
+
+def _key_figures(told: Told, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
+    counts = told.run.snapshot.counts if told.run.snapshot else {}
+    yield {
+        "label": "Responses", "value": count(counts.get("answers", 0)),
+        "of": f"of people, {count(counts['system_answers'])} of models"
+        if counts.get("system_answers") else "of people",
+        "note": f"on {plural(counts.get('questions', 0), 'topic')}",
+    }  # fmt: skip
+    for name, label in (("words", "Words a response"), ("documents", "Passages cited a response")):
+        parts = []
+        for group, row in everyone.items():
+            if row is not None and row[name].get("mean") is not None:
+                digits = 0 if name == "words" else 1
+                parts.append((GROUPS[group].lower(), mean_of(row[name], _topics(row), digits)))
+        if parts:
+            first, rest = parts[0], parts[1:]
+            yield {
+                "label": label, "value": first[1].value, "of": first[0],
+                "note": " ".join(f"{cell.value} {group}" for group, cell in rest)
+                or first[1].interval or first[1].reason,
+            }  # fmt: skip
+    people = everyone.get(PEOPLE)
+    if people is not None:
+        uncited = people["uncited"]
+        yield {
+            "label": "Cite nothing", "value": count(uncited),
+            "of": f"of {count(people['responses'])} people’s responses",
+            "note": f"{plural(people['unknown'], 'citation')} of no passage",
+        }  # fmt: skip
+
+
+def _overview_words(everyone: dict[str, Row | None]) -> str:
+    """The difference in a sentence, where there is one to tell."""
+    people, models = everyone.get(PEOPLE), everyone.get(MODELS)
+    if not people or not models or people["documents"]["mean"] is None:
+        return ""
+    one, two = people["documents"]["mean"], models["documents"]["mean"]
+    if two is None:
+        return ""
+    lengths = f"{people['words']['mean']:.0f} and {models['words']['mean']:.0f} words"
+    return (
+        f"People and models write {lengths} on average; people cite {score(one, 1)} different "
+        f"passages a response, models {score(two, 1)}."
+    )
+
+
+def _distribution(
+    told: Told, rows: Sequence[tuple[str, Row]], name: str, what: str, style: str
+) -> Panel:
+    named = [(group, row[name]["histogram"], row[name]["median"]) for group, row in rows]
+    title = f"{what.lower()} a response, {style.lower()}"
+    return Panel(what, charts.distribution(named, told.edges(name), what=title))
+
+
+def _general_line(group: str, row: Row) -> Line:
+    topics = _topics(row)
+    cells: list[Any] = []
+    for name in ("words", "statements", "citations", "documents"):
+        one = row[name]
+        cells.append((mean_of(one, topics), _spread(one)))
+    for name in ("citations_per_document", "documents_per_statement", "words_per_statement"):
+        cells.append((said(row[name], 1 if name == "words_per_statement" else 2), ""))
+    return Line(GROUPS[group], row["responses"], cells)
+
+
+def _spread(one: Row) -> str:
+    if not one["n"]:
+        return ""
+    return f"{one['median']:.0f}, {one['q1']:.0f}–{one['q3']:.0f}"
+
+
+# Documents ------------------------------------------------------------------------------------
+
+
+def passages(told: Told) -> dict[str, Any]:
+    """Table 3 and Figure 2: which passages are cited, and in which order."""
+    everyone = [(group, told.cell("ranks", group, ALL)) for group in told.groups]
+    rows = [(group, row) for group, row in everyone if row is not None]
+    return {
+        "styles": [*(told.style(name) for name in told.styles), "All"],
+        "overlap": _paired(told, "overlap"),
+        "order": _paired(told, "order"),
+        "chart": charts.by_rank(
+            [ByRank(g, row["probability"], *_ends(told, row)) for g, row in rows],
+            what="How often a passage is cited, by its rank",
+        ),
+        "legend": legend(group for group, _ in rows),
+        "ranks": [
+            (rank + 1, [_at_rank(told, row, rank) for _, row in rows])
+            for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
+        ],
+        "heads": [GROUPS[group] for group, _ in rows],
+        "medians": [
+            Block(label, [
+                Line(GROUPS[group], row["responses"],
+                     [said(row["cited"], 1), said(row["uncited"], 1)])
+                for group, row in cells
+            ])
+            for label, cells in told.cells("ranks")
+        ],
+    }  # fmt: skip
+
+
+def _ends(told: Told, row: Row) -> tuple[list[float | None], list[float | None]]:
+    """Both ends of the band at each rank; none from topics too few for an interval."""
+    if told.few:
+        return [None] * len(row["low"]), [None] * len(row["high"])
+    return row["low"], row["high"]
+
+
+def _at_rank(told: Told, row: Row, rank: int) -> Said:
+    value = row["probability"][rank] if rank < len(row["probability"]) else None
+    if value is None:
+        return Said("none")
+    low, high = (ends[rank] for ends in _ends(told, row))
+    if low is None or high is None:
+        return Said(percent(value))
+    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
+
+
+def _paired(told: Told, name: str) -> list[Paired]:
+    """Rows of pairings with a cell a style, those within a style first."""
+    found: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in told.rows(name):
+        key = (row["scope"], row["first"], row["second"])
+        found.setdefault(key, {})[row["style"]] = row
+    made = []
+    for (scope, first, second), by_style in found.items():
+        cells = [_pairing(by_style.get(style), second) for style in [*told.styles, ALL]]
+        if any(pairs for _, pairs, _ in cells):
+            note = OTHER_STYLE if scope == "topic" else "same topic and style" if second else ""
+            made.append(Paired(PAIRS.get((first, second), f"{first}, {second}"), note, cells))
+    return sorted(made, key=lambda row: row.note == OTHER_STYLE)
+
+
+def _pairing(row: Row | None, second: str) -> tuple[Said, int, str]:
+    if row is None or row.get("value") is None:
+        return Said("" if row is None else "none"), 0, ""
+    chance = row.get("chance")
+    note = f"by chance {score(chance, 2)}" if chance is not None and second else ""
+    return said(row), row.get("pairs", 0), note
+
+
+# Reuse, position, readability -------------------------------------------------------------------
+
+
+def reuse(told: Told) -> dict[str, Any]:
+    """Figure 3: how closely statements follow the passages that they cite."""
+    threshold, edges = told.frame["threshold"], told.edges("bleu")
+    cells = told.cells("reuse")
+    return {
+        "panels": [
+            Panel(label, charts.cumulative(
+                [(group, row["cumulative"]) for group, row in rows], edges, threshold=threshold,
+                what=f"Cumulated share of statements, {label.lower()}",
+            ))
+            for label, rows in cells
+        ],
+        "threshold": threshold,
+        "heavy": told.frame["heavy"],
+        "legend": legend(told.groups),
+        "table": [
+            Block(label, [
+                Line(GROUPS[group], row["pairs"], [
+                    said(row["mean"], 1), figure(row["median"], 1),
+                    said(row["below"], 1, share=True), said(row["heavy"], 1, share=True),
+                ])
+                for group, row in rows
+            ])
+            for label, rows in cells
+        ],
+        "bins": bins(edges, [
+            (f"{label}, {GROUPS[group].lower()}", [percent(v) for v in row["cumulative"]])
+            for label, rows in cells for group, row in rows
+        ]),
+        "bins_of": "Share of pairs below the upper end of each bin",
+    }  # fmt: skip
+
+
+def citations(told: Told) -> dict[str, Any]:
+    """Figure 4: where in the text citations stand."""
+    cells = told.cells("position")
+    top = max((v for _, rows in cells for _, row in rows for v in row["density"] if v), default=1.0)
+    edges = told.edges("position")
+    return {
+        "panels": [
+            Panel(label, charts.density(
+                [(group, row["density"], row["first"]["value"]) for group, row in rows],
+                top=1.08 * top, what=f"Density of citations over the text, {label.lower()}",
+            ))
+            for label, rows in cells
+        ],
+        "legend": legend(told.groups),
+        "table": [
+            Block(label, [
+                Line(GROUPS[group], row["marks"],
+                     [said(row["first"], 0, share=True), said(row["last"], 0, share=True)])
+                for group, row in rows
+            ])
+            for label, rows in cells
+        ],
+        "bins": bins(edges, [
+            (f"{label}, {GROUPS[group].lower()}", [score(v, 2) for v in row["density"]])
+            for label, rows in cells for group, row in rows
+        ], digits=2),
+        "bins_of": "Density in each part of the text; 1 is an even spread",
+    }  # fmt: skip
+
+
+def readability(told: Told) -> dict[str, Any]:
+    """Figure 5: how easily texts and their sources read."""
+    edges, cells = told.edges("readability"), told.cells("readability")
+    everyone = [(group, told.cell("readability", group, ALL)) for group in told.groups]
+    rows = [(group, row) for group, row in everyone if row is not None]
+    tops = [max(charts.shares(row[k]["histogram"]), default=0.0) for _, row in rows
+            for k in ("text", "source")]  # fmt: skip
+    return {
+        "panels": [
+            Panel(f"{GROUPS[group]}", charts.readability(
+                [(group, row["text"]["histogram"], row["text"]["median"]),
+                 (SOURCES, row["source"]["histogram"], row["source"]["median"])],
+                edges, top=max(tops, default=0.0) or 1.0, what=f"Reading ease, {group}",
+            ))
+            for group, row in rows
+        ],
+        "legend": legend([*told.groups, SOURCES]),
+        "table": [
+            Block(label, [
+                Line(GROUPS[group], row["text"]["n"], [
+                    _quartiles(row["text"]), _quartiles(row["source"]), said(row["difference"], 1),
+                ])
+                for group, row in in_style
+            ])
+            for label, in_style in cells
+        ],
+        "bins": bins(edges, [
+            (f"{GROUPS[group]}, {'texts' if part == 'text' else 'sources'}",
+             [count(n) for n in row[part]["histogram"]])
+            for group, row in rows for part in ("text", "source")
+        ]),
+        "bins_of": "Responses in each bin; what lies outside is in the first or last one",
+    }  # fmt: skip
+
+
+def _quartiles(row: Row) -> Said:
+    if not row.get("n"):
+        return Said("none")
+    return Said(f"{row['median']:.0f}", f"{row['q1']:.0f} to {row['q3']:.0f}")

@@ -1,0 +1,117 @@
+"""Results of a writing task: what was written, how, and what the logs show. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from annotation.access import Access, get_task
+from annotation.models import Task
+from annotation.pairs.selectors.written import chain_of
+from annotation.task_types import get_type
+from crowdqc.errors import Missing
+from evaluation.free_text.views.results import number_of, send
+from evaluation.runs import schedules
+from evaluation.runs.exports import scores as exports
+from evaluation.runs.official.standing import standing
+from evaluation.runs.selectors import lists as reads
+from evaluation.writing.selectors import facts as writing
+from evaluation.writing.selectors import figures as writing_figures
+from evaluation.writing.selectors import lists as writing_lists
+from evaluation.writing.selectors.facts import VIEWS, Told
+
+FIGURES = {
+    "overview": writing_figures.overview, "passages": writing_figures.passages,
+    "reuse": writing_figures.reuse, "citations": writing_figures.citations,
+    "readability": writing_figures.readability,
+}  # fmt: skip
+LISTS = {"signals": writing_lists.signals, "responses": writing_lists.responses}
+
+
+@login_required
+@require_safe
+def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """One section of the newest finished run, or of the one asked for; ``?view=`` chooses it."""
+    access, task = _study(request, project_id, task_id)
+    view = request.GET.get("view", "overview")
+    if view not in VIEWS:
+        raise Missing("The results have no such section.")
+    run, context = _frame(request, task, view)
+    if run is None:
+        return _empty(request, task, context)
+    told = writing.told(task, run, view)
+    context.update(_section(request, task, told, view))
+    if view == "overview" and access.is_requester:
+        context["chain"] = chain_of(task)
+    context.update(
+        sentence=writing.sentence(run), level=told.level,
+        recipe=reads.recipe_pairs(run, told.figures.get("recipe")),
+    )  # fmt: skip
+    return render(request, f"evaluation/writing/{view}.html", context)
+
+
+@login_required
+@require_safe
+def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
+    """Figures of a finished run and what it found of every response, as files."""
+    _, task = _study(request, project_id, task_id)
+    run = reads.shown_run(task, number_of(request))
+    if run is None:
+        raise Missing("This task has no finished run to export.")
+    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+
+
+def _study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
+    access, task = get_task(request, project_id, task_id)
+    if get_type(task.type).shape != "responses":
+        raise Missing("This task does not ask for responses with sources.")
+    return access, task
+
+
+def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, Any]]:
+    run, last = reads.shown_run(task, number_of(request)), schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
+    page = reverse("writing_results", args=[task.project_id, task.pk])
+    context = {
+        "task": task,
+        "title": reads.title_of(task),
+        "view": view,
+        "views": [
+            {"slug": slug, "label": label, "current": slug == view,
+             "url": f"{page}?view={slug}{keep}"}
+            for slug, (label, _) in VIEWS.items()
+        ],
+        "run": run,
+        "standing": standing(run),
+        "run_choices": reads.finished_runs(task),
+        "keep": keep,
+        "export_tables": tuple(exports.WRITING_TABLES),
+        "active": reads.active_of(task),
+        "last": last,
+        "fresh": since,
+        "start_words": reads.start_words(since, first=last is None, noun="response"),
+    }  # fmt: skip
+    return run, context
+
+
+def _section(request: HttpRequest, task: Task, told: Told, view: str) -> dict[str, Any]:
+    if view in FIGURES:
+        return {**FIGURES[view](told), "few": told.few}
+    if view == "forms":
+        return writing_lists.questionnaires(task, told)
+    wanted = writing_lists.chosen(request.GET.dict())
+    return LISTS[view](task, told, wanted, request.GET.get("page"))
+
+
+def _empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
+    """What stands there before the first finished run."""
+    first = schedules.first_run(task)
+    context.update(first=first, sentence=writing.first_sentence(first))
+    return render(request, "evaluation/writing/empty.html", context)

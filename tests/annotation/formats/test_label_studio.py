@@ -1,0 +1,251 @@
+"""Label Studio's JSON: out and in again it is the same, and a file of others is read right."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.formats.actions import votes as vote_imports
+from annotation.formats.actions.label_studio import import_label_studio
+from annotation.formats.exports.pairwise import PAIR_EXPORTS
+from annotation.formats.imports.tools.crowdkit import Label
+from annotation.formats.imports.tools.label_studio import read_label_studio
+from annotation.models import Answer, Task
+from crowdqc.errors import Invalid
+from tests.annotation.formats.exports.test_pairwise import TWO, judge
+from tests.support import factories as make
+from tests.support.judging import make_pairs, make_ratings
+
+pytestmark = pytest.mark.django_db
+
+
+def exported(task: Task, form: str = "json") -> str:
+    task = Task.objects.select_related("project", "current").get(pk=task.pk)
+    return "".join(PAIR_EXPORTS["label-studio"].lines(task, form))
+
+
+def again(text: str, **options: Any) -> Task:
+    """The task that a file makes in a new project."""
+    project = make.make_project()
+    task, _ = import_label_studio(
+        by=project.owner, project=project, file=read_label_studio(text.encode(), "x.json"),
+        title="Again", **options,
+    )  # fmt: skip
+    return Task.objects.select_related("project", "current").get(pk=task.pk)
+
+
+def said(task: Task) -> list[Any]:
+    """What was said, by whom, when, and whether it counts, without anybody's ids."""
+    rows = []
+    for one in Answer.objects.filter(item__task=task).select_related(
+        "item__first", "item__second", "worker", "system"
+    ):
+        texts = sorted(one.texts.values_list("field", "index", "text"))
+        first, second = (text.text if text else "" for text in (one.item.first, one.item.second))
+        codes = {row.field: row.code for row in one.choices.all()}
+        left, right = (second, first) if one.flipped else (first, second)
+        chosen = sorted(
+            (name, {"first": first, "second": second}.get(code, code) if second else code)
+            for name, code in codes.items()
+        )
+        rows.append((
+            one.item.key, left, right, chosen, texts, one.worker.pseudonym if one.worker else "",
+            str(one.system or ""), one.replicate, one.counts, one.uncounted_reason,
+            one.answered_at,
+        ))  # fmt: skip
+    return sorted(rows, key=str)
+
+
+def free_text() -> Task:
+    task = make.make_task(n=3, passage="A text about storks.")
+    make.claim_and_submit(task, texts={"q-001": "Nests.", "q-002": "", "q-003": "Frogs, =2 a day"})
+    make.claim_and_submit(task, texts="On chimneys.")
+    make.make_system_answers(task, {("Owl", "plain"): {"q-001": "Sticks."}})
+    Answer.objects.filter(item__key="q-003", texts__text="On chimneys.").update(
+        counts=False, uncounted_reason="taken out by a manager"
+    )
+    return task
+
+
+def pairs() -> Task:
+    project = make.make_project()
+    texts = ("The probe left in 1977.", "It was launched in 1977 and still sends.")
+    task = make_pairs(
+        project, n=3, sides=(1, -1), settings=TWO, redundancy=2, order="random", texts=texts
+    )
+    votes = iter(["left", "right", "neutral", "right", "right", "left"] * 2)
+    for _ in range(2):
+        judge(task, make.make_worker(project), votes)
+    return task
+
+
+def ratings() -> Task:
+    task = make_ratings(make.make_project(), n=3)
+    keys = task.items.order_by("key").values_list("key", flat=True)
+    labels = [
+        Label(1, key, who, str(n % 5 + 1)) for who in ("a", "b") for n, key in enumerate(keys)
+    ]
+    vote_imports.import_labels(by=task.project.owner, task=task, dimension="", labels=labels)
+    return task
+
+
+@pytest.mark.parametrize("kind", [free_text, pairs, ratings])
+def test_what_is_exported_comes_back_the_same_in_a_new_project(kind: Any) -> None:
+    task = kind()
+    text = exported(task)
+    other = again(text)
+    assert said(other) == said(task)
+    assert other.type == task.type
+    # And out of there once more: the same file but for numbers and the order of authors.
+    told = [[row["data"] for row in json.loads(one)] for one in (exported(other), text)]
+    for row in (*told[0], *told[1]):
+        row.pop("document", None)  # what stands beside texts under judgment does not come along
+    assert told[0] == told[1]
+    # The same file again adds nothing.
+    _, added = import_label_studio(
+        by=other.project.owner, project=other.project, task=other, name="x.json",
+        file=read_label_studio(text.encode(), "x.json"),
+    )  # fmt: skip
+    assert added.new == 0
+
+
+def test_results_have_the_shapes_that_label_studio_reads() -> None:
+    row = next(
+        one for one in json.loads(exported(free_text())) if one["data"]["item_id"] == "q-002"
+    )
+    declined = next(one for one in row["annotations"] if len(one["result"]) == 2)
+    assert [(r["from_name"], r["type"], r["value"]) for r in declined["result"]] == [
+        ("declined", "choices", {"choices": ["dont_know"]}),
+        ("answer", "textarea", {"text": ["I don't know"]}),
+    ]
+    assert declined.keys() >= {
+        "id", "completed_by", "result", "lead_time", "was_cancelled", "ground_truth", "unique_id",
+        "created_at",
+    }  # fmt: skip
+    assert declined["lead_time"] > 0
+    task = pairs()
+    values = {
+        (r["type"], r["value"]["pairwise"])
+        for one in json.loads(exported(task)) for a in one["annotations"] for r in a["result"]
+    }  # fmt: skip
+    assert values == {("pairwise", "left"), ("pairwise", "right"), ("pairwise", "none")}
+    rated = json.loads(exported(ratings()))[1]["annotations"][0]["result"][0]
+    assert (rated["type"], rated["value"]) == ("rating", {"rating": 2})
+
+
+def test_the_csv_has_the_columns_of_label_studio() -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(free_text(), "csv"))))
+    assert list(rows[0]) == [
+        "annotation_id", "annotator", "item_id", "question", "context", "topic", "answer",
+        "declined", "created_at", "id", "lead_time", "updated_at",
+    ]  # fmt: skip
+    assert len(rows) == 6
+    assert {row["answer"] for row in rows if row["item_id"] == "q-003"} == {
+        "Frogs, =2 a day", "On chimneys.",
+    }  # fmt: skip
+
+
+THEIRS = [
+    {
+        "id": 71, "inner_id": 1, "drafts": [], "file_upload": "a.csv", "project": 4,
+        "total_annotations": 3, "cancelled_annotations": 1, "meta": {},
+        "data": {"text": "The stay was pleasant and the tea was hot."},
+        "annotations": [
+            {"id": 501, "completed_by": 3, "was_cancelled": False, "ground_truth": False,
+             "created_at": "2024-05-02T10:00:30.5Z", "updated_at": "2024-05-02T10:00:30.5Z",
+             "lead_time": 12.25, "unique_id": "b9", "draft_created_at": None,
+             "result": [
+                 {"id": "x1", "type": "choices", "origin": "manual", "to_name": "text",
+                  "from_name": "Sentiment", "value": {"choices": ["Positive"]}},
+                 {"id": "x2", "type": "rating", "to_name": "text", "from_name": "stars",
+                  "value": {"rating": 4}},
+                 {"id": "x3", "type": "textarea", "to_name": "text", "from_name": "why",
+                  "value": {"text": ["It says pleasant."]}},
+             ]},
+            {"id": 502, "completed_by": {"id": 8, "email": "someone@example.org"},
+             "was_cancelled": True, "ground_truth": False, "created_at": "2024-05-02T11:00:00Z",
+             "lead_time": 3.0, "result": [
+                 {"id": "y", "type": "choices", "to_name": "text", "from_name": "Sentiment",
+                  "value": {"choices": ["Negative"]}}]},
+            {"id": 503, "completed_by": 9, "was_cancelled": True, "ground_truth": False,
+             "created_at": "2024-05-02T12:00:00Z", "result": []},
+            {"id": 504, "completed_by": 3, "was_cancelled": False, "ground_truth": True,
+             "created_at": "2024-05-03T10:00:00Z", "result": [
+                 {"id": "z", "type": "choices", "to_name": "text", "from_name": "Sentiment",
+                  "value": {"choices": ["Positive"]}}]},
+        ],
+        "predictions": [
+            {"id": 9, "model_version": "base-2", "score": 0.7, "result": [
+                {"id": "p", "type": "choices", "to_name": "text", "from_name": "Sentiment",
+                 "value": {"choices": ["Negative"]}}]},
+        ],
+        "created_at": "2024-05-01T09:00:00Z", "updated_at": "2024-05-02T10:00:30Z",
+    },
+]  # fmt: skip
+
+
+def test_a_file_of_others_is_read_right_by_the_command(tmp_path: Path) -> None:
+    path, user, out = tmp_path / "reviews.json", make.make_user(), StringIO()
+    path.write_text(json.dumps(THEIRS))
+    call_command(
+        "crowdqc_import", "label-studio", str(path), "--new-project", "Reviews", "--by",
+        user.username, stdout=out, stderr=StringIO(),
+    )  # fmt: skip
+    assert "4 answers, 4 new, 0 there already" in out.getvalue()
+    task = Task.objects.select_related("current").latest("pk")
+    assert task.type == "rating"
+    found = {
+        (one.worker.external_id if one.worker else str(one.system)): one
+        for one in Answer.objects.filter(item__task=task).order_by("-pk")
+    }
+    assert set(found) == {"3", "8", "base-2"}  # who said nothing is nobody's answer
+    one = Answer.objects.get(item__task=task, worker__external_id="3", counts=True)
+    assert {row.field: row.code for row in one.choices.all()} == {"sentiment": "2", "stars": "4"}
+    assert [row.text for row in one.texts.all()] == ["It says pleasant."]
+    assert one.answered_at == dt.datetime(2024, 5, 2, 10, 0, 30, 500000, tzinfo=dt.UTC)
+    assert one.assignment is not None and one.assignment.opened_at is not None
+    assert (one.answered_at - one.assignment.opened_at).total_seconds() == 12.25
+    assert not found["8"].counts
+    truth = Answer.objects.get(item__task=task, worker__external_id="3", counts=False)
+    assert truth.uncounted_reason == "ground truth in Label Studio"
+    rows = json.loads(exported(task))[0]["annotations"]
+    assert [row["ground_truth"] for row in rows].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"type": "rectanglelabels"}, "task 71, annotation 501, Sentiment type"),
+        ({"value": {"choices": ["Positive", "Negative"]}}, "task 71, annotation 501, Sentiment"),
+        ({"type": "rating", "value": {"rating": "four"}}, "task 71, annotation 501"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_naming_task_and_annotation(
+    change: dict[str, Any], where: str
+) -> None:
+    raw = json.loads(json.dumps(THEIRS))
+    raw[0]["annotations"][0]["result"][0].update(change)
+    with pytest.raises(Invalid) as refused:
+        read_label_studio(json.dumps(raw).encode(), "x.json")
+    assert refused.value.rows[0]["column"].startswith(where)  # type: ignore[index]
+    raw[0]["annotations"][0]["completed_by"] = None
+    with pytest.raises(Invalid) as refused:
+        read_label_studio(json.dumps(raw).encode(), "x.json")
+    for bad in (
+        b"{}",
+        b"[]",
+        b"[1]",
+        b"nothing",
+        b'[{"data": 3}]',
+        b'[{"data": {}, "annotations": [1]}]',
+    ):
+        with pytest.raises(Invalid):
+            read_label_studio(bad, "x.json")

@@ -1,0 +1,339 @@
+"""The books: both sides always balance, nothing is booked twice, corrections are added."""
+
+from __future__ import annotations
+
+import io
+import random
+import uuid
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import (
+    Assignment,
+    AuditEntry,
+    LedgerEntry,
+    Notice,
+    Payment,
+    PayoutBatch,
+    Rejection,
+    Role,
+    Statement,
+)
+from annotation.payouts.actions import ledger as books
+from annotation.payouts.actions import payments, rejections, statements
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.proposals import Line
+from annotation.payouts.selectors.balance import hand_payments, trial_balances
+from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
+from tests.support import factories
+from tests.support.factories import REJECTION, World
+
+pytestmark = pytest.mark.django_db
+LESS = "Two of the four answers are missing."
+
+
+@pytest.fixture
+def world() -> World:
+    return factories.make_world(1, redundancy=40)
+
+
+def propose(world: World, *lines: Line) -> PayoutBatch:
+    return payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
+    )
+
+
+def approved(world: World, *lines: Line) -> PayoutBatch:
+    batch = propose(world, *lines)
+    return payouts.approve_payout(
+        by=world.manager, batch=batch, expected_total=payouts.total(batch)
+    )
+
+
+def done(world: World, n: int) -> list[Assignment]:
+    return [factories.claim_and_submit(world.task) for _ in range(n)]
+
+
+def pay(world: World, batch: PayoutBatch) -> int:
+    rows = list(hand_payments(world.project, batch.number))
+    return payments.mark_sent(by=world.manager, payments=rows)
+
+
+def told(user: object) -> list[str]:
+    return list(Notice.objects.filter(user=user).order_by("pk").values_list("kind", flat=True))
+
+
+# What is owed and what is paid -------------------------------------------------------------------
+
+
+def test_what_is_paid_by_hand_is_booked_once_and_told(world: World) -> None:
+    one, two = done(world, 2)
+    batch = approved(world, Line(one.pk, bonus=Decimal("0.50"), bonus_note="rank 1"), Line(two.pk))
+    [before] = trial_balances(world.project)
+    assert (before.cost, before.owed, before.paid) == (Decimal("4.10"), Decimal("4.10"), 0)
+    assert pay(world, batch) == 3 and pay(world, batch) == 0
+    [after] = trial_balances(world.project)
+    assert (after.owed, after.paid, after.balances) == (0, Decimal("4.10"), True)
+    assert after.debit == after.credit == Decimal("8.20")
+    assert LedgerEntry.objects.filter(kind="payment").count() == 3
+    assert told(one.worker.user).count("payment.done") == 2
+    assert told(world.manager) == ["payout.waits"] and told(world.requester) == ["payout.decided"]
+
+
+def test_nobody_notes_a_payment_to_themself_as_paid(world: World) -> None:
+    own = factories.make_worker(world.project, world.manager)
+    other = factories.make_member(world.project).user
+    batch = propose(world, Line(factories.claim_and_submit(world.task, own).pk))
+    payouts.approve_payout(by=other, batch=batch, expected_total=Decimal("1.80"))
+    with pytest.raises(NotAllowed):
+        pay(world, batch)
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
+    assert client.post(url, {"expected_total": "1.80"}).status_code == 403
+    client.force_login(other)
+    assert client.post(url, {"expected_total": "1.70"}).status_code == 409
+    for _ in range(2):  # a double click
+        assert client.post(url, {"expected_total": "1.80"}).status_code == 302
+    assert LedgerEntry.objects.filter(kind="payment").count() == 1
+
+
+def test_nobody_approves_their_own_through_the_api_either(world: World) -> None:
+    """One person with both roles, and one whom the proposal pays."""
+    factories.make_member(world.project, Role.MANAGER, world.requester)
+    own = factories.make_worker(world.project, world.manager)
+    batch = propose(world, Line(factories.claim_and_submit(world.task, own).pk))
+    url = reverse("api_payout_approve", args=[world.project.pk, batch.number])
+    for person in (world.requester, world.manager):
+        headers = {
+            "Authorization": f"Token {factories.api_token(person)}",
+            "Idempotency-Key": str(uuid.uuid4()),
+        }
+        sent = Client().post(
+            url, {"total": "1.80"}, headers=headers, content_type="application/json"
+        )
+        assert sent.status_code == 403, sent.content
+    assert not LedgerEntry.objects.exists()
+
+
+def test_less_than_agreed_needs_a_reason_that_the_worker_reads(world: World) -> None:
+    [one] = done(world, 1)
+    with pytest.raises(Invalid) as refused:
+        propose(world, Line(one.pk, base=Decimal("1.00"), reason="Short."))
+    assert "reason" in refused.value.fields
+    with pytest.raises(Invalid, match="Paying nothing is a rejection"):
+        propose(world, Line(one.pk, base=Decimal(0), reason=LESS))
+    approved(world, Line(one.pk, base=Decimal("1.00"), reason=LESS))
+    client = Client()
+    client.force_login(one.worker.user)
+    page = client.get(reverse("work_home")).content.decode()
+    assert LESS in page and "Less than the agreed" in page
+
+
+def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) -> None:
+    [one] = done(world, 1)
+    approved(world, Line(one.pk))
+    key, account = uuid.uuid4(), books.owed(one.worker_id)
+    change = {
+        "task": world.task, "debit": account, "credit": books.work(world.task.pk),
+        "amount": Decimal("0.30"), "memo": "Agreed with the worker on the telephone.",
+    }  # fmt: skip
+    before = list(LedgerEntry.objects.values())
+    for _ in range(2):
+        books.book_correction(by=world.manager, key=key, **change)
+    assert list(LedgerEntry.objects.values())[:-1] == before
+    [trial] = trial_balances(world.project)
+    assert trial.owed == Decimal("1.50") and trial.balances
+    assert AuditEntry.objects.filter(action="ledger.correct").count() == 1
+    with pytest.raises(Conflict):
+        books.book_correction(by=world.manager, key=key, **{**change, "amount": Decimal(1)})
+    for wrong in ({"credit": "worker:999999"}, {"credit": account}, {"memo": "no"},
+                  {"debit": "paid:elsewhere"}, {"amount": Decimal(0)}):  # fmt: skip
+        with pytest.raises(Invalid):
+            books.book_correction(by=world.manager, key=uuid.uuid4(), **{**change, **wrong})
+    with pytest.raises(NotAllowed):
+        books.book_correction(by=world.requester, key=uuid.uuid4(), **change)
+    own = factories.make_worker(world.project, world.manager)
+    with pytest.raises(NotAllowed, match="account of yours"):
+        mine = {**change, "credit": books.owed(own.pk)}
+        books.book_correction(by=world.manager, key=uuid.uuid4(), **mine)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_the_books_balance(world: World, seed: int) -> None:
+    """Random proposals, approvals, refusals, payments, corrections and statements."""
+    chance = random.Random(seed)
+    world.task.budget = Decimal("25.00")
+    world.task.save()
+    workers = [factories.make_worker(world.project) for _ in range(12)]
+    open_ = [factories.claim_and_submit(world.task, one).pk for one in workers]
+    for _ in range(40):
+        _step(world, chance, open_)
+        for trial in trial_balances(world.project):
+            assert trial.balances and trial.debit == trial.credit
+            assert trial.cost == trial.paid + trial.owed - trial.overpaid - _elsewhere(trial)
+        assert sum(LedgerEntry.objects.owed().values_list("amount", flat=True)) <= 25
+
+
+def _elsewhere(trial: object) -> Decimal:
+    kinds = ("fees", "unknown")
+    rows = [one for one in trial.accounts if one.kind in kinds]  # type: ignore[attr-defined]
+    return -sum((one.balance for one in rows), Decimal(0))
+
+
+def _step(world: World, chance: random.Random, ids: Sequence[int]) -> None:
+    cents = Decimal(chance.randint(1, 180)) / 100
+    act = chance.choice(("propose", "approve", "back", "pay", "correct", "file", "overturn"))
+    batch = world.task.payout_batches.order_by("?").first()
+    try:
+        if act == "propose":
+            picked = chance.sample(list(ids), 3)
+            propose(
+                world, Line(picked[0], base=cents, reason=LESS), Line(picked[1], bonus=cents),
+                Line(picked[2], "reject", reason_code="other", reason=REJECTION),
+            )  # fmt: skip
+        elif act == "approve" and batch:
+            total = payouts.total(batch)
+            payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
+        elif act == "back" and batch and chance.random() < 0.3:
+            payouts.send_back(by=world.manager, batch=batch, note="Look again.")
+        elif act == "pay" and batch:
+            pay(world, batch)
+        elif act == "correct":
+            worker = Assignment.objects.get(pk=chance.choice(ids)).worker_id
+            books.book_correction(
+                by=world.manager, task=world.task, debit=books.owed(worker), credit="paid:hand",
+                amount=cents, memo="A transfer of its own.", key=uuid.uuid4(),
+            )  # fmt: skip
+        elif act == "file":
+            text = f"submission,kind,amount,fee\n{chance.choice(ids)},base,{cents},0.05\n"
+            statement, _ = statements.import_statement(
+                by=world.manager, task=world.task, recruitment=None, name="f", content=text.encode()
+            )
+            for place in range(len(statement.rows)):
+                statements.book_difference(by=world.manager, statement=statement, place=place)
+        elif rejection := Rejection.objects.filter(outcome="").first():
+            rejections.decide_reply(by=world.manager, rejection=rejection, overturn=True, note="So")
+    except DomainError:
+        pass  # refused is fine; half-written is not
+
+
+# Statements --------------------------------------------------------------------------------------
+
+
+def read(world: World, text: str, **more: object) -> Statement:
+    wanted = {"by": world.manager, "task": world.task, "recruitment": None, "name": "bank.csv"}
+    return statements.import_statement(**{**wanted, **more}, content=text.encode())[0]
+
+
+def outcomes(statement: Statement) -> list[str]:
+    return [row["outcome"] for row in statement.rows]
+
+
+def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world: World) -> None:
+    same, more, lacks, waits = done(world, 4)
+    pay(world, approved(world, Line(same.pk), Line(more.pk), Line(lacks.pk)))
+    approved(world, Line(waits.pk))
+    text = (
+        "submission,participant,kind,amount,currency,fee,paid_at\n"
+        f"{same.pk},,base,1.80,EUR,,2999-01-01\n"
+        f",{more.worker.pseudonym},base,2.00,EUR,0.60,2999-01-02\n"
+        f"{same.pk},,base,1.80,EUR,,2999-01-03\n"
+        "elsewhere,,bonus,0.70,EUR,,2999-01-04\n"
+        f"{waits.pk},,base,1.80,EUR,,2999-01-05\n"
+    )
+    statement = read(world, text)
+    assert outcomes(statement) == [
+        "matched", "different", "twice", "unknown", "different", "missing"
+    ]  # fmt: skip
+    assert statement.rows[5]["worker"] == lacks.worker.pseudonym
+    assert LedgerEntry.objects.filter(kind="correction").count() == 0  # reading books nothing
+    assert read(world, text) == statement and Statement.objects.count() == 1
+    for place in (1, 2, 3, 4, 5):
+        assert statements.book_difference(by=world.manager, statement=statement, place=place)
+        assert not statements.book_difference(by=world.manager, statement=statement, place=place)
+    with pytest.raises(Conflict):
+        statements.book_difference(by=world.manager, statement=statement, place=0)
+    [trial] = trial_balances(world.project)
+    # 1.80 + 2.00 + 0.60 of fee + 1.80 again + 0.70 to nobody + 1.80 that had waited.
+    assert trial.paid == Decimal("8.70") and trial.balances
+    assert trial.owed == Decimal("1.80")  # what the file lacked
+    assert trial.overpaid == Decimal("2.00")
+    waited = Payment.objects.get(assignment=waits)
+    assert waited.state == "done"  # and so it is not paid a second time
+    # The next file tells of the old payments again, and of the one that had lacked.
+    later = read(world, text + f"{lacks.pk},,base,1.80,EUR,,2999-01-06\n")
+    assert outcomes(later) == [
+        "matched", "different", "twice", "unknown", "different", "different"
+    ]  # fmt: skip
+    assert [row["books"] for row in later.rows] == [False] * 5 + [True]
+
+
+def test_a_payment_that_two_files_lack_is_booked_back_once(world: World) -> None:
+    there, lacks = done(world, 2)
+    pay(world, approved(world, Line(there.pk), Line(lacks.pk)))
+    text = f"submission,kind,amount,paid_at\n{there.pk},base,1.80,2999-01-01\n"
+    first = read(world, text)
+    second = read(world, text.replace("2999-01-01", "2999-01-02"), name="again.csv")
+    places = [outcomes(one).index("missing") for one in (first, second)]
+    assert statements.book_difference(by=world.manager, statement=first, place=places[0])
+    with pytest.raises(Conflict, match="booked back already, since bank"):
+        statements.book_difference(by=world.manager, statement=second, place=places[1])
+    [trial] = trial_balances(world.project)
+    assert trial.owed == Decimal("1.80")
+
+
+def test_a_file_with_one_bad_row_leaves_nothing_behind(world: World) -> None:
+    text = "submission,kind,amount,paid_at\n1,base,1.80,\n2,tip,-3,\n3,base,1.80,soon\n"
+    with pytest.raises(Invalid) as refused:
+        read(world, text)
+    assert {(row["line"], row["column"]) for row in refused.value.rows} == {
+        (3, "kind"), (3, "amount"), (4, "paid_at")
+    }  # fmt: skip
+    for wrong in ("", "amount\n1.80\n", "submission\n1\n", "\x00\x01\xff"):
+        with pytest.raises(Invalid):
+            read(world, wrong)
+    with pytest.raises(NotAllowed):
+        read(world, "submission,amount\n1,1.00\n", by=world.requester)
+    assert not Statement.objects.exists()
+
+
+def test_the_pages_of_money_show_what_is_there(world: World) -> None:
+    one, two = done(world, 2)
+    batch = approved(world, Line(one.pk), Line(two.pk))
+    client = Client()
+    client.force_login(world.manager)
+
+    def page(name: str, *args: object) -> str:
+        return client.get(reverse(name, args=[world.project.pk, *args])).content.decode()
+
+    assert "€3.60 was paid" in page("payment_by_hand")
+    file = client.get(reverse("payment_by_hand_export", args=[world.project.pk]))
+    rows = b"".join(file.streaming_content).decode().splitlines()
+    assert len(rows) == 3 and one.worker.pseudonym in "".join(rows)
+    pay(world, batch)
+    url = reverse("statement_list", args=[world.project.pk])
+    told_ = io.BytesIO(f"submission,amount\n{one.pk},1.90\n".encode())
+    told_.name = "bank.csv"
+    sent = client.post(url, {"way": str(world.task.pk), "file": told_})
+    assert sent.status_code == 302 and "bank.csv" in page("statement_list")
+    shown = page("statement", Statement.objects.get().pk)
+    assert "ours is €1.80" in shown and "Book it" in shown and two.worker.pseudonym in shown
+    bad = io.BytesIO(b"submission,amount\n1,x\n")
+    bad.name = "bad.csv"
+    refused = client.post(url, {"way": str(world.task.pk), "file": bad})
+    assert refused.status_code == 422 and "This is no amount" in refused.content.decode()
+    ledger = page("ledger")
+    assert "Trial balance, EUR" in ledger and "equal" in ledger and "Paid by hand" in ledger
+    sent = {
+        "task": world.task.pk, "debit": books.owed(one.worker_id), "credit": "paid:hand",
+        "amount": "0,10", "memo": "Bank charge that the worker bore.", "key": str(uuid.uuid4()),
+    }  # fmt: skip
+    correct = reverse("ledger_correct", args=[world.project.pk])
+    assert client.post(correct, {**sent, "memo": ""}).status_code == 422
+    assert client.post(correct, sent).status_code == 302
+    assert "Bank charge that the worker bore." in page("ledger")

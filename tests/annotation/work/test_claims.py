@@ -1,0 +1,197 @@
+"""Leases: who gets what, how long, and that a slot is never given twice."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.accounts.projects import actions as people
+from annotation.authoring.actions import tasks
+from annotation.models import Assignment, AssignmentItem, Item, Task
+from annotation.work.actions import assignments, leases
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from tests.support import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.db]
+
+
+def run_out(assignment: Assignment) -> None:
+    """Put the end of a lease into the past."""
+    past = timezone.now() - dt.timedelta(minutes=1)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=past)
+
+
+def slots_agree(task: Task) -> None:
+    """Every item's counter is the number of entries that hold it, and within the redundancy."""
+    for item in task.items.all():
+        holding = AssignmentItem.objects.filter(item=item, holds=True).count()
+        assert item.held == holding <= item.redundancy, item.key
+
+
+def keys(assignment: Assignment) -> list[str]:
+    return [entry.item.key for entry in assignment.entries.select_related("item")]
+
+
+def test_a_second_click_gives_the_same_lease() -> None:
+    world = factories.make_world(6, items_per_assignment=2)
+    first = factories.claim(world.task, world.worker)
+    again = factories.claim(world.task, world.worker)
+    assert first.pk == again.pk
+    assert Assignment.objects.count() == 1
+    slots_agree(world.task)
+
+
+def test_nobody_gets_a_question_twice_and_everything_is_reached() -> None:
+    world = factories.make_world(7, items_per_assignment=3, redundancy=1)
+    seen: list[str] = []
+    for _ in range(3):
+        assignment = factories.claim(world.task, world.worker)
+        seen += keys(assignment)
+        factories.submit(assignment)
+    assert sorted(seen) == [f"q-{n:03d}" for n in range(1, 8)]
+    with pytest.raises(Conflict, match="nothing left"):
+        factories.claim(world.task, world.worker)
+
+
+def test_the_redundancy_is_the_most_people_a_question_gets() -> None:
+    world = factories.make_world(2, redundancy=2)
+    for _ in range(2):
+        factories.claim(world.task, factories.make_worker(world.project))
+    with pytest.raises(Conflict, match="nothing left"):
+        factories.claim(world.task, factories.make_worker(world.project))
+    slots_agree(world.task)
+
+
+def test_a_question_marked_urgent_comes_first() -> None:
+    world = factories.make_world(9, items_per_assignment=2)
+    urgent = world.task.items.get(key="q-008")
+    tasks.set_priority(by=None, item=urgent, priority=5)
+    assert "q-008" in keys(factories.claim(world.task, world.worker))
+
+
+def test_without_agreement_or_when_paused_nothing_can_be_claimed() -> None:
+    world = factories.make_world()
+    stranger = factories.make_worker(world.project, consent=False)
+    with pytest.raises(NotAllowed):
+        factories.claim(world.task, stranger)
+    tasks.move(by=world.requester, task=world.task, to="pause")
+    with pytest.raises(Conflict, match="not open"):
+        factories.claim(world.task, world.worker)
+    assert not Assignment.objects.exists()
+
+
+def test_a_new_text_of_agreement_is_asked_for_before_the_next_claim() -> None:
+    world = factories.make_world()
+    people.change_consent_text(
+        by=world.requester, project=world.project, text="New.", retention_days=30
+    )
+    with pytest.raises(NotAllowed):
+        factories.claim(world.task, world.worker)
+    factories.make_consent(world.worker)
+    assert factories.claim(world.task, world.worker)
+
+
+def test_a_lease_that_ran_out_frees_its_slots_for_others_at_once() -> None:
+    world = factories.make_world(3, redundancy=1)
+    late = factories.claim(world.task, world.worker)
+    run_out(late)
+    other = factories.make_worker(world.project)
+    assert len(keys(factories.claim(world.task, other))) == 3
+    late.refresh_from_db()
+    assert late.state == "expired"
+    slots_agree(world.task)
+
+
+def test_two_leases_of_one_question_that_ran_out_free_both_slots() -> None:
+    world = factories.make_world(3, redundancy=2)
+    for held in [factories.claim(world.task, factories.make_worker(world.project)) for _ in "ab"]:
+        run_out(held)
+    assert leases.release_expired() == 2
+    assert not world.task.items.filter(held__gt=0).exists()
+    slots_agree(world.task)
+
+
+def test_ones_own_lease_that_ran_out_is_replaced_by_a_new_one() -> None:
+    world = factories.make_world(3, redundancy=1)
+    old = factories.claim(world.task, world.worker)
+    run_out(old)
+    new = factories.claim(world.task, world.worker)
+    assert new.pk != old.pk
+    slots_agree(world.task)
+
+
+def test_a_returned_assignment_leaves_no_trace_on_the_slots() -> None:
+    world = factories.make_world(3)
+    assignment = factories.claim(world.task, world.worker)
+    for _ in range(2):  # a double click
+        leases.give_back(by=world.worker.user, assignment=assignment)
+    assert not world.task.items.filter(held__gt=0).exists()
+    with pytest.raises(Conflict):
+        assignments.save_draft(
+            by=world.worker.user, assignment=assignment, draft={"text": "x"}, seq=1,
+            item_id=assignment.entries.first().item_id,
+        )  # fmt: skip
+
+
+def test_time_can_be_extended_three_times_and_not_once_it_is_over() -> None:
+    world = factories.make_world(lease_minutes=10)
+    assignment = factories.claim(world.task, world.worker)
+    for _ in range(3):
+        extended = leases.extend(by=world.worker.user, assignment=assignment)
+    assert extended.expires_at > timezone.now() + dt.timedelta(minutes=9)
+    with pytest.raises(Conflict, match="the most"):
+        leases.extend(by=world.worker.user, assignment=assignment)
+    run_out(assignment)
+    with pytest.raises(Conflict, match="run out"):
+        leases.extend(by=world.worker.user, assignment=assignment)
+
+
+def test_the_order_is_random_over_texts_and_then_within_them() -> None:
+    world = factories.make_world(12, groups=3, order="random", redundancy=9)
+    orders = set()
+    for _ in range(6):
+        assignment = factories.claim(world.task, factories.make_worker(world.project))
+        groups = list(assignment.entries.values_list("item__group_id", flat=True))
+        assert len([g for i, g in enumerate(groups) if i == 0 or groups[i - 1] != g]) == 3
+        orders.add(tuple(keys(assignment)))
+    assert len(orders) > 1
+
+
+def test_a_newer_draft_stands_against_an_older_one_that_arrives_late() -> None:
+    world = factories.make_world()
+    assignment = factories.claim(world.task, world.worker)
+    item = assignment.entries.first().item_id
+    save: Any = {"by": world.worker.user, "assignment": assignment, "item_id": item}
+    assignments.save_draft(**save, draft={"text": "second"}, seq=20)
+    kept = assignments.save_draft(**save, draft={"text": "first"}, seq=10)
+    assert (kept.draft["text"], kept.draft_seq) == ("second", 20)
+    with pytest.raises(Invalid):
+        assignments.save_draft(**{**save, "item_id": 10**9}, draft={"text": "x"}, seq=30)
+    with pytest.raises(Invalid):
+        assignments.save_draft(**save, draft={"text": 7}, seq=30)
+
+
+def test_a_draft_may_hold_any_text_a_keyboard_makes() -> None:
+    world = factories.make_world()
+    assignment = factories.claim(world.task, world.worker)
+    item = assignment.entries.first().item_id
+    text = "Ärger 👩‍🔬\x00 \ud83d end\r\nnext"
+    kept = assignments.save_draft(
+        by=world.worker.user, assignment=assignment, item_id=item, draft={"text": text}, seq=1
+    )
+    kept.refresh_from_db()
+    assert kept.draft["text"] == "Ärger 👩‍🔬 � end\nnext"
+
+
+def test_somebody_elses_assignment_cannot_be_touched() -> None:
+    world = factories.make_world()
+    assignment = factories.claim(world.task, world.worker)
+    other = factories.make_worker(world.project).user
+    for act in (leases.extend, leases.give_back, assignments.open_assignment):
+        with pytest.raises((NotAllowed, Missing)):
+            act(by=other, assignment=assignment)
+    assert not Item.objects.filter(held__gt=F("redundancy")).exists()

@@ -1,0 +1,196 @@
+"""Bundles: a run leaves the application with all that gives its numbers again, and a changed vote
+shows."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.formats.actions import votes as vote_imports
+from annotation.formats.imports.tools.crowdkit import Label
+from annotation.models import Answer, Membership, TextValue
+from crowdqc.errors import Conflict, Invalid
+from evaluation.bundles import writing as bundle
+from evaluation.bundles.checking import verify
+from evaluation.bundles.kinds import Broken
+from evaluation.models import Run, RunState
+from evaluation.runs import engine as runs
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora import texts as corpus
+from tests.support import factories as make
+from tests.support.judging import make_ratings
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parent.parent.parent
+Change = Callable[[dict[str, bytes]], None]
+
+
+def run_of(method: str) -> Run:
+    """A small finished run of the method."""
+    params: dict[str, Any] = {"resamples": 100}
+    if method == "aqer":
+        task = corpus.make_answered()
+        params["encoder"] = "char-svd"
+    elif method == "pairwise":
+        task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
+        params |= {"restarts": 2, "draws": 100}
+    else:
+        task = make_ratings(make.make_project(), n=6)
+        keys = list(task.items.order_by("key").values_list("key", flat=True))
+        labels = [
+            Label(1, key, f"w-{person}", str(1 + (at * 2 + person) % 5))
+            for person in range(4) for at, key in enumerate(keys)
+        ]  # fmt: skip
+        vote_imports.import_labels(by=task.project.owner, task=task, dimension="", labels=labels)
+        task.refresh_from_db()
+    run = runs.start(by=task.project.owner, task=task, method=method, params=params)
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    return run
+
+
+def written(run: Run, folder: Path) -> Path:
+    path = folder / f"{run.method}.zip"
+    path.write_bytes(b"".join(bundle.parts(run)))
+    return path
+
+
+def changed(path: Path, change: Change, *, mend: bool) -> Path:
+    """A copy in which something was changed, and perhaps the manifest mended to fit it."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    if mend:
+        manifest = json.loads(files["manifest.json"])
+        for name in manifest["files"]:
+            manifest["files"][name] = hashlib.sha256(files[name]).hexdigest()
+        files["manifest.json"] = json.dumps(manifest).encode()
+    copy = path.with_name(f"changed-{path.name}")
+    with zipfile.ZipFile(copy, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return copy
+
+
+def one_vote(files: dict[str, bytes]) -> None:
+    """One answer says something else: another one's words, or the other choice."""
+    rows = [json.loads(line) for line in files["data/answers.jsonl"].decode().splitlines()]
+    people = [row for row in rows if row["worker_id"] is not None]
+    if "text" in rows[0]:
+        people[0]["text"] = next(r["text"] for r in people if r["text"] != people[0]["text"])
+    else:
+        name, value = next(iter(people[0]["votes"].items()))
+        people[0]["votes"][name] = 1 if value == -1 else value - 1
+    files["data/answers.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def told(path: Path) -> tuple[int, str]:
+    """What the command says, where no database can be reached."""
+    environment = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}
+    environment["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "verify_bundle", str(path)], cwd=ROOT, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("method", ["aqer", "pairwise", "ratings"])
+def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
+    method: str, tmp_path: Path
+) -> None:
+    path = written(run_of(method), tmp_path)
+    if method == "aqer":  # the command itself, without a database; the others in this process
+        code, text = told(path)
+        assert code == 0, text
+        assert "byte for byte the same" in text
+        code, text = told(changed(path, one_vote, mend=True))
+        assert code == 1
+        assert "NOT  Numbers:" in text
+    report = verify(path)
+    assert report.good, report.lines
+    assert "byte for byte" in report.lines[-1][1]
+
+    report = verify(changed(path, one_vote, mend=False))
+    assert next(text for good, text in report.lines if not good) == (
+        "Files: data/answers.jsonl was changed."
+    )
+    report = verify(changed(path, one_vote, mend=True))
+    wrong = " ".join(text for good, text in report.lines if not good)
+    assert "Files:" not in wrong
+    assert "not those that the run saw" in wrong
+    assert "Numbers:" in wrong
+    assert " now, " in wrong
+
+
+def test_a_changed_result_or_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = written(run_of("ratings"), tmp_path)
+
+    def better(files: dict[str, bytes]) -> None:
+        name = "results/SystemScore.jsonl"
+        rows = [json.loads(line) for line in files[name].splitlines()]
+        rows[0]["estimate"] += 0.01
+        files[name] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    report = verify(changed(path, better, mend=True))
+    assert not report.good
+    assert any("SystemScore row 1, estimate" in text for good, text in report.lines if not good)
+    report = verify(changed(path, lambda files: files.pop("data/items.jsonl"), mend=False))  # type: ignore[arg-type,return-value]
+    assert report.lines[0] == (False, "Files: data/items.jsonl is missing.")
+    assert not report.good
+    nothing = tmp_path / "nothing.zip"
+    nothing.write_bytes(b"PK")
+    with pytest.raises(Broken, match="cannot be read as a ZIP"):
+        verify(nothing)
+
+
+def test_a_bundle_names_people_by_pseudonym_alone_and_says_what_it_is_of(tmp_path: Path) -> None:
+    run = run_of("ratings")
+    where = ("--task", str(run.task_id), "--run", str(run.number))
+    for family in ("bundle", "run"):
+        out = str(tmp_path / f"{family}.zip")
+        call_command("crowdqc_export", family, *where, "--out", out, stdout=StringIO())
+    with zipfile.ZipFile(tmp_path / "run.zip") as archive:
+        assert set(archive.namelist()) >= {"workers.csv", "texts.csv", "figures.json"}
+        rows = list(csv.DictReader(StringIO(archive.read("texts.csv").decode())))
+        assert {row["n"] for row in rows} == {"4"}  # counts are whole numbers
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
+        text = b"".join(archive.read(name) for name in archive.namelist()).decode()
+        manifest = json.loads(archive.read("manifest.json"))
+        names = json.loads(archive.read("names.json"))
+    for worker in Membership.objects.filter(project=run.project, role="worker"):
+        # As a whole word: "w-0" also stands in the pseudonym yarrow-00.
+        assert not re.search(rf"(?<![\w-]){re.escape(worker.external_id)}(?![\w-])", text)
+        assert names["workers"][str(worker.pk)] == worker.pseudonym
+    assert manifest["result_hash"] == run.result_hash
+    assert manifest["seed"] == run.seed
+    assert [one["number"] for one in manifest["task_versions"]] == [1]
+
+
+def test_what_cannot_be_run_again_is_refused_by_name() -> None:
+    run = run_of("aqer")
+    with pytest.raises(Invalid, match="cannot be bundled") as refused:
+        bundle.parts(Run(method="aqer_study", number=3, state=RunState.DONE))
+    assert "AQER" in refused.value.fields["method"]
+    Run.objects.filter(pk=run.pk).update(spoiled="Answers it saw were erased.")
+    run.refresh_from_db()
+    with pytest.raises(Conflict, match="Answers it saw were erased"):
+        bundle.parts(run)
+    run.spoiled = ""
+    answer = Answer.objects.filter(pk__in=run.snapshot.answer_ids).first()  # type: ignore[union-attr]
+    TextValue.objects.filter(answer=answer).update(text="erased")
+    with pytest.raises(Conflict, match="no longer what they were"):
+        list(bundle.parts(run))

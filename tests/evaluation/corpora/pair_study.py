@@ -1,0 +1,75 @@
+"""Runs of the small pairwise study, and its pages as the owner sees them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Task
+from evaluation.models import ItemLabel, Run, RunState
+from evaluation.runs import engine as runs
+from evaluation.runs.official.selectors import official_run
+from tests.evaluation.corpora.official_runs import make_official
+
+QUICK = {"restarts": 3, "draws": 100, "resamples": 200}
+CHECKS = {
+    "restarts": 1, "folds": 2, "shuffles": 1, "resamples": 100, "permutations": 99, "worst": 0,
+    "gold_resamples": 0, "agreeing": 2,
+}  # fmt: skip
+
+
+def scored(task: Task, **params: Any) -> Run:
+    """A finished core run, official where none was; its checks are queued."""
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, **params})
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    return run if official_run(task) else make_official(run)
+
+
+def checked(core: Run) -> Run:
+    """The checks that follow a core run, done."""
+    run = Run.objects.get(source=core)
+    Run.objects.filter(pk=run.pk).update(params={**run.params, **CHECKS})
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    return run
+
+
+def client_of(task: Task) -> Client:
+    client = Client()
+    client.force_login(task.project.owner)
+    return client
+
+
+def page(task: Task, name: str, *args: object, query: str = "", status: int = 200) -> str:
+    """The page as the owner sees it, spaces made plain."""
+    url = reverse(name, args=[task.project_id, task.pk, *args]) + query
+    response = client_of(task).get(url)
+    assert response.status_code == status, (name, response.status_code)
+    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+
+
+def text_of(html: str) -> str:
+    """What stands on a page, without its marks."""
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def published(task: Task, core: Run) -> Run:
+    """An imported result that says the opposite of ours on every pair."""
+    run = Run.objects.create(
+        project=task.project, task=task, number=90, method="published", version="1",
+        state=RunState.DONE, finished_at=timezone.now(), trigger="import",
+    )  # fmt: skip
+    other = {"first": "second", "second": "first", "neutral": "first"}
+    ItemLabel.objects.bulk_create(
+        ItemLabel(
+            run=run, item=label.item, dimension=label.dimension, component=1,
+            label=other[label.label], posterior={}, n=0,
+        )
+        for label in core.labels.select_related("item")
+    )  # fmt: skip
+    return run

@@ -1,0 +1,403 @@
+"""Pages of results and runs: what they say, who may see them, and that they only read rows."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Project, Task
+from evaluation.models import Run, RunState
+from evaluation.runs import engine as runs
+from tests.evaluation.corpora import texts as corpus
+from tests.support import factories
+
+pytestmark = pytest.mark.django_db
+QUICK = {"encoder": "char-svd", "resamples": 200}
+
+
+@pytest.fixture
+def project() -> Project:
+    return factories.make_project()
+
+
+@pytest.fixture
+def task(project: Project) -> Task:
+    return corpus.make_answered(project)
+
+
+@pytest.fixture
+def client(project: Project) -> Client:
+    client = Client()
+    client.force_login(project.owner)
+    return client
+
+
+def scored(task: Task, **params: Any) -> Run:
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, **params})
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def page(client: Client, name: str, *args: object, query: str = "") -> str:
+    response = client.get(reverse(name, args=args) + query)
+    assert response.status_code == 200, (name, response.status_code)
+    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+
+
+def test_before_the_first_run_the_page_says_how_many_answers_are_missing(
+    client: Client, project: Project
+) -> None:
+    task = corpus.make_task(project)
+    given = dict(list(corpus.people())[:2])
+    given["third"] = corpus.answers([corpus.GOOD], some=slice(3))
+    factories.make_answers(task, given)
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "Two more answers and the first run starts automatically" in text
+    assert "You have 2 workers with 5 or more, and 1 with 3." in text
+    assert "Nothing scored yet" in text
+
+
+def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
+    client: Client, task: Task
+) -> None:
+    scored(task)
+    text = page(client, "task_results", task.project_id, task.pk)
+    assert "cannot be separated" in text
+    assert "2 answers; an interval needs 5" in text
+    assert "12 workers, 90 answers to 8 questions." in text
+    assert "Limits of this score" in text
+    assert "seed" in text and "20417" in text
+    assert text.count('<svg class="chart" role="img"') >= 12
+
+
+def test_a_board_of_two_answers_per_question_warns_and_says_what_one_more_would_bring(
+    client: Client, project: Project
+) -> None:
+    task = corpus.make_task(project)
+    people = corpus.people()
+    given = {
+        name: {key: text for at, (key, text) in enumerate(told.items()) if (at - n) % 4 < 2}
+        for n, (name, told) in enumerate(list(people)[:4])
+    }
+    factories.make_answers(task, given)
+    run = scored(task, min_answers=2)
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "Only 2 answers per question." in text
+    assert "Typically 2 answers per question." in text
+    (told,) = run.figures.get(name="redundancy").data
+    assert (told["answers"], told["few"]) == (2.0, True)
+    assert "Expected with 3" in text or told["reason"] in text
+
+
+def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
+    client: Client, task: Task
+) -> None:
+    run = scored(task)
+    text = page(client, "task_results", task.project_id, task.pk)
+    assert "per question.</b>" not in text and "Answers per question" in text
+    (told,) = run.figures.get(name="redundancy").data
+    assert f"Expected with {told['answers'] + 1:g}" in text
+    assert told["reliability"] < told["with_one_more"]
+
+
+def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
+    client: Client, task: Task
+) -> None:
+    scored(task)
+    for name in ("task_results", "task_results_systems"):
+        address = reverse(name, args=[task.project_id, task.pk])
+        for board in client.get(address).context["boards"]:
+            for group in board.groups:
+                told = re.match(r"Ranks? (\d+)(?:–(\d+))?", group.heading)
+                ranks = [row for row in group.rows if row.best]
+                assert bool(told) == bool(ranks), group.heading
+                if told:
+                    ends = int(told[1]), int(told[2] or told[1])
+                    held = min(row.best for row in ranks), max(row.worst for row in ranks)
+                    assert ends == held, (group.heading, [row.rank for row in group.rows])
+
+
+def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -> None:
+    scored(task)
+    text = page(client, "task_results", task.project_id, task.pk, query="?sort=answers&dir=up")
+    assert 'aria-sort="ascending"' in text
+    assert "cannot be separated</th>" not in text
+    by_name = page(client, "task_results", task.project_id, task.pk, query="?sort=worker")
+    assert by_name.index("Workers by score") > 0
+
+
+def test_systems_stand_beside_what_the_workers_reach(client: Client, task: Task) -> None:
+    scored(task, leave_one_out=False)
+    text = page(client, "task_results_systems", task.project_id, task.pk)
+    assert "3 systems, 24 answers." in text
+    assert "Mean of the workers" in text
+    assert 'Tern-2</b> <span class="dim">plain' in text
+    assert "Not quite the same measure." in text
+    scored(task)
+    text = page(client, "task_results_systems", task.project_id, task.pk)
+    assert "Not quite the same measure." not in text
+
+
+def test_a_task_without_systems_says_how_to_bring_them(client: Client, project: Project) -> None:
+    task = corpus.make_answered(project, systems=False)
+    scored(task)
+    text = page(client, "task_results_systems", project.pk, task.pk)
+    assert "Import system answers" in text
+
+
+def test_a_question_shows_its_answers_by_score_with_the_best_and_the_systems(
+    client: Client, task: Task
+) -> None:
+    scored(task)
+    text = page(client, "task_results_questions", task.project_id, task.pk)
+    assert "What did the lamp burn at first?" in text
+    item = task.items.get(key="q-002")
+    text = page(client, "task_results_question", task.project_id, task.pk, item.pk)
+    assert "Best answer" in text
+    assert text.count('chip plain">system') == 3
+    assert text.index("rapeseed oil") < text.index("coal gas")
+    assert "Where people disagree" in text
+
+
+def test_convergence_has_a_line_and_the_same_as_a_table(client: Client, task: Task) -> None:
+    scored(task)
+    text = page(client, "task_results_convergence", task.project_id, task.pk)
+    assert "Change of the weights after" in text
+    assert "14 of the resamples" in text
+
+
+def test_a_run_in_work_asks_for_itself_again_and_a_finished_one_does_not(
+    client: Client, task: Task
+) -> None:
+    run = runs.start(by=task.project.owner, task=task, params=QUICK)
+    text = page(client, "run", task.project_id, run.number)
+    assert "hx-get" in text and "Cancel the run" in text
+    runs.execute(run.pk)
+    response = client.get(
+        reverse("run_progress", args=[task.project_id, run.number]), headers={"HX-Request": "true"}
+    )
+    text = response.content.decode()
+    assert "hx-get" not in text
+    assert "Finished in" in text
+    assert "<html" not in text
+    assert 'id="running" hx-swap-oob="true"' in text
+    assert "HX-Request" in response.headers["Vary"]
+
+
+def test_a_failed_run_says_why_and_offers_another(client: Client, task: Task) -> None:
+    run = scored(task, max_rounds=2)
+    text = page(client, "run", task.project_id, run.number)
+    assert "Did not converge: after 2 rounds the weights still change by" in text
+    assert "Run again" in text
+    assert "not yet under the stop line" in text
+    assert "The last run failed" in page(client, "task_results", task.project_id, task.pk)
+
+
+def test_a_header_has_one_primary_button_and_keeps_the_rest_in_a_menu(
+    client: Client, task: Task
+) -> None:
+    def head() -> str:
+        text = page(client, "task_results", task.project_id, task.pk)
+        return text[text.index('<div class="actions">') : text.index('<div class="toolbar">')]
+
+    scored(task)
+    assert head().count(" primary") == 1
+    assert '<summary class="button primary" role="button">Export' in head()
+    factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
+    primary = re.findall(r'class="[^"]*primary"[^>]*>([^<]*)', head())
+    assert primary == ["Run again with 8 new answers"]
+    menu = head()[head().index('class="menu-list"') :]
+    assert "Models" in menu and "Run with options" in menu
+
+
+def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
+    client: Client, task: Task
+) -> None:
+    scored(task, leave_one_out=False)
+    factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
+    text = page(client, "task_results", task.project_id, task.pk)
+    assert "Run again with 8 new answers" in text
+    url = reverse("run_start", args=[task.project_id, task.pk])
+    response = client.post(url, {"again": "1"})
+    run = Run.objects.latest("pk")
+    assert response.url == reverse("run", args=[task.project_id, run.number])
+    assert run.params["leave_one_out"] is False
+    assert run.trigger == "browser"
+    assert client.post(url, {"again": "1"}).status_code == 409  # it is waiting already
+
+
+def test_a_bad_option_is_shown_beside_its_field(client: Client, task: Task) -> None:
+    url = reverse("run_start", args=[task.project_id, task.pk])
+    options = {
+        "encoder": "char-svd",
+        "similarity": "cosine",
+        "rank_by": "auto",
+        "start": "equal",
+        "seed": "1",
+    }
+    response = client.post(url, {**options, "resamples": "5"})
+    assert response.status_code == 422
+    assert "it must be 0, or 100 or more" in response.content.decode()
+    assert not Run.objects.exists()
+    assert client.post(url, {**options, "resamples": "100"}).status_code == 302
+
+
+def test_cancelling_ends_on_the_runs_page(client: Client, task: Task) -> None:
+    run = runs.start(by=task.project.owner, task=task, params=QUICK)
+    url = reverse("run_cancel", args=[task.project_id, run.number])
+    assert client.get(url).status_code == 405
+    response = client.post(url, follow=True)
+    assert "Cancelled" in response.content.decode()
+    run.refresh_from_db()
+    assert run.state == RunState.CANCELLED
+
+
+def test_the_schedule_is_saved_and_its_errors_stand_beside_the_field(
+    client: Client, task: Task
+) -> None:
+    url = reverse("run_schedule", args=[task.project_id, task.pk])
+    assert client.post(url, {"enabled": "on", "every_minutes": "1"}).status_code == 422
+    assert client.post(url, {"enabled": "on", "after_answers": "40"}).status_code == 302
+    task.refresh_from_db()
+    assert task.run_schedule.after_answers == 40
+    assert "after every 40 new answers" in page(client, "run_start", task.project_id, task.pk)
+
+
+def test_scores_are_exported_under_pseudonyms_with_a_manifest(client: Client, task: Task) -> None:
+    run = scored(task)
+    url = reverse("task_results_export", args=[task.project_id, task.pk])
+    response = client.get(url, {"table": "workers", "format": "csv"})
+    text = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
+    lines = text.splitlines()
+    assert lines[0].startswith("worker,dimension,component,estimate,low,high,n,rank_low")
+    assert len(lines) == 13
+    assert "good-0" not in text  # the file's own name of a worker
+    rows = b"".join(
+        client.get(url, {"table": "answers", "format": "jsonl"}).streaming_content  # type: ignore[attr-defined]
+    ).splitlines()
+    assert len(rows) == 114
+    assert json.loads(rows[0])["item_id"] == "q-001"
+    bundle = client.get(url, {"format": "csv"}).content
+    assert bundle == client.get(url, {"format": "csv"}).content
+    with zipfile.ZipFile(io.BytesIO(bundle)) as opened:
+        manifest = json.loads(opened.read("manifest.json"))
+        assert set(manifest["files"]) == {
+            "workers.csv", "systems.csv", "answers.csv", "questions.csv",
+        }  # fmt: skip
+    assert manifest["result_hash"] == run.result_hash
+    assert (manifest["seed"], manifest["task_versions"]) == (20417, [1])
+    assert client.get(url, {"table": "people"}).status_code == 422
+    assert client.get(url, {"run": "99"}).status_code == 404
+
+
+def test_leave_one_out_is_compared_where_both_were_run(client: Client, task: Task) -> None:
+    scored(task)
+    assert "?leave_one_out=0" in page(client, "task_results", task.project_id, task.pk)
+    other = scored(task, leave_one_out=False)
+    text = page(client, "task_results", task.project_id, task.pk, query="?run=1")
+    assert f'?run={other.number}"' in text
+
+
+def test_workers_of_two_boards_are_not_put_into_one_table(client: Client, project: Project) -> None:
+    task = corpus.make_task(project)
+    given = {
+        name: dict(list(told.items())[slice(4) if name.endswith(("0", "2")) else slice(4, None)])
+        for name, told in corpus.people()
+    }
+    factories.make_answers(task, given)
+    scored(task)
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "Two boards." in text
+    assert text.count("<caption") == 2
+    assert "They stand on 2 boards, which do not compare." in text
+
+
+NAMES = (
+    "task_results",
+    "task_results_systems",
+    "task_results_questions",
+    "task_results_question",
+    "task_results_convergence",
+    "results",
+    "run_list",
+    "run",
+    "run_progress",
+    "run_start",
+    "run_schedule",
+    "task_results_export",
+)
+
+
+def address(name: str, task: Task, run: Run) -> str:
+    if name in ("results", "run_list"):
+        return reverse(name, args=[task.project_id])
+    if name in ("run", "run_progress"):
+        return reverse(name, args=[task.project_id, run.number])
+    if name == "task_results_question":
+        return reverse(name, args=[task.project_id, task.pk, task.items.first().pk])
+    return reverse(name, args=[task.project_id, task.pk])
+
+
+def test_outsiders_find_nothing_workers_are_refused_and_managers_see_all(task: Task) -> None:
+    run = scored(task)
+    people = {
+        404: factories.make_user(),
+        403: factories.make_worker(task.project).user,
+        200: factories.make_member(task.project).user,
+    }
+    client = Client()
+    for name in NAMES:
+        assert client.get(address(name, task, run)).status_code == 302  # to the sign-in page
+    posted = {
+        "run_cancel": reverse("run_cancel", args=[task.project_id, run.number]),
+        "run_start": address("run_start", task, run),
+        "run_schedule": address("run_schedule", task, run),
+    }
+    for status, person in people.items():
+        client.force_login(person)
+        for name in NAMES:
+            response = client.get(address(name, task, run), follow=status == 200)
+            assert response.status_code == status, name
+        for name, url in posted.items():
+            if status != 200:
+                assert client.post(url, {"again": "1"}).status_code == status, name
+    assert Run.objects.count() == 1
+
+
+def queries(client: Client, url: str) -> int:
+    client.get(url)
+    with CaptureQueriesContext(
+        connection,
+    ) as seen:
+        assert client.get(url, follow=True).status_code == 200
+    return len(seen)
+
+
+def test_pages_ask_the_database_as_often_for_many_workers_as_for_few(
+    client: Client, task: Task
+) -> None:
+    clustered = {"cluster_share": 0.02}  # so that both runs have clusters to tell
+    names = [name for name in NAMES if name != "task_results_export"]
+    run = scored(task, **clustered)
+    few = {name: queries(client, address(name, task, run)) for name in names}
+    more = {
+        f"more-{n}": corpus.answers([(corpus.GOOD, corpus.THIN, corpus.WRONG)[n % 3]], turn=n)
+        for n in range(40)
+    }
+    factories.make_answers(task, more)
+    factories.make_system_answers(
+        task, {f"New-{n}": corpus.answers([n % 3], turn=n) for n in range(6)}
+    )
+    run = scored(task, **clustered)
+    assert {name: queries(client, address(name, task, run)) for name in names} == few
+    assert max(few.values()) <= 25

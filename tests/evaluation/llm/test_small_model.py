@@ -1,0 +1,89 @@
+"""The whole road to a real model: probed, held to forms, asked by probability, asked once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from evaluation.llm import endpoints, probe, probing
+from evaluation.llm.calls import ask_all
+from evaluation.llm.schemas import SCORE, YES_NO
+from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
+from tests.evaluation.corpora.llm_asks import ask, make_run
+from tests.support import jobs
+from tests.support.processes import Worker, until
+from tests.support.small_model import SmallModel
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
+    small_model: SmallModel,
+) -> None:
+    run = make_run()
+    by = run.project.owner
+    endpoint = endpoints.add_endpoint(
+        by=by, project=run.project, name="Small", base_url=small_model.base_url, parallel=2,
+        hard_budget=1,
+    )  # fmt: skip
+    assert probe.model_names(endpoint) == [small_model.name]
+    model = endpoints.add_model(
+        by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1
+    )
+    model = probing.probe_model(by=by, model=model)
+    assert model.can == small_model.can
+    room = {"temperature": 0, "max_tokens": 100}
+    asks = [ask(n, SCORE, params=room) for n in range(2)]
+    asks += [ask(n, YES_NO, params=room, by_chance=True) for n in range(10, 12)]
+    replies = ask_all(run, model, asks)
+    assert all(0 <= reply.value["score"] <= 100 for reply in replies[:2] if reply.value)
+    for reply in replies[2:]:
+        assert reply.chances is not None
+        assert set(reply.chances) == {"Yes", "No"}
+        assert sum(reply.chances.values()) == pytest.approx(1, abs=1e-5)
+        likely = "Yes" if reply.chances["Yes"] > reply.chances["No"] else "No"
+        assert reply.value == YES_NO.words[likely]
+    assert LLMAttempt.objects.filter(outcome="ok").count() == LLMAttempt.objects.count() == 4
+    calls = LLMCall.objects.all()
+    assert all(call.tokens_in and call.tokens_out and call.latency_ms for call in calls)
+    told = endpoints.spent(endpoint)
+    assert told.total == sum(call.cost or 0 for call in calls) > 0
+    # What was reserved was enough: a token is a byte or more, a chat template adds some.
+    assert all((call.tokens_in or 0) < 700 for call in calls)
+    assert all(reply.cached for reply in ask_all(run, model, asks))
+    assert LLMAttempt.objects.count() == 4
+
+
+@pytest.mark.queue
+@pytest.mark.slow
+def test_a_killed_worker_goes_on_with_a_real_model_and_pays_for_nothing_twice(
+    small_model: SmallModel, worker: Worker
+) -> None:
+    calls, parallel = 10, 2
+    run = make_run()
+    model = small_model.make(run.project, hard_budget=5, parallel=parallel)
+    jobs.ask_many.delay(run.pk, model.pk, calls)
+    done = LLMCall.objects.filter(state=CallState.DONE)
+    until(lambda: done.count() >= 2, 90, "some answers of the real model")
+    worker.kill_with_pool()  # nothing is settled after that
+    kept = set(done.values_list("pk", flat=True))
+    assert 2 <= len(kept) < calls
+    LLMCall.objects.filter(state=CallState.SENT).update(lease_until=timezone.now())
+    worker.start()
+    jobs.ask_many.delay(run.pk, model.pk, calls)
+    # Questions of the helper differ by number alone, so each is a call of its own.
+    until(lambda: _ended(calls), 120, "an end of every call")
+    lost = LLMAttempt.objects.filter(outcome="lost")
+    assert lost.count() <= parallel
+    assert LLMAttempt.objects.filter(call__in=kept).count() == len(kept)
+    endpoint = Endpoint.objects.get(pk=model.endpoint_id)
+    assert endpoint.reserved == 0
+    spent = sum((row.cost or Decimal() for row in LLMAttempt.objects.all()), Decimal())
+    assert endpoint.spent == spent > 0
+
+
+def _ended(calls: int) -> bool:
+    ended = LLMCall.objects.filter(state__in=(CallState.DONE, CallState.FAILED))
+    return ended.count() == calls

@@ -1,0 +1,277 @@
+"""Agreement coefficients against worked examples, second implementations and their own laws."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.metrics.agreement import AnnotationTask
+from scipy.stats import kendalltau
+
+from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.agreement import counts as agreement_counts
+from evaluation.methods.agreement.coefficients import NoVariation, TooFewVotes
+from evaluation.methods.core.base import BadParameter, BadShape, BadVector, UnknownIndex
+from evaluation.methods.core.votes import Labels
+from tests.evaluation.methods.agreement.data import real_votes
+
+# Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four observers, twelve units.
+OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+# Fleiss 1971's design in the textbook example: ten items, fourteen votes, five labels.
+FLEISS = [
+    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+]  # fmt: skip
+
+
+def votes_of(counts: Any) -> Labels:
+    """Votes with these value counts (items, values), each by a worker of its own."""
+    counts = np.asarray(counts)
+    item, label = (
+        np.repeat(index, counts.ravel()) for index in np.indices(counts.shape).reshape(2, -1)
+    )
+    return Labels.build(
+        np.arange(len(item)), item, label,
+        workers=[str(k) for k in range(len(item))],
+        items=[str(k) for k in range(len(counts))],
+        labels=[str(k) for k in range(counts.shape[1])],
+    )  # fmt: skip
+
+
+def crowd(seed: int, items: int = 60, votes: int = 4, workers: int = 9) -> Labels:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, items)
+    worker = np.concatenate([rng.choice(workers, votes, replace=False) for _ in range(items)])
+    item = np.repeat(np.arange(items), votes)
+    label = np.where(rng.random(len(item)) < 0.5, truth[item], rng.integers(0, 3, len(item)))
+    return Labels.build(
+        worker, item, label,
+        workers=[f"w{k}" for k in range(workers)], items=[f"i{k}" for k in range(items)],
+        labels=["A", "N", "B"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("level", "published"),
+    [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849), ("ratio", 0.797)],
+)
+def test_alpha_gives_krippendorffs_own_worked_example(level: str, published: float) -> None:
+    given = [(o, u, v) for o, row in enumerate(OBSERVERS) for u, v in enumerate(row) if v != "."]
+    observer, unit, value = (list(map(str, column)) for column in zip(*given, strict=True))
+    data = Labels.from_names(observer, unit, value)
+    assert agreement.krippendorff_alpha(data, level) == pytest.approx(published, abs=5e-4)
+
+
+COUNTS = st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=2, max_size=12)
+
+
+@settings(deadline=None)
+@given(COUNTS, st.sampled_from(agreement_counts.LEVELS), st.booleans())
+def test_alpha_equals_the_second_implementation(counts: Any, level: str, sparse: bool) -> None:
+    counts, values = np.array(counts), [0.0, 1.0, 2.5, 7.0]
+    paired = counts[counts.sum(axis=1) >= 2]
+    if (paired.sum(axis=0) > 0).sum() < 2:
+        with pytest.raises((TooFewVotes, NoVariation)):
+            agreement.alpha_from_counts(counts, level, values)
+        return
+    peer = krippendorff.alpha(value_counts=counts, value_domain=values, level_of_measurement=level)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(agreement_counts, "SMALL", 0 if sparse else 10**6)
+        ours = agreement.krippendorff_alpha(votes_of(counts), level, values)
+    assert ours == pytest.approx(peer, abs=1e-12)
+    assert agreement.alpha_from_counts(counts, level, values) == pytest.approx(peer, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6))
+def test_names_row_order_and_the_direction_of_the_scale_change_nothing(seed: int) -> None:
+    data, rng = crowd(seed, items=15), np.random.default_rng(seed)
+    w, i = rng.permutation(9), rng.permutation(15)
+    row = rng.permutation(len(data))
+    other = Labels.build(
+        w[data.worker][row], i[data.item][row], 2 - data.label[row],
+        workers=data.workers, items=data.items, labels=data.labels,
+    )  # fmt: skip
+    for measure in (
+        lambda d: agreement.krippendorff_alpha(d, "ordinal"),
+        agreement.fleiss_kappa,
+        agreement.percent_agreement,
+        lambda d: np.sort(agreement.worker_pairs(d)["kappa"]),
+    ):
+        assert measure(other) == pytest.approx(measure(data), abs=1e-12, nan_ok=True)
+
+
+def test_votes_given_twice_and_votes_of_weight_two_are_the_same() -> None:
+    data = crowd(1)
+    rows = [data.worker, data.item, data.label]
+    names: dict[str, Any] = {"workers": data.workers, "items": data.items, "labels": data.labels}
+    twice = Labels.build(*(np.concatenate([x, x]) for x in rows), **names)
+    heavy = Labels.build(*rows, weight=np.full(240, 2.0), **names)
+    assert agreement.krippendorff_alpha(twice) == agreement.krippendorff_alpha(heavy)
+    assert agreement.krippendorff_alpha(twice) > agreement.krippendorff_alpha(data)
+
+
+def test_fleiss_kappa_gives_the_textbook_example() -> None:
+    assert agreement.fleiss_kappa(votes_of(FLEISS)) == pytest.approx(0.210, abs=5e-4)
+
+
+def test_cohens_kappa_and_percent_equal_the_second_implementation() -> None:
+    rng = np.random.default_rng(3)
+    one, two = rng.integers(0, 4, 80), rng.integers(0, 4, 80)
+    two = np.where(rng.random(80) < 0.4, one, two)
+    pairs = [
+        (name, k, v) for name, xs in (("a", one), ("b", two)) for k, v in enumerate(xs.tolist())
+    ]
+    assert agreement.cohen_kappa(one, two) == pytest.approx(AnnotationTask(pairs).kappa())
+    # Weighted: the distance of two votes on an item against that of any two votes.
+    for weighting, power in (("linear", 1), ("quadratic", 2)):
+        met, any_two = (
+            (np.abs(a - b) ** power).mean() for a, b in ((one, two), (one[:, None], two))
+        )
+        assert agreement.cohen_kappa(one, two, weighting=weighting) == pytest.approx(
+            1 - met / any_two
+        )
+    # Rows and columns 20, 5 / 10, 15: observed .7, expected .5.
+    first, second = (
+        np.repeat([0, 0, 1, 1], [20, 5, 10, 15]),
+        np.repeat([0, 1, 0, 1], [20, 5, 10, 15]),
+    )
+    assert agreement.cohen_kappa(first, second) == pytest.approx(0.4)
+    assert agreement.cohen_kappa([0, 1, -1, 0], [0, 1, 1, 1]) == pytest.approx(0.4)
+    assert agreement.percent_agreement(votes_of([[2, 0], [1, 2], [1, 0]])) == pytest.approx(4 / 6)
+
+
+def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
+    data = crowd(5)
+    table = {(r["first"], r["second"]): r for r in agreement.worker_pairs(data).rows()}
+    grid = np.full((9, 60), -1)
+    grid[data.worker, data.item] = data.label
+    assert set(table) == set(combinations(range(9), 2))
+    for (a, b), row in table.items():
+        both = (grid[a] >= 0) & (grid[b] >= 0)
+        x, y = grid[a, both], grid[b, both]
+        assert row["n"] == both.sum()
+        assert row["percent"] == pytest.approx((x == y).mean())
+        assert row["kappa"] == pytest.approx(agreement.cohen_kappa(x, y))
+        assert row["tau_b"] == pytest.approx(kendalltau(x, y).statistic)
+        assert agreement.kendall_tau_b(x, y) == pytest.approx(row["tau_b"])
+
+
+def test_two_workers_without_variation_get_a_reason() -> None:
+    data = Labels.from_names(["a", "b"] * 3, ["x", "x", "y", "y", "z", "z"], ["1"] * 6,
+                             labels=["1", "2"])  # fmt: skip
+    row = agreement.worker_pairs(data).rows()[0]
+    assert (row["percent"], row["kappa"], row["reason"]) == (
+        1.0,
+        None,
+        "both gave one label throughout",
+    )
+
+
+def test_items_that_belong_together_do_not_count_twice() -> None:
+    """Each item as two copies: the interval only stays honest if copies are drawn together."""
+    data = crowd(8, items=100)
+    copies = Labels.build(
+        np.tile(data.worker, 2), np.concatenate([data.item, data.item + 100]),
+        np.tile(data.label, 2), workers=data.workers, labels=data.labels,
+        items=[str(k) for k in range(200)],
+    )  # fmt: skip
+    group = np.tile(np.arange(100), 2)
+
+    def width(votes: Labels, **options: Any) -> float:
+        found = agreement.alpha_interval(votes, rng=np.random.default_rng(0), **options)
+        assert found.low < found.estimate < found.high
+        return found.high - found.low
+
+    alone, apart, together = width(data), width(copies), width(copies, group=group)
+    assert together == pytest.approx(alone, rel=0.08)
+    assert apart == pytest.approx(alone / np.sqrt(2), rel=0.12)
+
+
+def test_kappa_and_percent_have_intervals_around_them() -> None:
+    data, rng = crowd(2), np.random.default_rng(0)
+    kappa, percent = (
+        agreement.kappa_interval(data, rng=rng),
+        agreement.percent_interval(data),
+    )
+    assert kappa.estimate == pytest.approx(agreement.fleiss_kappa(data))
+    assert percent.estimate == pytest.approx(agreement.percent_agreement(data))
+    assert kappa.low < kappa.estimate < kappa.high < 1
+    assert percent.low < percent.estimate < percent.high < 1
+
+
+def test_pairs_are_differentiable_where_most_dimensions_have_a_majority() -> None:
+    clear, split = [5, 0, 0], [2, 2, 1]
+    rows = [[clear, clear], [clear, split], [split, split], [[3, 2, 0], [0, 2, 3]]]
+    data = {str(d): votes_of([row[d] for row in rows]) for d in range(2)}
+    data = {name: Labels.build(v.worker, v.item, v.label, workers=v.workers, items=list("wxyz"),
+                               labels=v.labels) for name, v in data.items()}  # fmt: skip
+    assert agreement.differentiability_split(data, dimensions=2).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert agreement.differentiability_split(data, dimensions=1).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    with pytest.raises(BadParameter, match="dimensions is 3"):
+        agreement.differentiability_split(data, dimensions=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: agreement.krippendorff_alpha(votes_of([[1], [1]])), TooFewVotes, "two votes"),
+        (lambda: agreement.krippendorff_alpha(votes_of([[3, 0], [2, 0]])), NoVariation, "the same"),
+        (lambda: agreement.fleiss_kappa(votes_of([[3, 0], [2, 0]])), NoVariation, "the same"),
+        (lambda: agreement.percent_agreement(votes_of([[1, 0]])), TooFewVotes, "two votes"),
+        (lambda: agreement.krippendorff_alpha(crowd(0), "cardinal"), BadParameter, "level"),
+        (lambda: agreement.krippendorff_alpha(crowd(0), "interval"), BadParameter, "values"),
+        (lambda: agreement.krippendorff_alpha(crowd(0), "ratio", [-1, 0, 1]), BadParameter, "neg"),
+        (lambda: agreement.krippendorff_alpha(crowd(0), "ordinal", [1, 2]), BadParameter, "shape"),
+        (lambda: agreement.alpha_from_counts([[0.5, 1]]), BadVector, "whole number"),
+        (lambda: agreement.alpha_from_counts([[np.nan, 1]]), BadVector, "whole number"),
+        (lambda: agreement.alpha_from_counts([1, 2]), BadShape, "dimensions"),
+        (lambda: agreement.cohen_kappa([0, 1], [0]), BadShape, "shapes"),
+        (lambda: agreement.cohen_kappa([0, 1], [-1, -1]), TooFewVotes, "share no item"),
+        (lambda: agreement.cohen_kappa([0, 5], [0, 1], labels=2), UnknownIndex, "first"),
+        (lambda: agreement.cohen_kappa([1, 1], [1, 1]), NoVariation, "one and the same"),
+        (lambda: agreement.kendall_tau_b([1, 2], [3, 3]), NoVariation, "same throughout"),
+        (lambda: agreement.kendall_tau_b([1, np.nan], [3, 4]), BadVector, "finite"),
+        (lambda: agreement.worker_pairs(votes_of([[1, 0]])), TooFewVotes, "two workers"),
+        (lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), resamples=5),
+         BadParameter, "resamples"),
+        (lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), group=[0]),
+         BadShape, "group"),
+    ],
+)  # fmt: skip
+def test_what_cannot_agree_is_refused_by_name(call: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_half_a_vote_is_refused() -> None:
+    data = Labels.build(
+        [0, 1], [0, 0], [0, 1], workers="ab", items="x", labels="01", weight=[1, 0.5]
+    )
+    with pytest.raises(BadVector, match="whole number"):
+        agreement.krippendorff_alpha(data)
+
+
+@pytest.mark.data
+def test_the_published_alphas_come_out_on_the_real_votes() -> None:
+    shown = real_votes()
+    data = {name: shown.directed(k) for k, name in enumerate(shown.dimensions)}
+    alphas = [agreement.krippendorff_alpha(votes, "ordinal") for votes in data.values()]
+    assert np.round(alphas, 2).tolist() == [0.19, 0.18, 0.11, 0.28, 0.28, 0.14, 0.17]
+    split = agreement.differentiability_split(data)
+    assert (split.sum(), (~split).sum()) == (1062, 290)

@@ -1,0 +1,247 @@
+"""What a study's figures are read against: noise stays noise, and a saboteur is found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.core.base import BadParameter, EmptyData, Hooks, Result, Table, UnknownIndex
+from evaluation.methods.core.pairwise_tables import EVERY
+from evaluation.methods.pairwise import checks as pairwise_checks
+from evaluation.methods.pairwise import method as pairwise
+from evaluation.methods.pairwise.agreement import differentiable, split_alphas, without_each
+from evaluation.methods.pairwise.exclusion import exclusion_effect
+from evaluation.methods.pairwise.gold import spam_fits
+from evaluation.methods.pairwise.judgments import Judgments
+from evaluation.methods.pairwise.order.data import ShownVotes
+from tests.evaluation.methods.pairwise.studies import RNG, study, turned
+from tests.evaluation.methods.pairwise.test_pairwise import rows_of, same
+
+FAST = {
+    "restarts": 3, "shuffles": 2, "resamples": 100, "permutations": 199, "worst": 1,
+    "gold_resamples": 0,
+}  # fmt: skip
+
+
+def checked(data: Judgments, **params: Any) -> Result:
+    return pairwise_checks.fit(data, rng=RNG(5), **{**FAST, **params})
+
+
+def crowd(seed: int, **more: Any) -> Judgments:
+    """Fifteen pairs a worker on forty topics, as in the published study but smaller."""
+    size: dict[str, Any] = {"topics": 30, "workers": 30, "votes": 5, "text_sd": 1.0}
+    return study(RNG(seed), **{**size, **more})
+
+
+def test_in_pure_noise_dropping_votes_finds_agreement_and_cross_fitting_finds_none() -> None:
+    noise = crowd(0, merits=(0.0,) * 3, text_sd=0.0, taste=0.0, workers=60)
+    row = checked(noise, threshold=0.7).estimates["corrected"].rows()[0]
+    assert row["dimension"] == EVERY
+    assert abs(row["uncorrected"]) < 0.05
+    assert row["corrected"] > 0.15 and row["shuffled_null"] > 0.15
+    assert row["removed_share"] > 0.2 and row["thin_share"] > 0.05
+    assert row["cross_fitted"] < row["corrected"]
+
+
+def test_in_pure_noise_the_cross_fitted_alpha_is_none_on_average() -> None:
+    """One crowd scatters by .066 around 0 (300 of thirty topics), so one alone proves nothing."""
+    fast: dict[str, Any] = {"threshold": 0.7, "shuffles": 1, "worst": 0, "permutations": 99}
+    found = [
+        checked(
+            crowd(seed, merits=(0.0,) * 3, text_sd=0.0, taste=0.0, workers=60, topics=12), **fast
+        ).estimates["corrected"].rows()[0]
+        for seed in range(16)
+    ]  # fmt: skip
+    # Three standard errors of the mean of 16.
+    assert abs(np.mean([row["cross_fitted"] for row in found])) < 0.05
+    assert np.mean([row["corrected"] for row in found]) > 0.3
+
+
+def test_nulls_of_few_judgments_cost_far_less_than_one_fit_after_the_other() -> None:
+    """A review found: the checks of 36 judgments took 4.5 minutes."""
+    few = crowd(0, topics=4, workers=6, votes=3)
+    votes = few.labels(few.votes.once(), 0)
+    assert len(few.votes.worker) == 36
+    settings: dict[str, Any] = {"restarts": 3, "algorithm": "vb", "prevalence": "uniform"}
+    one, many = 10, 100
+    began = time.process_time()
+    for k in range(one):
+        mace.fit(votes, rng=RNG(k), noise=0.5, polish=0, resamples=0, beside=False, **settings)
+    alone = (time.process_time() - began) / one
+    began = time.process_time()
+    problems = ((votes, RNG(k)) for k in range(many))
+    assert len(list(spam_fits(problems, settings, hooks=Hooks()))) == many
+    assert (time.process_time() - began) / many < alone / 3
+
+
+def test_with_real_differences_cross_fitting_keeps_what_is_more_than_noise() -> None:
+    data = crowd(1, sharpness=3.0, guessers=10, votes=6)
+    found = checked(data, threshold=0.7)
+    row = found.estimates["corrected"].rows()[0]
+    assert row["cross_fitted"] > row["uncorrected"] + 0.05
+    assert row["cross_low"] < row["cross_fitted"] < row["cross_high"]
+    assert row["corrected"] > row["shuffled_null"]
+    assert any("shuffled votes" in said for said in found.diagnostics["warnings"])
+
+
+def test_alpha_without_each_worker_equals_leaving_them_out() -> None:
+    data = crowd(2, forced=True)
+    people = data.votes.once()
+    table = without_each(people, rng=RNG(0), permutations=99, level=0.95, hooks=Hooks())
+    for worker in (0, 7, 29):
+        rest = people.take(people.worker != worker)
+        wanted = [agreement.krippendorff_alpha(data.labels(rest, k), "ordinal") for k in (0, 1)]
+        found = table["alpha"][table["worker"] == worker]
+        assert found.tolist() == pytest.approx([np.mean(wanted), *wanted])
+    all_of = [agreement.krippendorff_alpha(data.labels(people, k), "ordinal") for k in (0, 1)]
+    mean = rows_of(table)
+    assert mean["alpha"] - mean["change"] == pytest.approx(np.full(30, np.mean(all_of)))
+
+
+def test_a_saboteur_lowers_agreement_more_than_chance_and_an_honest_crowd_has_none() -> None:
+    data = crowd(3, sharpness=3.0, dimensions=3)
+    assert not accused(data)
+    votes = data.votes.vote.copy()
+    mine = data.votes.worker == 4
+    votes[mine] = 2 - votes[mine]
+    assert accused(replace(data, votes=replace(data.votes, vote=votes))) == [4]
+
+
+def accused(data: Judgments) -> list[int]:
+    table = without_each(
+        data.votes.once(), rng=RNG(0), permutations=1999, level=0.95, hooks=Hooks()
+    )
+    return table["worker"][table["lowers"]].tolist()
+
+
+def test_where_everybody_is_alike_hardly_anybody_is_said_to_lower_agreement() -> None:
+    hits = [bool(accused_fast(crowd(seed, taste=0.0, dimensions=1))) for seed in range(40)]
+    assert np.mean(hits) <= 0.15  # 5 % expected
+
+
+def accused_fast(data: Judgments) -> list[int]:
+    found = without_each(data.votes.once(), rng=RNG(0), permutations=999, level=0.95, hooks=Hooks())
+    return found["worker"][found["lowers"]].tolist()
+
+
+def test_a_pair_is_differentiable_where_enough_dimensions_have_enough_votes_on_one_label() -> None:
+    vote = [[0, 0, 2], [0, 1, 2], [0, 2, 2], [0, 0, 1], [1, 1, 0],
+            [0, 1, 2], [0, 1, 2], [1, 2, 0], [1, 2, 0], [2, 0, 1]]  # fmt: skip
+    shown = ShownVotes.build(
+        [0, 1, 2, 3, 4] * 2, [0] * 5 + [1] * 5, np.zeros(10, dtype=bool), np.ones(10, dtype=int),
+        vote, workers="abcde", pairs="pq", dimensions="xyz",
+    )  # fmt: skip
+    data = Judgments.build(
+        shown, [0, 0], [1, 2], topic=[0, 0, 0], system=[0, 1, 2], candidates="klm", topics="t",
+        systems="uvw",
+    )  # fmt: skip
+    # Pair p: x has 4 of 5, y 2, z 3; pair q: 2 of 5 everywhere.
+    found = differentiable(data, shown, needed=2, share=0.6)
+    assert found["agreeing"].tolist() == [2, 0]
+    assert found["differentiable"].tolist() == [True, False]
+    assert differentiable(data, shown, needed=3, share=0.6)["differentiable"].tolist() == [0, 0]
+
+
+def test_the_split_by_differentiability_finds_a_difference_in_noise_and_says_so() -> None:
+    noise = crowd(4, merits=(0.0,) * 3, text_sd=0.0, taste=0.0)
+    table = split_alphas(noise, noise.votes, needed=1, share=0.6, rng=RNG(0), shuffles=10)
+    mean = rows_of(table)
+    assert mean["differentiable"].tolist() == [True, False]
+    assert mean["alpha"][0] > mean["alpha"][1] + 0.05
+    assert mean["null"] == pytest.approx(mean["alpha"], abs=0.06)
+
+
+def test_gold_labels_and_grades_are_resampled_with_the_grade_within_its_interval() -> None:
+    sharp, blunt = (crowd(6, sharpness=s, votes=5, topics=7) for s in (4.0, 0.3))
+    found = [checked(data, gold_resamples=100).estimates for data in (sharp, blunt)]
+    width, steady = [], []
+    for tables in found:
+        grades, label = tables["candidate_interval"], tables["label_stability"]
+        assert (grades["low"] <= grades["grade"]).all()
+        assert (grades["grade"] <= grades["high"]).all()
+        shares = np.stack([label[f"s_{code}"] for code in ("first", "neutral", "second")])
+        assert shares.sum(axis=0) == pytest.approx(1.0)
+        width.append((grades["high"] - grades["low"]).mean())
+        steady.append(shares.max(axis=0).mean())
+    assert width[0] < width[1] and steady[0] > steady[1]
+
+
+def test_turning_displays_leaves_nulls_and_the_rest_of_the_checks_alone() -> None:
+    data = crowd(7, topics=5, workers=15)
+    other = replace(data, votes=turned(data.votes))
+    one, two = (checked(d, gold_resamples=100).estimates for d in (data, other))
+    for name in set(one) - {"corrected", "worst"}:
+        same(one[name], two[name])
+    # Shuffles draw rows that are sorted by label too, the same in both.
+    same(one["corrected"], two["corrected"])
+    same(one["worst"], two["worst"])
+
+
+def test_too_little_data_gives_reasons_and_no_numbers() -> None:
+    data = crowd(8).take(np.arange(1))
+    found = checked(data, gold_resamples=100).estimates
+    assert np.isnan(found["corrected"]["uncorrected"]).all()
+    assert all(found["corrected"]["reason"][1:])
+    assert not len(found["candidate_interval"])
+    assert np.isnan(found["label_stability"]["s_first"]).all()
+
+
+def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
+    seen: list[str] = []
+    hooks = Hooks(lambda stage, done, total: seen.append(stage))
+    pairwise_checks.fit(
+        crowd(9, topics=3), rng=RNG(0), hooks=hooks, **{**FAST, "gold_resamples": 100}
+    )
+    assert tuple(dict.fromkeys(seen)) == pairwise_checks.STAGES
+    for name, value in (("folds", 1), ("threshold", 2.0), ("agreeing", 0), ("gold_resamples", 5),
+                        ("permutations", 10), ("share", 0.0), ("other", 1)):  # fmt: skip
+        with pytest.raises(BadParameter, match=name):
+            pairwise_checks.check(**{name: value})
+
+
+def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:
+    data = crowd(10, guessers=6, lefts=2, topics=20)
+    effect = exclusion_effect(data, [0, 1, 6], seed=3, restarts=5, resamples=100)
+    rest = data.without([0, 1, 6])
+    own = pairwise.fit(rest, rng=RNG(0), restarts=5, draws=0, resamples=100).estimates
+    assert effect.alpha["after"] == pytest.approx(own["agreement"]["alpha"])
+    for name, column in (("after", "estimate"), ("rank_after", "rank"), ("low_after", "low")):
+        assert effect.system[name] == pytest.approx(own["system"][column], abs=1e-6)
+    assert effect.judgments == len(data) - len(rest)
+    assert effect.workers == ("w0", "w1", "w6") and effect.thin[1] >= effect.thin[0]
+    total = effect.gold.rows()[0]
+    assert 0 < total["changed"] < total["n"] == 2 * 60
+    nobody = exclusion_effect(data, [], seed=3, restarts=2, resamples=100)
+    assert nobody.gold["changed"].sum() == 0 and nobody.judgments == 0
+    assert nobody.alpha["before"].tolist() == nobody.alpha["after"].tolist()
+
+
+def test_excluding_whoever_alone_connects_a_pair_loses_labels_and_excluding_all_is_refused() -> (
+    None
+):
+    data = study(RNG(11), topics=2, workers=4, votes=2, dimensions=1)
+    pair = int(data.votes.pair[data.votes.worker == 0][0])
+    on_it = np.unique(data.votes.worker[data.votes.pair == pair])
+    effect = exclusion_effect(data, on_it, seed=0, restarts=2, resamples=100)
+    assert effect.gold.rows()[0]["lost"] >= 1
+    with pytest.raises(EmptyData, match="nobody judged"):
+        exclusion_effect(data, range(4), seed=0)
+    with pytest.raises(UnknownIndex, match="workers"):
+        exclusion_effect(data, [9], seed=0)
+
+
+def test_a_table_of_checks_has_the_columns_that_are_promised() -> None:
+    found = checked(crowd(12, topics=6)).estimates
+    wanted = {
+        "corrected": pairwise_checks.CORRECTED, "worst": pairwise_checks.LOWEST,
+        "without": ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers"),
+    }  # fmt: skip
+    for name, columns in wanted.items():
+        table: Table = found[name]
+        assert tuple(table.columns) == columns

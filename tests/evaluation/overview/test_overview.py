@@ -1,0 +1,184 @@
+"""The overview: its figures are sums of what is there, and say how they were counted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.access import Access
+from annotation.authoring.actions import tasks
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.tasks import task_rows
+from annotation.models import Assignment, User
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.proposals import Line
+from evaluation.models import Run, RunState, WorkerScore
+from evaluation.overview import selectors as overview
+from evaluation.overview.todo import todos
+from tests.evaluation.corpora.official_runs import make_official
+from tests.support import factories, thinking
+from tests.support.factories import World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.db]
+
+
+@pytest.fixture
+def world() -> World:
+    return factories.make_world(2, redundancy=5, pay="2.00")
+
+
+def facts(world: World, person: User | None = None) -> overview.Facts:
+    person = person or world.manager
+    roles = frozenset(world.project.memberships.filter(user=person).values_list("role", flat=True))
+    world.project.refresh_from_db()
+    return overview.facts(Access(world.project, person, roles))
+
+
+def figure(found: overview.Facts, label: str) -> dict[str, object]:
+    return next(one for one in overview.figures(found) if one["label"] == label)
+
+
+def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: World) -> None:
+    paid, waiting = (factories.claim_and_submit(world.task) for _ in range(2))
+    factories.claim(world.task, world.worker)
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(),
+        lines=[Line(paid.pk, bonus=Decimal("0.50"))],
+    )  # fmt: skip
+    before = facts(world)
+    assert before.spent == Decimal("4.50")
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("2.50"))
+    found = facts(world)
+    assert found.spent == Decimal("4.50")  # approving moves money, it makes none
+    # 5 assignments of 2 questions are needed: 2 done, 1 in work, 2 open.
+    assert (found.submitted, found.needed) == (2, 5)
+    assert found.expected == Decimal("4.50") + 3 * Decimal("2.00")
+    assert found.waiting[world.task.pk]["n"] == 1
+    assert waiting.pk
+
+
+def test_a_rejection_costs_nothing(world: World) -> None:
+    done = factories.claim_and_submit(world.task)
+    line = Line(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    assert facts(world).spent == 0
+
+
+def test_a_closed_task_expects_no_more_cost(world: World) -> None:
+    factories.claim_and_submit(world.task)
+    tasks.move(by=world.requester, task=world.task, to="close")
+    assert facts(world).expected == Decimal("2.00")
+
+
+def test_hourly_pay_is_measured_against_the_floor_and_says_what_would_lift_it(
+    world: World,
+) -> None:
+    world.project.hourly_floor = Decimal("12.00")
+    world.project.save()
+    for minutes in (8, 12):  # 15.00 and 10.00 an hour
+        done = factories.claim_and_submit(world.task)
+        end = timezone.now()
+        Assignment.objects.filter(pk=done.pk).update(
+            opened_at=end - dt.timedelta(minutes=minutes), submitted_at=end
+        )
+    found = facts(world)
+    told = figure(found, "Median hourly pay")
+    assert told["value"] == "€12.50"
+    assert told["note"] == "floor €12.00; 1 person below"
+    [one] = [todo for todo in todos(found) if "an hour" in todo.text]
+    # 12 minutes at 12.00 an hour are 2.40: 0.40 more; 3 assignments are still open.
+    assert "€0.40 more an assignment would lift all of them: €1.20." in one.text
+
+
+def test_each_person_sees_what_waits_for_them(world: World) -> None:
+    done = factories.claim_and_submit(world.task)
+    assert "1 assignment" in [todo.head for todo in todos(facts(world))]
+    payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
+    )
+    mine = {todo.head: todo.text for todo in todos(facts(world, world.requester))}
+    theirs = {todo.head: todo.text for todo in todos(facts(world))}
+    assert mine["Proposal 1"] == "of yours waits for a second person."
+    assert theirs["Proposal 1"].endswith("waits for you.")
+    assert facts(world).rows[0].next_label == "Approve proposal 1"
+    assert facts(world, world.requester).rows[0].next_label == ""
+
+
+def test_groups_come_from_the_official_run(world: World) -> None:
+    assert figure(facts(world), "Distinguishable workers")["value"] == "no run yet"
+    done = [factories.claim_and_submit(world.task).worker for _ in range(3)]
+    for number, state in ((1, RunState.DONE), (2, RunState.FAILED)):
+        run = Run.objects.create(
+            project=world.project, task=world.task, number=number, method="aqer", version="1",
+            state=state,
+        )  # fmt: skip
+        for at, worker in enumerate(done):
+            WorkerScore.objects.create(
+                run=run, worker=worker, n=2, estimate=0.5, component=1,
+                group=(1, 1, 2)[at] if state == RunState.DONE else 1,
+            )  # fmt: skip
+        if state == RunState.DONE:
+            make_official(run)
+    thought = thinking.make_think(world.project)
+    later = Run.objects.create(  # of a method that scores nobody: no figure of workers
+        project=world.project, task=thought, number=3, method="attribute_diversity", version="1",
+        state=RunState.DONE,
+    )  # fmt: skip
+    make_official(later)
+    told = figure(facts(world), "Distinguishable workers")
+    assert (told["value"], told["of"]) == ("2", "groups of 3 people")
+    assert str(told["note"]).startswith("run 1, ")
+
+
+def test_an_empty_project_says_what_will_fill_it() -> None:
+    project = factories.make_project()
+    client = Client()
+    client.force_login(project.owner)
+    page = client.get(reverse("project", args=[project.pk])).content.decode()
+    assert "The first task brings the first answers" in page
+
+
+@pytest.mark.parametrize("show", ["", "open", "waiting", "closed", "nonsense"])
+def test_every_view_of_the_tasks_opens(world: World, show: str) -> None:
+    factories.claim_and_submit(world.task)
+    factories.make_task(world.project, 0, publish=False)
+    client = Client()
+    client.force_login(world.manager)
+    page = client.get(reverse("project", args=[world.project.pk]), {"show": show})
+    assert page.status_code == 200
+
+
+def test_a_manager_is_led_to_no_page_that_only_requesters_open(world: World) -> None:
+    draft = factories.make_task(world.project, 0, publish=False)
+    new = reverse("task_new", args=[world.project.pk])
+    build = reverse("task_build", args=[world.project.pk, draft.pk])
+    pages = [reverse(name, args=[world.project.pk]) for name in ("project", "task_list")]
+    bodies = {}
+    for person in (world.requester, world.manager):
+        client = Client()
+        client.force_login(person)
+        bodies[person] = "".join(client.get(page).content.decode() for page in pages)
+        importing = reverse("task_import", args=[world.project.pk, world.task.pk, "answers"])
+        empty = client.get(reverse("task_results", args=[world.project.pk, world.task.pk]))
+        assert (importing in empty.content.decode()) == (person == world.requester)
+    assert new in bodies[world.requester] and build in bodies[world.requester]
+    assert new not in bodies[world.manager] and build not in bodies[world.manager]
+
+
+def test_a_task_shorter_than_its_assignments_needs_one_for_each_answer_to_a_question() -> None:
+    world = factories.make_world(2, redundancy=5, pay="2.00", items_per_assignment=8)
+    found = facts(world)
+    assert (found.needed, found.expected) == (5, Decimal("10.00"))
+    cost = Build(world.task).cost()
+    assert (cost.assignments, cost.at_most) == (5, Decimal("10.00"))
+    [row] = task_rows(world.project)
+    assert row.to_come == 5

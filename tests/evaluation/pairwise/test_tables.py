@@ -1,0 +1,205 @@
+"""Order effects, grades, models as judges and published tables, as pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from scipy.stats import wilcoxon
+
+from annotation.models import (
+    Answer,
+    ChoiceValue,
+    Task,
+)
+from crowdqc.numbers import score, signed
+from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, RunState
+from evaluation.pairwise import overlap
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora.pair_checked import (
+    careless,
+    check,
+    core,
+    figure,
+    judge,
+    page,
+    signed_in,
+)
+
+pytestmark = pytest.mark.django_db
+PAGES = ("pair_agreement", "pair_order", "pair_grades", "pair_judges")
+
+
+@pytest.fixture(autouse=True)
+def _no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The similarity that needs the encoder is another test's."""
+    monkeypatch.delitem(overlap.SCORES, "BERTScore")
+
+
+@pytest.fixture(scope="module")
+def judged_task(shared_rows: None) -> Task:
+    return pair_corpus.make_judged()
+
+
+@pytest.fixture
+def task(judged_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=judged_task.pk)
+
+
+# Order effects, grades -------------------------------------------------------------------------
+
+
+def test_order_effects_come_with_intervals_and_what_they_mean(task: Task) -> None:
+    run = core(task)
+    text = page(task, "pair_order")
+    [side] = [row for row in figure(run, "side") if row["dimension"] == ""]
+    assert f"The right side wins {100 * side['right']:.1f}%" in text
+    [drift] = [row for row in figure(run, "drift") if row["dimension"] == ""]
+    assert f"to {100 * drift['late']:.1f}% later" in text
+    [tau] = [r for r in figure(run, "interdependence") if (r["first"], r["second"]) == (0, 1)]
+    assert text.count(score(tau["tau_b"], 2)) >= 2  # above and below the diagonal
+    assert "Share of neutral answers from place 1" in signed_in(task).get(
+        reverse("pair_order", args=[task.project_id, task.pk])
+    ).content.decode().replace("\u00a0", " ")
+
+
+def test_a_study_shown_one_way_round_says_that_sides_cannot_be_told_from_texts(task: Task) -> None:
+    Answer.objects.filter(item__task=task).update(flipped=False)
+    core(task)
+    text = page(task, "pair_order")
+    assert "No pair was judged both ways round" in text
+    assert "Sides cannot be told from texts here" in text
+
+
+def test_mean_grades_and_their_tests_are_those_of_a_second_implementation(task: Task) -> None:
+    run = core(task)
+    rows = CandidateScore.objects.filter(run=run, dimension="overall").select_related("candidate")
+    grade: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        text = row.candidate
+        grade.setdefault((text.style, text.origin), {})[text.topic] = row.extra["grade"]
+    text = page(task, "pair_grades", query="?first=model-a&second=people")
+    topics = sorted(grade["essay", "people"])
+    essay = text[text.index("Essay,") : text.index("List,")]
+    for origin in ("model-a", "people"):
+        mean = score(np.mean([grade["essay", origin][topic] for topic in topics]), 2)
+        line = essay[essay.rindex(origin, 0, essay.index("model-a − people")) :]
+        assert line.split()[3] == mean, line  # clarity with its interval stands before
+    pooled = [
+        np.array([np.mean([grade[style, who][t] for style in ("essay", "list")]) for t in topics])
+        for who in ("model-a", "people")
+    ]
+    apart = pooled[0] - pooled[1]
+    assert signed(float(apart.mean())).replace("\u00a0", " ") in text[text.index("All styles,") :]
+    tests = {row["dimension"]: row for row in figure(run, "group_test")
+             if {row["group_a"], row["group_b"]} == {"model-a", "people"}}  # fmt: skip
+    assert tests["overall"]["p"] == pytest.approx(wilcoxon(apart[apart != 0]).pvalue)
+    assert tests["overall"]["difference"] == pytest.approx(apart.mean())
+
+
+def test_equal_merits_share_a_range_of_grades(task: Task) -> None:
+    run = core(task)
+    one = CandidateScore.objects.filter(run=run, dimension="overall").first()
+    assert one is not None
+    one.extra |= {"grade": 3.5, "grade_low": 2, "grade_high": 5}
+    one.save()
+    assert "2–5" in page(task, "pair_grades")
+
+
+def test_similarity_waits_for_the_checks_and_then_stands_there(task: Task) -> None:
+    run = core(task)
+    assert "In progress with the checks, 0%" in page(task, "pair_grades")
+    check(run)
+    text = page(task, "pair_grades")
+    assert "ROUGE-L F1, stemmed" in text and "In progress" not in text
+
+
+# Judges and published tables -------------------------------------------------------------------
+
+
+def test_without_a_models_labels_the_page_says_how_to_bring_them(task: Task) -> None:
+    core(task)
+    text = page(task, "pair_judges")
+    assert "No model has judged" in text and "Import judgments" in text
+
+
+def test_a_model_stands_beside_one_person_with_its_labels_turned_the_right_way(task: Task) -> None:
+    judge(task)
+    run = core(task)
+    text = page(task, "pair_judges")
+    given: dict[int, list[str]] = {}
+    for item, code in ChoiceValue.objects.filter(
+        answer__system__isnull=False, field="overall"
+    ).values_list("answer__item", "code"):
+        given.setdefault(item, []).append(code)
+    same = np.mean([one == two for one, two in given.values()])
+    gold = dict(ItemLabel.objects.filter(run=run, dimension="overall").values_list("item", "label"))
+    pairs = [(code, gold[item]) for item, codes in given.items() for code in codes]
+    decisive = np.mean([one == two for one, two in pairs if two != "neutral"])
+    line = text[text.index("Overall", text.index("With estimated labels")) :]
+    assert line.startswith(f"Overall {100 * same:.0f}%")
+    assert f" {100 * decisive:.0f}%" in line[:60]
+    assert decisive > 0.7  # upside down it would be below .3
+    assert "A label needs its direction." in text
+    assert "No interval: 4 topics; an interval needs 15." in text
+
+
+def published(task: Task, rows: list[dict[str, Any]]) -> Run:
+    now = timezone.now()
+    run = Run.objects.create(
+        project=task.project, task=task, number=900, method="published", version="Tea-25",
+        state=RunState.DONE, trigger="import", started_at=now, finished_at=now,
+    )  # fmt: skip
+    RunFigure.objects.create(run=run, name="tables", data=rows)
+    return run
+
+
+def test_printed_figures_stand_beside_measured_ones_with_the_reason_where_they_differ(
+    task: Task,
+) -> None:
+    url = reverse("pair_published", args=[task.project_id, task.pk])
+    run = core(task)
+    assert signed_in(task).get(url).status_code == 404
+    assert "Tables as printed" not in page(task, "pair_agreement")
+    [raw] = [row["alpha"] for row in figure(run, "agreement") if row["dimension"] == ""]
+    rows = [
+        {"table": "Table 4", "quantity": "alpha, all pairs, C, mean", "protocol": "all votes",
+         "published": 0.4, "measured": 0.4012, "difference": 0.0012, "note": ""},
+        {"table": "Table 4", "quantity": "alpha, all pairs, C, overall quality",
+         "protocol": "all votes", "published": 0.31, "measured": 0.38, "difference": 0.07,
+         "note": "half of the labels are upside down"},
+    ]  # fmt: skip
+    other = published(task, rows)
+    text = page(task, "pair_published")
+    assert "1 of 2 printed figures come out of the database as printed" in text
+    assert "Printed .31 .40 From the database .38 .40" in text
+    assert f"Our run {run.number} {score(raw, 2)}" in text
+    assert "overall quality: half of the labels are upside down." in text.lower()
+    assert "Tables as printed and as measured" in page(task, "pair_agreement")
+    assert "See the published tables" in page(task, "pair_agreement", query=f"?run={other.number}")
+
+
+# Speed -----------------------------------------------------------------------------------------
+
+
+def test_pages_cost_the_same_number_of_queries_at_two_sizes() -> None:
+    counted: dict[str, set[int]] = {name: set() for name in (*PAGES, "pair_exclude")}
+    for topics, workers in ((2, 6), (5, 14)):
+        task = pair_corpus.make_judged(workers=workers, task=pair_corpus.make_task(topics=topics))
+        judge(task)
+        check(core(task))
+        client = signed_in(task)
+        for name, seen in counted.items():
+            args = [task.project_id, task.pk]
+            args += [careless(task).pk] if name == "pair_exclude" else []
+            client.get(reverse(name, args=args))
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(reverse(name, args=args)).status_code == 200
+            seen.add(len(queries))
+    assert all(len(seen) == 1 for seen in counted.values()), counted
+    assert max(max(seen) for seen in counted.values()) <= 40, counted

@@ -1,0 +1,144 @@
+"""Leaving a worker out of any method's results: the preview, the next run, and taking it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Answer, Exclusion, Membership, Task
+from annotation.panels.actions import exclusions
+from crowdqc.errors import Conflict
+from evaluation.embeddings.vectors import kept_only, vectors_of
+from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
+from evaluation.panels import exclusion_preview
+from evaluation.runs import engine as runs
+from evaluation.runs import schedules
+from tests.evaluation.corpora import checks as checks_corpus
+from tests.evaluation.corpora import rescaling as rescaling_corpus
+from tests.evaluation.corpora import texts as corpus
+from tests.evaluation.corpora import thinking as think_corpus
+from tests.evaluation.corpora import writing as writing_corpus
+from tests.evaluation.corpora.official_runs import make_official
+
+pytestmark = pytest.mark.django_db
+QUICK = {"encoder": "char-svd", "resamples": 0}
+MAKE: dict[str, Callable[[], Task]] = {
+    "texts": corpus.make_answered,
+    "ratings": rescaling_corpus.make_rated,
+    "responses": lambda: writing_corpus.make_written(models=False),
+    "checks": lambda: checks_corpus.make_study(topics=2, people=3),
+}
+
+
+def some_worker(task: Task) -> Membership:
+    found = Membership.objects.filter(answers__item__task=task, answers__counts=True)
+    return found.order_by("pk").first()  # type: ignore[return-value]
+
+
+def held() -> list[int]:
+    return [model.objects.count() for model in (Answer, Run, Exclusion, Snapshot, WorkerScore)]
+
+
+def counted(task: Task, worker: Membership) -> set[int]:
+    """The worker's answers in the snapshot that a run takes now."""
+    params = QUICK if task.type == "free_text" else {"resamples": 100}
+    run = runs.start(by=task.project.owner, task=task, params=params)
+    assert runs.execute(run.pk) == "done", Run.objects.get(pk=run.pk).error
+    run.refresh_from_db()
+    make_official(run)
+    assert run.snapshot is not None
+    mine = set(Answer.objects.filter(worker=worker).values_list("pk", flat=True))
+    return mine & set(run.snapshot.answer_ids)
+
+
+@pytest.mark.parametrize("shape", list(MAKE))
+def test_every_kind_of_task_foresees_it_honours_it_and_takes_it_back(shape: str) -> None:
+    task = MAKE[shape]()
+    worker, owner = some_worker(task), task.project.owner
+    assert counted(task, worker)
+    before = held()
+    effect = exclusion_preview.effect(task, worker)
+    assert held() == before  # nothing of it is kept
+    assert effect.answers > 0 and "recipe of run" in effect.recipe
+    assert effect.sentence.endswith("would change.")
+    made = exclusions.exclude(by=owner, task=task, worker=worker, reason="a test")
+    last = schedules.last_run(task)
+    assert schedules.fresh(task, last).changed > 0  # a run is due
+    assert not counted(task, worker)
+    exclusions.undo(by=owner, exclusion=made)
+    assert counted(task, worker)
+
+
+def test_the_preview_is_what_the_next_run_finds() -> None:
+    task = corpus.make_answered()
+    out = Membership.objects.get(project=task.project, external_id="good-0")
+    counted(task, out)
+    effect = exclusion_preview.effect(task, out)
+    exclusions.exclude(by=task.project.owner, task=task, worker=out, reason="a test")
+    counted(task, out)
+    run = Run.objects.latest("pk")
+    assert run.snapshot is not None and run.snapshot.counts["left_out"]["excluded"] == 8
+    workers, systems = effect.tables[:2]
+    found: dict[str, Any] = dict(
+        WorkerScore.objects.filter(run=run).values_list("worker__pseudonym", "estimate")
+    )
+    assert workers.rows and out.pseudonym not in {row.name for row in workers.rows}
+    for row in workers.rows:
+        assert row.after is not None and row.after.estimate == found[row.name]
+    assert systems.rows[0].after is not None
+    assert systems.rows[0].after.estimate in set(
+        SystemScore.objects.filter(run=run).values_list("estimate", flat=True)
+    )
+    with pytest.raises(Conflict, match="nothing changes"):
+        exclusion_preview.effect(task, out)
+
+
+def test_a_think_aloud_leaves_them_out_too_and_no_model_is_asked_for_a_preview() -> None:
+    from evaluation.checklists.making import diversity
+
+    task = think_corpus.make_thought()
+    worker = some_worker(task)
+    mine = set(Answer.objects.filter(worker=worker).values_list("pk", flat=True))
+    assert mine & set(diversity.take(task).answer_ids)
+    with pytest.raises(Conflict, match="no vectors yet"):
+        exclusion_preview.effect(task, worker)
+    exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="a test")
+    assert not mine & set(diversity.take(task).answer_ids)
+    with kept_only(), pytest.raises(Conflict):
+        vectors_of(["a text"], _Never())
+
+
+class _Never:
+    """An encoder that must not be asked."""
+
+    cacheable, identity, dim = True, "never", 2
+
+    def encode(self, texts: Any, *, progress: Any = None) -> Any:
+        raise AssertionError("asked")
+
+
+def test_the_pages_show_preview_reason_list_and_undo() -> None:
+    task = corpus.make_answered()
+    worker = Membership.objects.get(project=task.project, external_id="wrong-0")
+    counted(task, worker)
+    client = Client()
+    client.force_login(task.project.owner)
+    url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
+    assert "Only a preview" in words(client.get(url))
+    text = words(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
+    assert "would change" in text and "8 answers" in text and "<html" not in text
+    refused = client.post(url, {"reason": " "})
+    assert refused.status_code == 422 and "Write a reason" in words(refused)
+    listed = words(client.post(url, {"reason": "Asked for it."}, follow=True))
+    assert "Left out of results" in listed and "Asked for it." in listed
+    undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, task.exclusions.get().pk])
+    assert "is in again from the next run on" in words(client.post(undo, follow=True))
+    assert "taken in again" in words(client.get(url))
+
+
+def words(response: Any) -> str:
+    return " ".join(response.content.decode().replace("\u00a0", " ").split())

@@ -1,0 +1,145 @@
+"""Evidence beside a person's work: numbers and words, and no verdict."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Assignment, Membership
+from annotation.payouts.selectors.proposals import WorkFacts
+from annotation.work.selectors.log import LogSummary
+from evaluation.models import AnswerScore, Run, RunState, WorkerScore
+from evaluation.payouts.selectors import evidence
+from evaluation.payouts.selectors.card import card, paste_sources
+from evaluation.payouts.selectors.review import evidence_of_waiting
+from tests.evaluation.corpora.official_runs import make_official
+from tests.support import factories
+from tests.support.factories import World
+
+pytestmark = pytest.mark.django_db
+NOTHING = WorkFacts(answers=4, items=4)
+
+
+@pytest.fixture
+def world() -> World:
+    cache.clear()
+    return factories.make_world(4, redundancy=30)
+
+
+def timed(world: World, worker: Membership | None = None, minutes: float = 10) -> Assignment:
+    return factories.took(factories.claim_and_submit(world.task, worker), minutes)
+
+
+def paste(world: World, worker: Membership) -> Assignment:
+    """An assignment whose text was pasted, from outside and from the worker's own text."""
+    lease = factories.claim(world.task, worker)
+    log = []
+    for number, entry in enumerate(lease.entries.order_by("position")):
+        target, ms = f"item-{entry.item_id}", 1000 * number
+        source = "outside" if number else "own"
+        log += [
+            {"method": "paste", "time": ms, "target": target, "comment": source},
+            {
+                "method": "input", "time": ms + 1, "target": target, "name": "insertFromPaste",
+                "delta": [ms + 1, 0, 0, "They build nests on chimneys."],
+            },
+        ]  # fmt: skip
+    factories.make_log(lease, log)
+    return factories.submit(lease)
+
+
+def test_pasting_is_noted_with_its_numbers_and_asks_for_a_look(world: World) -> None:
+    done = factories.took(paste(world, world.worker))
+    timed(world)
+    [first, second] = evidence_of_waiting(world.task)[0]
+    assert first.assignment.pk == done.pk
+    assert [note.text for note in first.notes] == ["4 pastes, 100% of the text"]
+    assert first.look_first and not second.look_first
+    assert second.pasted is None  # nothing was recorded, which is not the same as 0%
+
+
+def test_a_quick_assignment_is_noted_once_there_are_five_to_compare_with(world: World) -> None:
+    quick = timed(world, world.worker, minutes=2)
+    for _ in range(3):
+        timed(world)
+    assert not any(row.notes for row in evidence_of_waiting(world.task)[0])
+    timed(world)
+    rows = {row.assignment.pk: row for row in evidence_of_waiting(world.task)[0]}
+    assert [note.kind for note in rows.pop(quick.pk).notes] == ["Time"]
+    assert not any(row.notes for row in rows.values())
+
+
+def test_i_dont_know_is_told_but_asks_for_no_look() -> None:
+    [note] = evidence.notes(WorkFacts(answers=16, declined=5), LogSummary(), None, None)
+    assert note.text == "5 × “I don’t know”"
+    assert not note.look
+    assert not evidence.notes(WorkFacts(answers=16, declined=2), LogSummary(), None, None)
+
+
+def test_absence_is_told_as_a_share_of_the_time() -> None:
+    log = LogSummary(seconds_total=100, seconds_away=60, events=9)
+    [note] = evidence.notes(NOTHING, log, None, None)
+    assert note.text == "page not in view 60% of the time"
+
+
+def test_the_card_says_where_pastes_came_from_and_what_cannot_be_concluded(world: World) -> None:
+    paste(world, world.worker)
+    for _ in range(3):
+        timed(world)
+    rows, around = evidence_of_waiting(world.task)
+    shown = card(world.task, world.worker, rows[:1], around)
+    assert paste_sources(shown.log) == (
+        "1 comes from their own earlier text, 3 from outside this page."
+    )
+    assert any("somebody else" in text for text in shown.cannot)
+    assert (shown.approved, shown.rejected) == (0, 0)
+
+
+def test_where_passages_are_there_to_be_used_only_a_paste_from_elsewhere_stands_out() -> None:
+    facts = WorkFacts(answers=1, uncounted=0, declined=0)
+    used = LogSummary(typed_chars=20, pasted_chars=80, pastes_passage=2, events=9)
+    brought = LogSummary(
+        typed_chars=20, pasted_chars=80, outside_chars=80, pastes_outside=1, events=9
+    )
+    assert [note.kind for note in evidence.notes(facts, used, None, None)] == ["Paste"]
+    assert evidence.notes(facts, used, None, None, cites=True) == []
+    told = evidence.notes(facts, brought, None, None, cites=True)
+    assert [note.text for note in told] == ["1 paste from elsewhere, 80% of the text"]
+
+
+def test_bins_hold_everybody() -> None:
+    counts = evidence.binned([0.0, 0.5, 1.0, 1.5, -2.0], 0.0, 1.0, 4)
+    assert counts == [2, 0, 1, 2]
+
+
+def test_the_workers_page_shows_scores_with_their_run_and_answers_with_theirs(
+    world: World,
+) -> None:
+    done = timed(world, world.worker)
+    run = Run.objects.create(
+        project=world.project, task=world.task, number=7, method="aqer", version="1",
+        state=RunState.DONE,
+    )  # fmt: skip
+    WorkerScore.objects.create(
+        run=run, worker=world.worker, n=4, component=1, estimate=0.871, low=0.846, high=0.892,
+        rank_low=1, rank_high=4, group=1, extra={"uniterated": 0.852},
+    )  # fmt: skip
+    answer = done.answers.first()
+    AnswerScore.objects.create(run=run, answer=answer, n=1, estimate=0.333)
+    make_official(run)
+    client = Client()
+    client.force_login(world.manager)
+    page = client.get(reverse("worker_card", args=[world.project.pk, world.worker.pk]))
+    text = page.content.decode()
+    for expected in (".871", ".846–.892", ".852", "1–4", "run 7", "score .333", "version 1"):
+        assert expected in text
+    assert "Cannot be concluded" in text
+
+
+def test_a_worker_without_work_or_score_has_a_page(world: World) -> None:
+    client = Client()
+    client.force_login(world.requester)
+    page = client.get(reverse("worker_card", args=[world.project.pk, world.worker.pk]))
+    assert "Nothing was submitted yet." in page.content.decode()

@@ -1,0 +1,240 @@
+"""A project with one of each thing, and the address of every route in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from annotation.accounts.projects.actions import invitation_token, invite
+from annotation.accounts.tokens import actions as tokens
+from annotation.authoring.actions import tasks
+from annotation.formats.actions import export_files
+from annotation.formats.uploads import process
+from annotation.formats.uploads.actions import keep_file
+from annotation.models import (
+    Correction,
+    Item,
+    Notice,
+    Payment,
+    Project,
+    Rejection,
+    Role,
+    RoleGrant,
+)
+from annotation.notifications.actions import notices
+from annotation.notifications.actions import webhooks as hooks
+from annotation.panels.actions import exclusions, panels
+from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions import statements
+from annotation.recruitment.platforms.entry_params import entry_token
+from evaluation.checklists.making import actions as list_actions
+from evaluation.checklists.making import comparison
+from evaluation.models import ChecklistVersion, ExplanationAudit, LLMCall
+from evaluation.runs import engine as runs
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora import thinking as think_corpus
+from tests.support import access_api, factories, judging, prolific
+from tests.support.llm import make_model
+
+# Addresses of a think-aloud task, and of a checklist that is made from it.
+THOUGHT = {"think_aloud_results", "checklist_new", "set_comparisons", "set_comparison_new",
+           "set_comparison"}  # fmt: skip
+LISTED = {
+    "checklist", "checklist_live", "checklist_take", "checklist_freeze", "checklist_stage",
+    "checklist_ask", "checklist_version", "checklist_make_task",
+}  # fmt: skip
+
+
+# What a kind of way in or of list is called in an address.
+WAYS_IN = {"recruitment_new": {"kind": "prolific"}, "payment_export": {"what": "bonus"}}
+# Addresses that make sense for a writing task alone.
+WRITING = {
+    "task_build_rows", "task_build_rows_step", "task_build_topic", "task_build_topic_step",
+    "task_judge", "api_topics", "api_responses", "api_judge", "writing_results", "writing_export",
+}  # fmt: skip
+
+
+def patterns() -> Iterator[tuple[str, str]]:
+    """Name and route of every address."""
+
+    def walk(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, str]]:
+        for entry in resolver.url_patterns:
+            route = prefix + str(entry.pattern)
+            if isinstance(entry, URLPattern):
+                yield entry.name or route, route
+            else:
+                yield from walk(entry, route)
+
+    return walk(get_resolver(), "")
+
+
+ROUTES = dict(patterns())
+
+
+def thought_values(project: Project) -> dict[str, Any]:
+    """A think-aloud of two people, a checklist with a version, and a comparison of theirs."""
+    thought, by = think_corpus.make_thought(project), project.owner
+    item = think_corpus.item_of(thought)
+    made = list_actions.create(by=by, task=thought, item=item, name="Order", whose="all")
+    version = ChecklistVersion.objects.create(
+        checklist=made, number=1, questions=[], content_hash="", frozen_by=by
+    )
+    sets = ("author:owl-01", "author:reed-02")
+    compared = comparison.begin(by=by, task=thought, item=item, first=sets[0], second=sets[1])
+    return {"thought_id": thought.pk, "checklist_id": made.pk, "version": version.number,
+            "pk": compared.pk}  # fmt: skip
+
+
+def asked_values(project: Project) -> dict[str, Any]:
+    """A model behind an address where nobody listens, and a call that was made to it."""
+    model = make_model(project, "http://127.0.0.1:9/v1")
+    call = LLMCall.objects.create(
+        project=project, model=model, model_name=model.name, key="a" * 64, prompt="judge_text@1",
+        messages=[],
+    )  # fmt: skip
+    return {
+        "endpoint_id": model.endpoint_id, "model_id": model.pk, "call_id": call.pk,
+        "method": "answers",
+    }  # fmt: skip
+
+
+def told_values(world: factories.World) -> dict[str, Any]:
+    """An address that is told of events, with a line of its log, and a notice of the worker."""
+    url = "https://hooks.example/a"
+    hook, _ = hooks.add_hook(by=world.requester, project=world.project, url=url)
+    delivery = hooks.ping(by=world.requester, hook=hook)
+    told = {"kind": "rejection", "text": "Something.", "key": "rejection:1"}
+    notices.notify(to=[world.worker.user], **told)
+    return {"hook_id": hook.pk, "delivery_id": delivery.pk, "notice_id": Notice.objects.get(
+        user=world.worker.user, key="rejection:1").pk,
+        "stop": notices.stop_token(world.worker.user)}  # fmt: skip
+
+
+def second_person_values(world: factories.World) -> dict[str, Any]:
+    """A role that awaits confirmation, and a correction that awaits a second manager."""
+    grant = RoleGrant.objects.create(
+        project=world.project, user=factories.make_user(), role=Role.MANAGER,
+        given_by=world.requester, state=RoleGrant.State.WAITING,
+    )  # fmt: skip
+    correction = Correction.objects.create(
+        project=world.project, task=world.task, debit=f"work:{world.task.pk}", credit="paid:hand",
+        amount=900, currency=world.project.currency, memo="A transfer was forgotten.", key="one",
+        proposed_by=factories.make_member(world.project).user,
+    )  # fmt: skip
+    return {"grant_id": grant.pk, "correction_id": correction.pk}
+
+
+def everything() -> tuple[dict[str, Any], dict[str, Client]]:
+    """Values for every placeholder, of a project with one of each thing; a client a role."""
+    world = factories.make_world(n=5)
+    task, project = world.task, world.project
+    submitted = factories.claim_and_submit(task)
+    rejected = factories.claim_and_submit(task, world.worker)
+    said = "The answers say nothing of the questions asked. " * 3  # a reason of 100 letters or more
+    reason = {"reason_code": "other", "reason": said}
+    lines = [payouts.Line(submitted.pk), payouts.Line(rejected.pk, decision="reject", **reason)]
+    batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    second = factories.make_task(project, 2, title="Another one")
+    lease = factories.claim(second, world.worker)
+    run = runs.start(by=world.requester, task=task)
+    way_in = prolific.make_recruitment(task)
+    told = b"participant,amount\nnobody-known,1.00\n"
+    statement, _ = statements.import_statement(
+        by=world.manager, task=task, recruitment=None, name="bank.csv", content=told
+    )
+    upload_row = keep_file(
+        by=world.requester, task=task, kind="items", name="a.csv",
+        content=b"item_id,question\nx-1,Why?\n",
+    )  # fmt: skip
+    process.process(upload_row.pk)
+    invitation = invite(by=world.requester, project=project, role=Role.WORKER)
+    study = pair_corpus.make_judged(
+        workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3, project=project)
+    )
+    judge, other = (one.worker for one in study.assignments.order_by("pk")[:2])
+    written = tasks.create_task(by=world.requester, project=project, type="writing", title="W")
+    checked = tasks.create_task(by=world.requester, project=project, type="checklist", title="C")
+    rated = judging.make_ratings(project, 1)
+    audit = ExplanationAudit.objects.create(
+        task=rated, judge=world.manager, scale="quality_overall", answer_ids=[], per_label=1,
+        created_by=world.requester,
+    )  # fmt: skip
+    left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
+    tasks.set_domain(by=world.requester, task=task, domain="storks")
+    panel = panels.create(by=world.requester, project=project, name="Keepers")
+    [joined] = panels.admit(by=world.requester, panel=panel, workers=[world.worker])
+    values = {
+        "waiting": "nothing", "note_id": 0,
+        "name": "storks", "panel_id": panel.pk, "member_id": joined.pk,
+        "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
+        "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
+        "membership_id": world.worker.pk, "file_id": upload_row.pk, "kind": "items",
+        "invitation_id": invitation.pk,
+        "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
+        "statement_id": statement.pk, "place": 0, "recruitment_id": way_in.pk,
+        "entry_token": entry_token(way_in),
+        "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
+        "own_answer_id": rejected.answers.first().pk,
+        "submitted_id": submitted.pk, "token": invitation_token(invitation),
+        "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
+        "rated_id": rated.pk, "audit_id": audit.pk, "written_id": written.pk,
+        "checked_id": checked.pk,
+        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb36": "x", "key": "y",
+        "session_id": 0, "provider_id": "sso",
+        "what": "answers", "form": "csv",
+        **told_values(world), **second_person_values(world),
+        "export_id": export_files.request_export(
+            by=world.requester, project=project, task=task, what="all", form="csv"
+        ).pk,
+        "payment_id": Payment.objects.earliest("pk").pk,
+        "token_id": tokens.make(by=world.worker.user, name="t", scopes=["read"], days=1)[0].pk,
+        "rest": "nothing/", **asked_values(project), **thought_values(project),
+    }  # fmt: skip
+    people = {
+        "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
+        "requester": world.requester, "manager": world.manager,
+    }  # fmt: skip
+    clients = {}
+    for role, user in people.items():
+        clients[role] = Client()
+        if user:
+            clients[role].force_login(user)
+    return values, clients
+
+
+def address(name: str, values: dict[str, Any]) -> str:
+    """The address of a route with the placeholders filled in."""
+    own = {**values, **access_api.places(name, values)}
+    if name.startswith("run"):
+        own["number"] = values["run_number"]
+    if name.startswith("files"):
+        own["file_id"] = values["export_id"]
+    if name == "notice_stop":
+        own["token"] = values["stop"]
+    own.update(WAYS_IN.get(name, {}))
+    own["token"] = values["entry_token"] if name == "entry" else own["token"]
+    if name == "panel_choose":
+        own["number"] = values["run_number"]  # not finished: nobody can be chosen by it
+    if name == "pair" or name.startswith(("pair_", "task_excl")):
+        own.update(task_id=values["study_id"], item_id=values["pair_id"])
+    if name == "rating_results" or name.startswith(("rescaling", "audit")):
+        own["task_id"] = values["rated_id"]
+    if name in ("checklist_results", "checklist_scores"):
+        own["task_id"] = values["checked_id"]
+    if name in THOUGHT:
+        own["task_id"] = values["thought_id"]
+    if name in LISTED:
+        own.update(kind="components", number=values["version"])
+    if name in WRITING:
+        own["task_id"] = values["written_id"]
+    if name.startswith("work_replay"):
+        own["answer_id"] = values["own_answer_id"]
+    if name in ("review_answers", "task_round"):
+        own["assignment_id"] = values["submitted_id"]
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str(own[m[1]]), ROUTES[name])

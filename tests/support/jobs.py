@@ -1,0 +1,30 @@
+"""Jobs for tests of the queue, loaded by the test's own worker."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from celery import shared_task
+
+
+@shared_task
+def note(path: str, seconds: float = 0.0) -> None:
+    """Append a line when it begins and one when it ends."""
+    for word in ("begin", "end"):
+        with Path(path).open("a") as handle:
+            handle.write(f"{word} {os.getpid()}\n")
+        if word == "begin":
+            time.sleep(seconds)
+
+
+@shared_task
+def ask_many(run_id: int, model_id: int, count: int) -> None:
+    """Ask a model so many questions for a run."""
+    from evaluation.llm.calls import ask_all
+    from evaluation.models import LanguageModel, Run
+    from tests.evaluation.corpora.llm_asks import ask
+
+    model = LanguageModel.objects.select_related("endpoint__project").get(pk=model_id)
+    ask_all(Run.objects.get(pk=run_id), model, [ask(number) for number in range(count)])
