@@ -19,7 +19,7 @@ urlpatterns = [
     path("projects/<int:project_id>/", include("annotation.urls.requester")),
     path("projects/<int:project_id>/", include("annotation.urls.manager")),
     *(
-        path("projects/<int:project_id>/", include(f"annotation.views.urls_{part}"))
+        path("projects/<int:project_id>/", include(f"annotation.urls.{part}"))
         for part in ("recruit", "hooks", "audit", "files")
     ),
     path("projects/<int:project_id>/", include("annotation.accounts.roles.urls")),

@@ -40,8 +40,17 @@ class Found:
     aliases: list[tuple[int, str]] = field(default_factory=list)  # names that imports take
 
 
-WRITES = {"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
-          "update_or_create", "select_for_update"}  # fmt: skip
+WRITES = {
+    "create",
+    "bulk_create",
+    "bulk_update",
+    "update",
+    "delete",
+    "get_or_create",
+    "save",
+    "update_or_create",
+    "select_for_update",
+}
 LOOKED_AT = {"writer", "DictWriter", "to_csv", "loads", "load"}
 
 
@@ -120,8 +129,20 @@ def test_collecting_never_imports_judging() -> None:
 
 
 # Who may open connections to other hosts, and why. ``socket`` is looked at by its use.
-NETWORK = {"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "aiohttp",
-           "http.client", "urllib.request", "ftplib", "telnetlib", "xmlrpc.client"}  # fmt: skip
+NETWORK = {
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "httpcore2",
+    "requests",
+    "urllib3",
+    "aiohttp",
+    "http.client",
+    "urllib.request",
+    "ftplib",
+    "telnetlib",
+    "xmlrpc.client",
+}
 CONNECTS = {
     "crowdqc/outbound/__init__.py": "the one client",
     "crowdqc/outbound/transport.py": "the one client",
@@ -219,13 +240,26 @@ def test_csv_is_written_in_one_place() -> None:
 
 
 OUTSIDE = (
-    "annotation/views", "annotation/api", "evaluation/views", "annotation/recruit",
-    "annotation/accounts", "crowdqc",
-)  # fmt: skip
+    "annotation/views",
+    "annotation/api",
+    "evaluation/views",
+    "annotation/recruit",
+    "annotation/accounts",
+    "crowdqc",
+)
 # Numbers of our own, and of files that only a manager's command reads.
-INSIDE = ("crowdqc/numbers.py", "crowdqc/files/json_input.py", "crowdqc/devstack", "crowdqc/jobs/broker.py",
-          "evaluation/shell.py", "crowdqc/proxy", "crowdqc/outbound/addresses.py", "crowdqc/web/bodies.py",
-          "crowdqc/jobs/workers.py", "annotation/recruit")  # fmt: skip
+INSIDE = (
+    "crowdqc/numbers.py",
+    "crowdqc/files/json_input.py",
+    "crowdqc/devstack",
+    "crowdqc/jobs/broker.py",
+    "evaluation/shell.py",
+    "crowdqc/proxy",
+    "crowdqc/outbound/addresses.py",
+    "crowdqc/web/bodies.py",
+    "crowdqc/jobs/workers.py",
+    "annotation/recruit",
+)
 
 
 def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
@@ -246,9 +280,15 @@ def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
 
 def test_json_from_outside_is_read_by_the_bounded_reader() -> None:
     """Requests and files go through crowdqc.files.json_input."""
-    own = ("crowdqc/files/json_input.py", "annotation/api/frame/endpoint.py", "crowdqc/devstack", "crowdqc/jobs/broker.py",
-           "annotation/accounts/signing/outbox.py",
-           "annotation/recruitment/platforms/entry_tokens.py", "annotation/recruitment/platforms/prolific.py")  # fmt: skip
+    own = (
+        "crowdqc/files/json_input.py",
+        "annotation/api/frame/endpoint.py",
+        "crowdqc/devstack",
+        "crowdqc/jobs/broker.py",
+        "annotation/accounts/signing/outbox.py",
+        "annotation/recruitment/platforms/entry_tokens.py",
+        "annotation/recruitment/platforms/prolific.py",
+    )
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sources(*OUTSIDE, "annotation/imports", "evaluation/llm")

@@ -11,9 +11,15 @@ from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITES = {
-    "create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "save",
+    "create",
+    "bulk_create",
+    "bulk_update",
+    "update",
+    "delete",
+    "get_or_create",
+    "save",
     "update_or_create",
-}  # fmt: skip
+}
 RECORD = ("annotation.records.actions.audit", "record")
 # Writes without an entry of their own, and why.
 EXCEPTIONS = {
@@ -48,11 +54,18 @@ EXCEPTIONS = {
 }
 # Where functions are called that are no part of another write.
 DOORS = (
-    "annotation/views/**/*.py", "annotation/api/**/*.py", "annotation/*/**/views.py",
-    "annotation/*/**/api.py", "annotation/management/commands/*.py", "annotation/recruit/**/*.py",
-    "annotation/jobs.py", "evaluation/views/**/*.py", "evaluation/api*.py", "evaluation/jobs.py",
+    "annotation/views/**/*.py",
+    "annotation/api/**/*.py",
+    "annotation/*/**/views.py",
+    "annotation/*/**/api.py",
+    "annotation/management/commands/*.py",
+    "annotation/recruit/**/*.py",
+    "annotation/jobs.py",
+    "evaluation/views/**/*.py",
+    "evaluation/api*.py",
+    "evaluation/jobs.py",
     "evaluation/management/commands/*.py",
-)  # fmt: skip
+)
 PROOF = {("security_log",), ("stepup",), ("factors",)}
 PREVIEWS = {"evaluation.panels.exclusion_preview.effect"}  # all it writes is a cache of vectors
 Place = tuple[str, str]  # module, function
@@ -67,8 +80,15 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             yield _name(path), ast.parse(path.read_text())
     for path in sorted(ROOT.glob("evaluation/**/*.py")):
         parts = set(path.relative_to(ROOT).parts)
-        if not parts & {"migrations", "views", "selectors", "methods", "models", "management",
-                        "reproduce"}:  # fmt: skip
+        if not parts & {
+            "migrations",
+            "views",
+            "selectors",
+            "methods",
+            "models",
+            "management",
+            "reproduce",
+        }:
             yield _name(path), ast.parse(path.read_text())
 
 

@@ -123,7 +123,7 @@ class Stack:
         )  # fmt: skip
 
     def kill(self, part: str) -> int:
-        """SIGKILL all processes of a part ("gunicorn", "crowdqc.jobs.workers"); how many there were."""
+        """SIGKILL all processes of a part ("gunicorn", "crowdqc.jobs.workers"); how many."""
         killed = 0
         for child in psutil.Process(self.process.pid).children(recursive=True):
             try:

@@ -73,7 +73,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "name_form": NameForm(initial={"display_name": user.display_name}),
         "email_form": EmailForm(user=user),
     }  # fmt: skip
-    response = render(request, "annotation/people/account.html", context, status=status)
+    response = render(request, "annotation/accounts/projects/account.html", context, status=status)
     let_out(response)
     return response
 

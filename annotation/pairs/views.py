@@ -161,7 +161,7 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
     access, task = find(request, project_id, task_id)
     if request.method != "POST":
         context = summary_of(access, task)
-        return render(request, "annotation/requester/pairs/_summary.html", context)
+        return render(request, "annotation/authoring/pairs/_summary.html", context)
     place, post = place_of(request, task), request.POST
     fields: dict[str, Any] = {name: post[name] for name in DESIGN if name in post}
     to = post.get("to", "")

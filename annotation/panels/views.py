@@ -35,7 +35,7 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "waiting": waiting, "decided": decided, "panels": access.project.panels.all(),
         "editable": task.state != "open",
     }  # fmt: skip
-    return render(request, "annotation/requester/rating/rounds.html", context)
+    return render(request, "annotation/authoring/rating/rounds.html", context)
 
 
 def _round(task: Task, assignment_id: int) -> Assignment:
@@ -75,7 +75,7 @@ def task_round(
         "words": words, "panel": task.qualifies,
     }  # fmt: skip
     status = error.status if error else 200
-    return render(request, "annotation/requester/rating/round.html", context, status=status)
+    return render(request, "annotation/authoring/rating/round.html", context, status=status)
 
 
 @login_required
@@ -107,4 +107,4 @@ def task_feedback(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
         "access": access, "project": access.project, "task": task, "page": page,
         "version": task.current or task.versions.latest("number"),
     }  # fmt: skip
-    return render(request, "annotation/requester/rating/feedback.html", context)
+    return render(request, "annotation/authoring/rating/feedback.html", context)

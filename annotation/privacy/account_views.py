@@ -32,7 +32,7 @@ def account_log(request: HttpRequest) -> HttpResponse:
         "kept": kept_work(user),
         "kept_days": settings.CROWDQC_SECURITY_LOG_DAYS,
     }  # fmt: skip
-    return render(request, "annotation/people/account_log.html", context)
+    return render(request, "annotation/accounts/projects/account_log.html", context)
 
 
 @login_required

@@ -1,7 +1,7 @@
 """System checks of production's settings: ``manage.py check --deploy``.
 
-Production does not start on what ``crowdqc.deployment.production`` names; the others are choices that a trial
-may make and a site in use must not.
+Production does not start on what ``crowdqc.deployment.production`` names; the others are choices
+that a trial may make and a site in use must not.
 """
 
 from __future__ import annotations

@@ -124,11 +124,11 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             else:
                 return redirect("grading", project_id, task_id)
         return render(
-            request, "evaluation/study/grading.html", context | {"form": form}, status=422
+            request, "evaluation/grading/grading.html", context | {"form": form}, status=422
         )
     if found is None or (found.closed_at is not None and "again" in request.GET):
         context.update(form=form, grading=None, enough=len(people) > 1)
-        return render(request, "evaluation/study/grading.html", context)
+        return render(request, "evaluation/grading/grading.html", context)
     mine = access.user.pk in (found.first_id, found.second_id)
     told = reads.standing(found)
     # While one still marks, neither sees what the other gave.
@@ -137,7 +137,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         told=told, mine=mine, ready=ready, apart=reads.apart(found) if ready else [],
         left=mine and reads.next_answer(found, access.user) is not None,
     )  # fmt: skip
-    return render(request, "evaluation/study/grading.html", context)
+    return render(request, "evaluation/grading/grading.html", context)
 
 
 @login_required
@@ -178,7 +178,7 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "done": found.grades.filter(grader=access.user).count(),
     }  # fmt: skip
     return render(
-        request, "evaluation/study/mark.html", context, status=422 if error else 200
+        request, "evaluation/grading/mark.html", context, status=422 if error else 200
     )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         told = run_reads.figures_of(run)
         context.update(page=study.page(run, told),
                        recipe=run_reads.recipe_pairs(run, told.get("recipe")))  # fmt: skip
-    return render(request, "evaluation/study/results.html", context)
+    return render(request, "evaluation/grading/results.html", context)
 
 
 @login_required

@@ -17,4 +17,4 @@ def task_precision(request: HttpRequest, project_id: int, task_id: int) -> HttpR
     """How exact a task's results will be; ``line``: short, for the line of costs."""
     access, task = get_task(request, project_id, task_id)
     context = {"access": access, "found": precision(task), "line": "line" in request.GET}
-    return render(request, "evaluation/precision.html", context)
+    return render(request, "evaluation/overview/precision.html", context)

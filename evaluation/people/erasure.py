@@ -92,7 +92,7 @@ def _parts(ids: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
-    """Decide on it (``annotation.privacy.actions.erasure.ask``) and have it done in the background."""
+    """Decide on it (``privacy.actions.erasure.ask``) and have it done in the background."""
     with transaction.atomic():
         worker = collected.ask(by=by, worker=worker, although_undecided=although_undecided)
         enqueue("evaluation.jobs.erase_worker", worker.pk)

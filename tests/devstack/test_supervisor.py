@@ -55,8 +55,11 @@ class Stack:
     def children(self) -> dict[str, psutil.Process]:
         """The supervised processes by what they run."""
         names = {
-            "gunicorn": "web", "crowdqc.jobs.workers": "worker", "beat": "scheduler", "-D": "database"
-        }  # fmt: skip
+            "gunicorn": "web",
+            "crowdqc.jobs.workers": "worker",
+            "beat": "scheduler",
+            "-D": "database",
+        }
         found = {}
         for child in psutil.Process(self.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):  # dead, and not yet reaped

@@ -29,9 +29,9 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
         if "multipart/form-data" in path.read_text()
     ]
     pages = {
-        "annotation/requester/import.html": ("task_import", {**PLACES, "kind": "system_answers"}),
-        "annotation/manager/statements.html": ("statement_list", {"project_id": 1}),
-        "evaluation/checks/scores.html": ("checklist_scores", PLACES),
+        "annotation/authoring/import.html": ("task_import", {**PLACES, "kind": "system_answers"}),
+        "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
+        "evaluation/checklists/filled/scores.html": ("checklist_scores", PLACES),
         "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),
     }
     assert set(forms) == set(pages), (

@@ -17,7 +17,7 @@ from django.db import connection
 from crowdqc.jobs import heartbeat
 from crowdqc.jobs.queues import queue_name
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_database_url() -> str:

@@ -24,7 +24,7 @@ from tests.bench import harness
 from tests.conftest import NO_CHROMIUM, chromium_launch
 from tests.support import crawl
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # Name of the picture's ending -> width, height, colour scheme.
 LOOKS = {"light": (1360, 900, "light"), "dark": (1360, 900, "dark"), "phone": (390, 844, "light")}
 

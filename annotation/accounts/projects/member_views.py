@@ -69,7 +69,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
 def people(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     context = _context(request, access, invitation_form(access))
-    return render(request, "annotation/people/people.html", context)
+    return render(request, "annotation/accounts/projects/people.html", context)
 
 
 @login_required
@@ -90,7 +90,7 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
             messages.success(request, told)
             return redirect(reverse("people", args=[project_id]) + f"#invitation-{first.pk}")
     context = _context(request, access, form)
-    return render(request, "annotation/people/people.html", context, status=422)
+    return render(request, "annotation/accounts/projects/people.html", context, status=422)
 
 
 def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:

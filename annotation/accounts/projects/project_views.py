@@ -36,8 +36,15 @@ def _close(form: Form, access: Access) -> None:
 
 
 DAYS = ("reply_days", "answer_days", "decide_days")
-SETTINGS = ("name", "budget", "hourly_floor", "single_approval", "correction_limit",
-            "show_scores", *DAYS)  # fmt: skip
+SETTINGS = (
+    "name",
+    "budget",
+    "hourly_floor",
+    "single_approval",
+    "correction_limit",
+    "show_scores",
+    *DAYS,
+)
 
 
 @login_required
@@ -72,7 +79,9 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "second_factor": second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200
-    return render(request, "annotation/people/project_settings.html", context, status=status)
+    return render(
+        request, "annotation/accounts/projects/project_settings.html", context, status=status
+    )
 
 
 @login_required
@@ -97,7 +106,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     access = _read_or_write(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
         preview = {"text": request.POST.get("text", "")[:20_000]}
-        return render(request, "annotation/people/_consent_preview.html", preview)
+        return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     versions = consent_versions(access.project)
     current = versions[0]
     initial = {"text": current.text, "retention_days": current.retention_days}
@@ -126,5 +135,8 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     }
     status = 422 if form.errors else 200
     return render(
-        request, "annotation/people/project_settings_consent.html", context, status=status
+        request,
+        "annotation/accounts/projects/project_settings_consent.html",
+        context,
+        status=status,
     )

@@ -31,14 +31,14 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("project_list")
     if roles:
         return redirect("work_home")
-    return render(request, "annotation/people/nobody_yet.html")
+    return render(request, "annotation/accounts/projects/nobody_yet.html")
 
 
 @login_required
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     rows = projects_of(request.user)
-    return render(request, "annotation/people/project_list.html", {"rows": rows})
+    return render(request, "annotation/accounts/projects/project_list.html", {"rows": rows})
 
 
 @login_required
@@ -53,7 +53,9 @@ def project_new(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("task_list", project.pk)
     status = 422 if form.errors else 200
-    return render(request, "annotation/people/project_new.html", {"form": form}, status=status)
+    return render(
+        request, "annotation/accounts/projects/project_new.html", {"form": form}, status=status
+    )
 
 
 def _membership(user: Any, invitation: Invitation) -> Membership | None:
@@ -72,7 +74,7 @@ def _waiting(user: Any, invitation: Invitation) -> RoleGrant | None:
 
 def _waits(request: HttpRequest, grant: RoleGrant) -> HttpResponse:
     context = {"grant": grant, "project": grant.project}
-    return render(request, "annotation/people/join_waiting.html", context)
+    return render(request, "annotation/accounts/projects/join_waiting.html", context)
 
 
 def _inside(member: Membership) -> HttpResponse:
@@ -83,7 +85,9 @@ def _inside(member: Membership) -> HttpResponse:
 
 def _closed(request: HttpRequest, error: DomainError) -> HttpResponse:
     context = {"error": error, "gone": error.status != 404}
-    return render(request, "annotation/people/join_closed.html", context, status=error.status)
+    return render(
+        request, "annotation/accounts/projects/join_closed.html", context, status=error.status
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -112,4 +116,4 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     }
     if request.user.is_authenticated:
         context["why_not"] = reason_cannot_accept(invitation, request.user)
-    return render(request, "annotation/people/join.html", context)
+    return render(request, "annotation/accounts/projects/join.html", context)

@@ -64,7 +64,7 @@ def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "spent": sum((row.spent for row in shown), start=0),
         "at_most": sum((row.at_most for row in shown), start=0),
     }
-    return render(request, "annotation/requester/task_list.html", context)
+    return render(request, "annotation/authoring/task_list.html", context)
 
 
 @login_required
@@ -82,7 +82,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
             return redirect("task_build", project_id, task.pk)
     context = {"access": access, "project": access.project, "form": form}
     status = 422 if form.errors else 200
-    return render(request, "annotation/requester/task_new.html", context, status=status)
+    return render(request, "annotation/authoring/task_new.html", context, status=status)
 
 
 def _sentence(row: TaskRow) -> str:
@@ -148,7 +148,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         **left_out(task),
         "domains": domains_of(access.project),
     }
-    return render(request, "annotation/requester/task.html", context)
+    return render(request, "annotation/authoring/task.html", context)
 
 
 MOVES = {  # the open state first: what may be done, what it is called, what happens

@@ -21,7 +21,7 @@ from annotation.files.reading.limits import Limits, check_columns, check_rows
 from annotation.files.reading.sources import Source
 from crowdqc.errors import Invalid
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 MEMORY = 512 * 1024 * 1024  # bytes, beside what the library itself needs
 SECONDS = 120  # of computing
 

@@ -349,7 +349,7 @@ def add_system_responses(*, task: Task, rows: Sequence[Written]) -> tuple[Added,
 def import_responses(
     *, by: User, task: Task, rows: Sequence[Mapping[str, Any]], name: str = ""
 ) -> int:
-    """Add checked rows (see ``annotation.formats.imports.writing.responses``); returns how many are new."""
+    """Add checked rows (see ``formats.imports.writing.responses``); returns how many are new."""
     written = [_written(row) for row in rows]
     people = [row for row in written if row.worker]
     systems = [row for row in written if not row.worker]

@@ -28,7 +28,7 @@ Spans = tuple[tuple[str, int, str, int, int], ...]
 
 @transaction.atomic
 def import_attributes(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
-    """Add checked rows (see ``annotation.formats.imports.attributes``); returns how many answers are new.
+    """Add checked rows (see ``formats.imports.attributes``); returns how many answers are new.
 
     Each worker's rows become one submitted assignment without pay. What counts takes slots, and
     the redundancy grows where that is more than it asked for.
@@ -40,7 +40,7 @@ def import_attributes(*, by: User, task: Task, rows: Rows, name: str = "") -> in
 
 @transaction.atomic
 def import_checks(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
-    """Add checked rows (see ``annotation.formats.imports.checks``); returns how many checklists are new."""
+    """Add checked rows (see ``formats.imports.checks``); returns how many checklists are new."""
     new = _store(task, rows, lambda row: {"choices": _choices(row)})
     record(by=by, project=task.project, action=CHECKS_IMPORTED, on=task, file=name, new=new)
     return new

@@ -21,9 +21,11 @@ from crowdqc.numbers import whole
 from crowdqc.web.htmx import page_or_fragment
 
 MEDIA = {
-    "zip": "application/zip", "csv": "text/csv; charset=utf-8", "json": "application/json",
+    "zip": "application/zip",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
     "jsonl": "application/x-ndjson",
-}  # fmt: skip
+}
 
 
 def _context(request: HttpRequest, access: Access, task: Task | None) -> dict[str, Any]:
@@ -33,15 +35,20 @@ def _context(request: HttpRequest, access: Access, task: Task | None) -> dict[st
     wanted = request.GET.get("scale", OVERALL)
     scale = next((one for one in scales if one.name == wanted), scales[0] if scales else None)
     return {
-        "rows": rows, "active": sum(row.active for row in rows),
+        "rows": rows,
+        "active": sum(row.active for row in rows),
         "tasks": [
             {"pk": pk, "title": title, "current": task is not None and pk == task.pk}
             for pk, title in reads.titles_of(access.project).items()
         ],
-        "task": task, "answers": answers, "large": reads.LARGE, "forms": TABLES,
-        "scales": scales, "scale": scale,
+        "task": task,
+        "answers": answers,
+        "large": reads.LARGE,
+        "forms": TABLES,
+        "scales": scales,
+        "scale": scale,
         "choices": reads.choices_of(task, scale, at_once=answers <= reads.LARGE) if task else [],
-    }  # fmt: skip
+    }
 
 
 def _task(access: Access, raw: str) -> Task | None:
@@ -58,18 +65,24 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     if request.method != "POST":
         task = _task(access, request.GET.get("task", ""))
-        return render(request, "annotation/files/list.html", _context(request, access, task))
+        return render(
+            request, "annotation/formats/files/list.html", _context(request, access, task)
+        )
     task = _task(access, request.POST.get("task", ""))
     what, _, form = request.POST.get("file", "").rpartition(".")
     dimension = request.POST.get("dimension", "")
     try:
         actions.request_export(
-            by=access.user, project=access.project, task=task, what=what, form=form,
+            by=access.user,
+            project=access.project,
+            task=task,
+            what=what,
+            form=form,
             params={"dimension": dimension} if dimension else {},
-        )  # fmt: skip
+        )
     except (Invalid, Conflict) as error:
         context = {**_context(request, access, task), "refused": error}
-        return render(request, "annotation/files/list.html", context, status=error.status)
+        return render(request, "annotation/formats/files/list.html", context, status=error.status)
     messages.success(request, "The file is being written; it will stand here.")
     return redirect("files_list", project_id)
 
@@ -81,7 +94,10 @@ def files_now(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     context = _context(request, access, None)
     return page_or_fragment(
-        request, "annotation/files/list.html", "annotation/files/_rows.html", context
+        request,
+        "annotation/formats/files/list.html",
+        "annotation/formats/files/_rows.html",
+        context,
     )
 
 

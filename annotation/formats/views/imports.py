@@ -80,7 +80,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
         "files": selectors.uploads_of(task, kind),
     }
     return render(
-        request, "annotation/requester/import.html", context, status=422 if error else 200
+        request, "annotation/authoring/import.html", context, status=422 if error else 200
     )
 
 
@@ -141,8 +141,8 @@ def task_import_file(
     }
     return page_or_fragment(
         request,
-        "annotation/requester/import_file.html",
-        "annotation/requester/_import_file.html",
+        "annotation/authoring/import_file.html",
+        "annotation/authoring/_import_file.html",
         context,
         status=422 if error else 200,
     )

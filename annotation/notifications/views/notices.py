@@ -35,7 +35,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
         "given_up": MAX_TRIES,
         "kinds": kinds_for(request.user),
     }
-    return render(request, "annotation/notices/list.html", context)
+    return render(request, "annotation/notifications/notices/list.html", context)
 
 
 @login_required
@@ -93,4 +93,6 @@ def notice_stop(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         actions.set_mail(by=person, wanted=False)
         person.wants_mail = False
-    return render(request, "annotation/notices/stop.html", {"wants_mail": person.wants_mail})
+    return render(
+        request, "annotation/notifications/notices/stop.html", {"wants_mail": person.wants_mail}
+    )

@@ -28,20 +28,23 @@ class EventsForm(forms.Form):
     """Which events an address is told of."""
 
     events = forms.MultipleChoiceField(
-        required=False, label="Tell it of", choices=list(actions.EVENTS.items()),
+        required=False,
+        label="Tell it of",
+        choices=list(actions.EVENTS.items()),
         widget=forms.CheckboxSelectMultiple,
         help_text="None ticked: all of them, those too that come later.",
-    )  # fmt: skip
+    )
 
 
 class HookForm(EventsForm):
     """A new address."""
 
     url = forms.CharField(
-        label="Address", max_length=300,
+        label="Address",
+        max_length=300,
         widget=forms.URLInput(attrs={"placeholder": "", "autocomplete": "off"}),
         help_text="It gets a POST with JSON. Redirects are not followed.",
-    )  # fmt: skip
+    )
     field_order = ("url", "events")
 
 
@@ -56,9 +59,11 @@ def hook_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The addresses with how they fare."""
     access = get_access(request, project_id)
     context = {
-        "access": access, "project": access.project, "rows": reads.hooks_of(access.project),
-    }  # fmt: skip
-    return render(request, "annotation/hooks/list.html", context)
+        "access": access,
+        "project": access.project,
+        "rows": reads.hooks_of(access.project),
+    }
+    return render(request, "annotation/notifications/webhooks/list.html", context)
 
 
 @login_required
@@ -78,9 +83,9 @@ def hook_new(request: HttpRequest, project_id: int) -> HttpResponse:
             add_errors(form, error)
         else:
             context |= {"hook": hook, "secret": secret}
-            return render(request, "annotation/hooks/secret.html", context)
+            return render(request, "annotation/notifications/webhooks/secret.html", context)
     status = 422 if request.method == "POST" else 200
-    return render(request, "annotation/hooks/new.html", context, status=status)
+    return render(request, "annotation/notifications/webhooks/new.html", context, status=status)
 
 
 @login_required
@@ -99,12 +104,20 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
             return redirect("hook", project_id, hook_id)
     page = Paginator(reads.deliveries_of(found), PER_PAGE).get_page(request.GET.get("page"))
     context = {
-        "access": access, "project": access.project, "hook": found, "form": form, "page": page,
-        "tries": MAX_TRIES, "days": KEPT_DAYS,
+        "access": access,
+        "project": access.project,
+        "hook": found,
+        "form": form,
+        "page": page,
+        "tries": MAX_TRIES,
+        "days": KEPT_DAYS,
         "told": [actions.EVENTS[name] for name in found.events if name in actions.EVENTS],
-    }  # fmt: skip
+    }
     return render(
-        request, "annotation/hooks/hook.html", context, status=422 if form.errors else 200
+        request,
+        "annotation/notifications/webhooks/hook.html",
+        context,
+        status=422 if form.errors else 200,
     )
 
 

@@ -76,7 +76,7 @@ def _ledger(
         "error": error,
     }
     status = 422 if error else 200
-    return render(request, "annotation/manager/ledger.html", context, status=status)
+    return render(request, "annotation/payouts/ledger.html", context, status=status)
 
 
 @login_required
@@ -146,7 +146,7 @@ def rejection_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "reasons": payouts.REASONS,
         "why_not": why_not_decide_in(access.project, access.user),
     }
-    return render(request, "annotation/manager/rejections.html", context)
+    return render(request, "annotation/payouts/rejections.html", context)
 
 
 @login_required
@@ -207,7 +207,7 @@ def answer_counts(request: HttpRequest, project_id: int, answer_id: int) -> Http
     if request.htmx:  # type: ignore[attr-defined]
         context = {"answer": answer, "error": error, "changed": not error}
         status = 422 if error else 200
-        return render(request, "annotation/manager/_counts.html", context, status=status)
+        return render(request, "annotation/payouts/_counts.html", context, status=status)
     if error:
         messages.error(request, error)
     back = request.POST.get("next", "")

@@ -38,7 +38,7 @@ def payment_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "why_not": why_not_decide_in(access.project, access.user), "files": reads.FILES,
         "marks": reads.MARKS,
     }  # fmt: skip
-    return render(request, "annotation/recruit/payments.html", context)
+    return render(request, "annotation/recruitment/ways_in/payments.html", context)
 
 
 def _decider(request: HttpRequest, project_id: int) -> Access:

@@ -33,7 +33,7 @@ def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
         "rows": balance.by_hand(access.project),
         "why_not": why_not_decide_in(access.project, access.user),
     }
-    return render(request, "annotation/manager/by_hand.html", context)
+    return render(request, "annotation/payouts/by_hand.html", context)
 
 
 @login_required
@@ -119,7 +119,7 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "why_not": why_not_decide_in(access.project, access.user),
     }
     status = 422 if error else 200
-    return render(request, "annotation/manager/statements.html", context, status=status)
+    return render(request, "annotation/payouts/statements.html", context, status=status)
 
 
 def _statement(access: Access, statement_id: int) -> Statement:
@@ -145,7 +145,7 @@ def statement(request: HttpRequest, project_id: int, statement_id: int) -> HttpR
         ),
         "why_not": why_not_decide_in(access.project, access.user),
     }  # fmt: skip
-    return render(request, "annotation/manager/statement.html", context)
+    return render(request, "annotation/payouts/statement.html", context)
 
 
 @login_required

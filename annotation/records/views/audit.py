@@ -33,7 +33,7 @@ def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
         "staff": audit.staff_names(access.project),
         "system": audit.SYSTEM,
     }
-    return render(request, "annotation/people/audit_log.html", context)
+    return render(request, "annotation/accounts/projects/audit_log.html", context)
 
 
 @login_required

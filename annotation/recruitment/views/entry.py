@@ -51,9 +51,11 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
         secret = _secret_of(request, comes.participant)
         who = request.user if request.user.is_authenticated else None
         visit = visits.enter(
-            recruitment=recruitment, coming=comes, who=who,
+            recruitment=recruitment,
+            coming=comes,
+            who=who,
             bound=coming.digest(secret, comes.participant),
-        )  # fmt: skip
+        )
     except recruitment_actions.KeysComing as error:
         return _wait(request, error)
     except Refused as error:
@@ -63,9 +65,14 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
     login(request, cast(User, visit.worker.user), backend=BACKEND)
     response = _on_to_work(request, visit)
     response.set_signed_cookie(
-        COOKIE, f"{coming.digest(comes.participant)}:{secret}", salt=COOKIE,
-        max_age=COOKIE_DAYS * 86_400, httponly=True, samesite="Lax", secure=request.is_secure(),
-    )  # fmt: skip
+        COOKIE,
+        f"{coming.digest(comes.participant)}:{secret}",
+        salt=COOKIE,
+        max_age=COOKIE_DAYS * 86_400,
+        httponly=True,
+        samesite="Lax",
+        secure=request.is_secure(),
+    )
     return response
 
 
@@ -82,20 +89,26 @@ def _secret_of(request: HttpRequest, participant: str) -> str:
 
 def _preview(request: HttpRequest, recruitment: Recruitment, *, staff: bool) -> HttpResponse:
     context = {
-        "recruitment": recruitment, "version": recruitment.task.current, "staff": staff,
+        "recruitment": recruitment,
+        "version": recruitment.task.current,
+        "staff": staff,
         "currency": recruitment.currency,
-    }  # fmt: skip
-    return render(request, "annotation/entry/preview.html", context)
+    }
+    return render(request, "annotation/recruitment/entry/preview.html", context)
 
 
 def _refuse(request: HttpRequest, recruitment: Recruitment, error: Refused) -> HttpResponse:
     context = {"error": error, "recruitment": recruitment}
-    return render(request, "annotation/entry/refused.html", context, status=error.status)
+    return render(
+        request, "annotation/recruitment/entry/refused.html", context, status=error.status
+    )
 
 
 def _wait(request: HttpRequest, error: Refused) -> HttpResponse:
     """A page that opens the same address again; nothing is noted, as nothing was decided."""
-    response = render(request, "annotation/entry/waiting.html", {"error": error}, status=503)
+    response = render(
+        request, "annotation/recruitment/entry/waiting.html", {"error": error}, status=503
+    )
     response.headers["Refresh"] = response.headers["Retry-After"] = str(WAIT_SECONDS)
     return response
 
@@ -139,11 +152,13 @@ def leave(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("entry_leave")
     context = {
-        "visit": visit, "error": error, "left": visit.outcome in visits.LEAVING,
+        "visit": visit,
+        "error": error,
+        "left": visit.outcome in visits.LEAVING,
         **way_back(visit),
-    }  # fmt: skip
+    }
     status = 422 if error else 200
-    return render(request, "annotation/entry/leave.html", context, status=status)
+    return render(request, "annotation/recruitment/entry/leave.html", context, status=status)
 
 
 def way_back(visit: Visit | None) -> dict[str, Any]:
@@ -155,9 +170,12 @@ def way_back(visit: Visit | None) -> dict[str, Any]:
         submit = f"{visit.return_to.rstrip('/')}/mturk/externalSubmit"
     on = "Prolific" if visit.recruitment.kind == Recruitment.Kind.PROLIFIC else ""
     return {
-        "came_from": visit, "platform": on or visit.recruitment.name, "code": visit.code,
-        "back_url": visits.way_back(visit), "submit_to": submit,
-    }  # fmt: skip
+        "came_from": visit,
+        "platform": on or visit.recruitment.name,
+        "code": visit.code,
+        "back_url": visits.way_back(visit),
+        "submit_to": submit,
+    }
 
 
 def allow_form(response: HttpResponse, address: str) -> HttpResponse:

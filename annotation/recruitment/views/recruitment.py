@@ -32,10 +32,13 @@ def recruitment_list(request: HttpRequest, project_id: int, task_id: int) -> Htt
     """The task's ways in."""
     access, task = get_task(request, project_id, task_id)
     context = {
-        "task": task, "version": task.current, "rows": reads.of_task(task),
-        "kinds": Recruitment.Kind.choices, "may": access.is_requester,
-    }  # fmt: skip
-    return render(request, "annotation/recruit/list.html", context)
+        "task": task,
+        "version": task.current,
+        "rows": reads.of_task(task),
+        "kinds": Recruitment.Kind.choices,
+        "may": access.is_requester,
+    }
+    return render(request, "annotation/recruitment/ways_in/list.html", context)
 
 
 @login_required
@@ -65,11 +68,14 @@ def _form(
     request: HttpRequest, task: Any, form: RecruitmentForm, row: Recruitment | None
 ) -> HttpResponse:
     context = {
-        "task": task, "version": task.current, "form": form, "row": row,
+        "task": task,
+        "version": task.current,
+        "form": form,
+        "row": row,
         "prolific": form.kind == Recruitment.Kind.PROLIFIC,
-    }  # fmt: skip
+    }
     status = 422 if form.errors else 200
-    return render(request, "annotation/recruit/form.html", context, status=status)
+    return render(request, "annotation/recruitment/ways_in/form.html", context, status=status)
 
 
 @login_required
@@ -89,16 +95,25 @@ def _page(
     failed = bool(links and links.errors) or bool(let_in and let_in.errors)
     hook = reverse("platform_hook", args=[row.pk])
     context = {
-        "task": row.task, "version": row.task.current, "row": row, "may": access.is_requester,
-        "address": site_of(request) + reads.entry_path(row), "hook": site_of(request) + hook,
-        "prolific": row.kind == Recruitment.Kind.PROLIFIC, "has_api": payments.has_api(row),
-        "signed": row.entry == Recruitment.Entry.SIGNED, "counts": reads.counts(row),
+        "task": row.task,
+        "version": row.task.current,
+        "row": row,
+        "may": access.is_requester,
+        "address": site_of(request) + reads.entry_path(row),
+        "hook": site_of(request) + hook,
+        "prolific": row.kind == Recruitment.Kind.PROLIFIC,
+        "has_api": payments.has_api(row),
+        "signed": row.entry == Recruitment.Entry.SIGNED,
+        "counts": reads.counts(row),
         "codes": [(label, row.codes.get(name, "")) for name, label in visits.OUTCOMES.items()],
-        "events": reads.last_events(row), "links": links or LinksForm(),
+        "events": reads.last_events(row),
+        "links": links or LinksForm(),
         "let_in": let_in or LetInForm(),
-    }  # fmt: skip
+    }
     status = 422 if failed else 200
-    return render(request, "annotation/recruit/recruitment.html", context, status=status)
+    return render(
+        request, "annotation/recruitment/ways_in/recruitment.html", context, status=status
+    )
 
 
 @login_required

@@ -34,9 +34,9 @@ class Checklist:
     )
     shape = "checks"
     item_noun = "text"
-    answer_template = "annotation/types/checklist_answer.html"
-    item_template = "annotation/worker/check.html"
-    builder_template = "annotation/types/checklist_settings.html"
+    answer_template = "annotation/task_types/checklist_answer.html"
+    item_template = "annotation/work/check.html"
+    builder_template = "annotation/task_types/checklist_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -24,9 +24,9 @@ class FreeText:
     )
     shape = "texts"
     item_noun = "question"
-    answer_template = "annotation/types/free_text_answer.html"
-    item_template = "annotation/worker/item.html"
-    builder_template = "annotation/types/free_text_settings.html"
+    answer_template = "annotation/task_types/free_text_answer.html"
+    item_template = "annotation/work/item.html"
+    builder_template = "annotation/task_types/free_text_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (1, 0, 2000), (120, 1, 5000))

@@ -60,9 +60,9 @@ class Pairwise:
     )
     shape = "pairs"
     item_noun = "pair"
-    answer_template = "annotation/types/pairwise_answer.html"
-    item_template = "annotation/worker/judge.html"
-    builder_template = "annotation/types/pairwise_settings.html"
+    answer_template = "annotation/task_types/pairwise_answer.html"
+    item_template = "annotation/work/judge.html"
+    builder_template = "annotation/task_types/pairwise_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         sides = raw.get("sides") or "balanced"

@@ -1,6 +1,6 @@
 """What the page of a rating with a document shows: numbered sentences, question, answer, fields.
 
-Pure; asks the database nothing. A document's numbers are those of ``annotation.task_types.sentences``.
+Pure; asks the database nothing. A document's numbers are those of ``task_types.sentences``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from annotation.task_types.sentences import paragraphs, sentences
 from crowdqc.errors import Invalid
 
 Settings = Mapping[str, Any]
-TEMPLATE = "annotation/worker/rate.html"
+TEMPLATE = "annotation/work/rate.html"
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ class Rating:
     )
     shape = "ratings"
     item_noun = "text"
-    answer_template = "annotation/types/rating_answer.html"
-    item_template = "annotation/worker/judge.html"
-    builder_template = "annotation/types/rating_settings.html"
+    answer_template = "annotation/task_types/rating_answer.html"
+    item_template = "annotation/work/judge.html"
+    builder_template = "annotation/task_types/rating_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         layout = raw.get("layout") or TEXT

@@ -35,9 +35,9 @@ class ThinkAloud:
     )
     shape = "attributes"
     item_noun = "dimension"
-    answer_template = "annotation/types/think_aloud_answer.html"
-    item_template = "annotation/worker/think.html"
-    builder_template = "annotation/types/think_aloud_settings.html"
+    answer_template = "annotation/task_types/think_aloud_answer.html"
+    item_template = "annotation/work/think.html"
+    builder_template = "annotation/task_types/think_aloud_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {

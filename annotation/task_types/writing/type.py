@@ -75,9 +75,9 @@ class Writing:
     )
     shape = "responses"
     item_noun = "response"
-    answer_template = "annotation/types/writing_answer.html"
-    item_template = "annotation/worker/write.html"
-    builder_template = "annotation/types/writing_settings.html"
+    answer_template = "annotation/task_types/writing_answer.html"
+    item_template = "annotation/work/write.html"
+    builder_template = "annotation/task_types/writing_settings.html"
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (200, 0, 5000), (300, 1, 10_000))

@@ -57,7 +57,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
     """What is open, in work, waiting, decided and paid."""
-    return render(request, "annotation/worker/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
+    return render(request, "annotation/work/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
 
 
 # Agreement ---------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         name = "declined" if declined else "consent"
         if declined:
             context["in_work"] = work.in_work([worker])
-        return render(request, f"annotation/worker/{name}.html", context)
+        return render(request, f"annotation/work/{name}.html", context)
     if "decline" in request.POST:
         left = coming_in.left_without_consent(request, worker)
         here = f"{reverse('work_consent', args=[project_id])}?declined=1"
@@ -108,7 +108,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         )
     except (Invalid, Conflict) as error:
         context["error"] = error.fields.get("agreed") or error.message
-        return render(request, "annotation/worker/consent.html", context, status=error.status)
+        return render(request, "annotation/work/consent.html", context, status=error.status)
     if kind == "task":
         return _claimed(request, pk)
     return redirect("work_assignment", assignment_id=pk) if kind else redirect("work_home")
@@ -222,7 +222,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "key": uuid.uuid4(),
     }
     name = "review" if begun else "start"
-    return render(request, f"annotation/worker/{name}.html", context)
+    return render(request, f"annotation/work/{name}.html", context)
 
 
 def _ask(found: Assignment) -> HttpResponse:
@@ -261,7 +261,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     context = _frame(found, agreed, steps)
     context |= _text_line(steps if reads else [], entry)
     if passage == "first":
-        return render(request, "annotation/worker/read.html", context)
+        return render(request, "annotation/work/read.html", context)
     if entry.shown_at is None:
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
     context |= {
@@ -403,5 +403,5 @@ def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "another": another[0] if another and not visit else None,
         **coming_in.way_back(visit),
     }
-    response = render(request, "annotation/worker/done.html", context)
+    response = render(request, "annotation/work/done.html", context)
     return coming_in.allow_form(response, context["submit_to"])

@@ -92,7 +92,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
     elif run is not None:
         context["compared"] = reads.conditions(told)
     context.update(more)
-    return render(request, f"evaluation/checks/{view}.html", context, status=status)
+    return render(request, f"evaluation/checklists/filled/{view}.html", context, status=status)
 
 
 def _questions(request: HttpRequest, told: dict[str, Any]) -> dict[str, Any]:

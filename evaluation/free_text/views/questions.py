@@ -33,7 +33,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
         state_words=state_words(run, told),
         recipe=run_reads.recipe_pairs(run, told.get("recipe")),
     )
-    return render(request, "evaluation/results/questions.html", context)
+    return render(request, "evaluation/free_text/questions.html", context)
 
 
 @login_required
@@ -49,4 +49,4 @@ def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) 
         question=reads.question(run, item, told),
         recipe=run_reads.recipe_pairs(run, told.get("recipe")),
     )
-    return render(request, "evaluation/results/question.html", context)
+    return render(request, "evaluation/free_text/question.html", context)

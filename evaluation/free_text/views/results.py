@@ -74,7 +74,7 @@ def results(request: HttpRequest, project_id: int) -> HttpResponse:
     rows = overview_results.tasks(access.project)
     if len(rows) == 1:
         return redirect("task_results", project_id, rows[0].task.pk)
-    return render(request, "evaluation/results/tasks.html", {"rows": rows})
+    return render(request, "evaluation/free_text/tasks.html", {"rows": rows})
 
 
 def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
@@ -85,7 +85,7 @@ def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResp
     context.update(first=first, sentence=sentence, why=why, last=last)
     if last is not None:
         context["last_live"] = reads.live(last)
-    return render(request, "evaluation/results/empty.html", context)
+    return render(request, "evaluation/free_text/empty.html", context)
 
 
 @login_required
@@ -109,7 +109,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     keep = f"&run={run.number}" if request.GET.get("run") else ""
     context["sorts"] = board.sorts(by, ascending=ascending, keep=keep)
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
-    return render(request, "evaluation/results/workers.html", context)
+    return render(request, "evaluation/free_text/workers.html", context)
 
 
 @login_required
@@ -123,7 +123,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
-    return render(request, "evaluation/results/systems.html", context)
+    return render(request, "evaluation/free_text/systems.html", context)
 
 
 @login_required
@@ -136,7 +136,7 @@ def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         return empty(request, task, context)
     told = reads.figures_of(run)
     context.update(run_facts.convergence(run, told))
-    return render(request, "evaluation/results/convergence.html", context)
+    return render(request, "evaluation/free_text/convergence.html", context)
 
 
 @login_required

@@ -29,7 +29,7 @@ def calls(request: HttpRequest, project_id: int) -> HttpResponse:
         "totals": reads.totals(access.project, filters, currency),
         "choices": reads.choices(access.project),
     }  # fmt: skip
-    return render(request, "evaluation/models/calls.html", context)
+    return render(request, "evaluation/llm/calls.html", context)
 
 
 @login_required
@@ -39,4 +39,4 @@ def call(request: HttpRequest, project_id: int, call_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     found = reads.get_call(access.project, call_id)
     context = {"view": "calls", "found": reads.call_page(found, access.project.currency)}
-    return render(request, "evaluation/models/call.html", context)
+    return render(request, "evaluation/llm/call.html", context)

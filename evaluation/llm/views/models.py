@@ -36,7 +36,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
         "models": sum(len(row.models) for row in rows), "state": reads.state(rows),
         "sentence": reads.summary(rows, access.project.currency),
     }  # fmt: skip
-    return render(request, "evaluation/models/models.html", context)
+    return render(request, "evaluation/llm/models.html", context)
 
 
 @login_required
@@ -45,7 +45,7 @@ def prompts(request: HttpRequest, project_id: int) -> HttpResponse:
     """Every prompt as it stands, with all its versions."""
     get_access(request, project_id)
     context = {"view": "prompts", "prompts": llm_prompts.prompts()}
-    return render(request, "evaluation/models/prompts.html", context)
+    return render(request, "evaluation/llm/prompts.html", context)
 
 
 def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
@@ -77,7 +77,7 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
                 return redirect("models_model_new", project_id, made.pk)
     status = 422 if form.errors or key.errors else 200
     context = {"form": form, "key": key, "endpoint": None}
-    return render(request, "evaluation/models/endpoint.html", context, status=status)
+    return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
 @login_required
@@ -109,7 +109,7 @@ def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRes
         status = 422
     mark, word = reads.key_state(found)
     context = {"form": form, "key": key, "endpoint": found, "key_mark": mark, "key_word": word}
-    return render(request, "evaluation/models/endpoint.html", context, status=status)
+    return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
 @login_required
@@ -141,7 +141,7 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
     status = 422 if form.errors else 200
     asking = probing.under_way(found.names_asked_at)
     context = {"form": form, "endpoint": found, "model": None, "asking": asking}
-    return render(request, "evaluation/models/model.html", context, status=status)
+    return render(request, "evaluation/llm/model.html", context, status=status)
 
 
 @login_required
@@ -154,7 +154,7 @@ def model_names(request: HttpRequest, project_id: int, endpoint_id: int) -> Http
         probing.request_names(endpoint=found)
         found.refresh_from_db()
     context = {"endpoint": found, "asking": probing.under_way(found.names_asked_at)}
-    return render(request, "evaluation/models/_names.html", context)
+    return render(request, "evaluation/llm/_names.html", context)
 
 
 @login_required
@@ -175,7 +175,7 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
             return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
     status = 422 if form.errors else 200
     context = {"form": form, "endpoint": found.endpoint, "model": found}
-    return render(request, "evaluation/models/model.html", context, status=status)
+    return render(request, "evaluation/llm/model.html", context, status=status)
 
 
 @login_required
@@ -195,7 +195,7 @@ def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpRes
     access = get_access(request, project_id)
     line = reads.line_of(reads.get_model(access.project, model_id))
     context = {"line": line, "model": line.model, "project": access.project}
-    return render(request, "evaluation/models/_found.html", context)
+    return render(request, "evaluation/llm/_found.html", context)
 
 
 @login_required

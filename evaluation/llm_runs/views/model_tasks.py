@@ -37,7 +37,7 @@ def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         **_around(task), "live": llm_tasks.live(task), "ways": llm_tasks.ways(task),
         "without": llm_tasks.without(task),
     }  # fmt: skip
-    return render(request, "evaluation/models/task.html", context)
+    return render(request, "evaluation/llm/task.html", context)
 
 
 @login_required
@@ -49,7 +49,7 @@ def task_models_live(request: HttpRequest, project_id: int, task_id: int) -> Htt
     if not getattr(request, "htmx", False):
         return redirect("task_models", project_id, task_id)
     return page_or_fragment(
-        request, "evaluation/models/_live.html", "evaluation/models/_live.html", context
+        request, "evaluation/llm/_live.html", "evaluation/llm/_live.html", context
     )
 
 
@@ -66,7 +66,7 @@ def _page(
     if status != 200:  # of the options alone: what was refused stands above the form
         fresh = _form(task, method, request.POST)
         context.update(_previewed(task, method, fresh, agreed="agreed" in request.POST))
-    return render(request, "evaluation/models/ask.html", context, status=status)
+    return render(request, "evaluation/llm/ask.html", context, status=status)
 
 
 @login_required
@@ -122,4 +122,4 @@ def task_ask_preview(
     form = _form(task, method, request.POST)
     context = {"task": task, "method": method}
     context.update(_previewed(task, method, form, agreed="agreed" in request.POST))
-    return render(request, "evaluation/models/_preview.html", context)
+    return render(request, "evaluation/llm/_preview.html", context)

@@ -35,22 +35,28 @@ class PlanForm(forms.Form):
         "intervals of the systems then hold less often than they say.",
     )
     certainty = forms.FloatField(
-        min_value=0.51, max_value=0.999, help_text="From this chance on a pair gets no more votes.",
+        min_value=0.51,
+        max_value=0.999,
+        help_text="From this chance on a pair gets no more votes.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "0.01"}),
-    )  # fmt: skip
+    )
     floor = forms.IntegerField(
-        label="Least votes a pair", min_value=1, max_value=500,
+        label="Least votes a pair",
+        min_value=1,
+        max_value=500,
         help_text="Every pair gets these, so that workers and pairs stay connected.",
         widget=forms.NumberInput(**SHORT),
-    )  # fmt: skip
+    )
     ceiling = forms.IntegerField(
         label="Most votes a pair", min_value=1, max_value=500, widget=forms.NumberInput(**SHORT)
     )
     budget = forms.IntegerField(
-        label="All votes together", required=False, min_value=1,
+        label="All votes together",
+        required=False,
+        min_value=1,
         help_text="Empty: as many as the task asks for without this.",
         widget=forms.NumberInput(attrs={"class": "mid num"}),
-    )  # fmt: skip
+    )
 
 
 def _form(task: Task, plan: AdaptivePlan, asked: list[Any], data: Any = None) -> PlanForm:
@@ -70,7 +76,9 @@ def adaptive(request: HttpRequest, project_id: int, task_id: int) -> HttpRespons
     _, context = frame(request, task, "adaptive")
     plan = collection.plan_of(task)
     if task.current is None:
-        return render(request, "evaluation/pairs/adaptive.html", {**context, "unpublished": True})
+        return render(
+            request, "evaluation/pairwise/adaptive.html", {**context, "unpublished": True}
+        )
     form = _form(task, plan, context["asked"])
     status = 200
     if request.method == "POST":
@@ -80,7 +88,7 @@ def adaptive(request: HttpRequest, project_id: int, task_id: int) -> HttpRespons
             return redirect("pair_adaptive", project_id, task_id)
         plan = collection.plan_of(task)
     context.update(form=form, **pair_adaptive.page(task, plan))
-    return render(request, "evaluation/pairs/adaptive.html", context, status=status)
+    return render(request, "evaluation/pairwise/adaptive.html", context, status=status)
 
 
 def _values(request: HttpRequest, plan: AdaptivePlan) -> Any:

@@ -56,7 +56,7 @@ def empty(request: HttpRequest, task: Task, runs: Shown, context: dict[str, Any]
     sentence, why = pair_live.first_words(first)
     live = pair_live.live(task, runs, context["fresh"], last, 0)
     context.update(first=first, sentence=sentence, why=why, live=live, shown=0)
-    return render(request, "evaluation/pairs/empty.html", context)
+    return render(request, "evaluation/pairwise/empty.html", context)
 
 
 @login_required
@@ -77,7 +77,7 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         facts=pair_facts.facts(run, told, dimension, pair_facts.keyed(dimension)),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
-    return render(request, "evaluation/pairs/board.html", context)
+    return render(request, "evaluation/pairwise/board.html", context)
 
 
 @login_required
@@ -95,7 +95,7 @@ def live(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "pinned": pinned,
         "dimension": request.GET.get("dimension", ""),
     }
-    return render(request, "evaluation/pairs/_live.html", context)
+    return render(request, "evaluation/pairwise/_live.html", context)
 
 
 @login_required
@@ -110,7 +110,7 @@ def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     told = reads.figures_of(run, *pair_boards.FIGURES)
     context.update(pair_boards.win_matrix(told, run, context["dimension"]))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
-    return render(request, "evaluation/pairs/wins.html", context)
+    return render(request, "evaluation/pairwise/wins.html", context)
 
 
 @login_required

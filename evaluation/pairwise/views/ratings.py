@@ -47,7 +47,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             "starts automatically then."
         )
         context.update(first=first, sentence=sentence, why=why)
-        return render(request, "evaluation/pairs/ratings.html", context)
+        return render(request, "evaluation/pairwise/ratings.html", context)
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
     told = reads.figures_of(run, "recipe", votes_used.FIGURE)
@@ -59,4 +59,4 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),
     )
-    return render(request, "evaluation/pairs/ratings.html", context)
+    return render(request, "evaluation/pairwise/ratings.html", context)

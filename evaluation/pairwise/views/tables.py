@@ -31,7 +31,7 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         second=request.GET.get("second", ""), page=request.GET.get("page"),
     )  # fmt: skip
     if found is None:
-        return render(request, "evaluation/pairs/not_here.html", context)
+        return render(request, "evaluation/pairwise/not_here.html", context)
     similar = pair_tables.overlap(runs, context["asked"])
     told = reads.figures_of(run, "recipe").get("recipe")
     context.update(
@@ -39,10 +39,10 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         similar=similar,
         waiting=None if similar or runs.checks else pair_agreement.waiting(runs),
         page=found.topic_page,
-        filters="evaluation/pairs/_groups.html",
+        filters="evaluation/pairwise/_groups.html",
         recipe=reads.recipe_pairs(run, told),
     )
-    return render(request, "evaluation/pairs/grades.html", context)
+    return render(request, "evaluation/pairwise/grades.html", context)
 
 
 @login_required
@@ -55,4 +55,4 @@ def published(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     if found is None:
         raise Missing("Nothing published was imported beside this task.")
     context["found"] = found
-    return render(request, "evaluation/pairs/published.html", context)
+    return render(request, "evaluation/pairwise/published.html", context)

@@ -40,7 +40,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         ),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )  # fmt: skip
-    return render(request, "evaluation/pairs/workers.html", context)
+    return render(request, "evaluation/pairwise/workers.html", context)
 
 
 @login_required
@@ -57,4 +57,4 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         picks="",
         recipe=reads.recipe_pairs(runs.core, told.get("recipe")) if runs.core is not None else [],
     )
-    return render(request, "evaluation/pairs/worker.html", context)
+    return render(request, "evaluation/pairwise/worker.html", context)

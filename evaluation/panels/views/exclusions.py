@@ -45,7 +45,7 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
         **(_effect(task, worker) if part else {}),
     }  # fmt: skip
     name = "_effect.html" if part and bool(request.htmx) else "exclude.html"  # type: ignore[attr-defined]
-    response = render(request, f"evaluation/exclusions/{name}", context, status=status)
+    response = render(request, f"evaluation/panels/exclusions/{name}", context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
 

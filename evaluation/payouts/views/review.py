@@ -29,7 +29,10 @@ def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     )
     context = {"task": task, "queue": queue, "sorts": reads.sorts_of(task), "bulk": reads.BULK}
     return page_or_fragment(
-        request, "evaluation/review/review.html", "evaluation/review/_queue.html", context
+        request,
+        "evaluation/payouts/review/review.html",
+        "evaluation/payouts/review/_queue.html",
+        context,
     )
 
 
@@ -59,5 +62,8 @@ def review_answers(
         around = task_evidence(task)
         context["evidence"] = gather([assignment], around)[assignment.pk]
     return page_or_fragment(
-        request, "evaluation/review/answers.html", "evaluation/review/_answers_row.html", context
+        request,
+        "evaluation/payouts/review/answers.html",
+        "evaluation/payouts/review/_answers_row.html",
+        context,
     )

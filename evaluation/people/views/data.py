@@ -27,7 +27,7 @@ def _preview(
         "error": error, "blocked": bool(held.on_the_way or (held.undecided and not own)), **more,
     }  # fmt: skip
     status = 409 if error else 200
-    return render(request, "evaluation/data/erase.html", context, status=status)
+    return render(request, "evaluation/people/data/erase.html", context, status=status)
 
 
 @login_required

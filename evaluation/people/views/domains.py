@@ -22,7 +22,7 @@ def domain_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "without": domains.without_domain(access.project),
         "tasks": access.project.tasks.count(),
     }
-    return render(request, "evaluation/domains/list.html", context)
+    return render(request, "evaluation/people/domains/list.html", context)
 
 
 @login_required
@@ -43,4 +43,4 @@ def domain_board(request: HttpRequest, project_id: int, name: str) -> HttpRespon
             for one in offered
         ],
     }
-    return render(request, "evaluation/domains/board.html", context)
+    return render(request, "evaluation/people/domains/board.html", context)

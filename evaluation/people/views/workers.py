@@ -31,7 +31,7 @@ def worker_card(request: HttpRequest, project_id: int, membership_id: int) -> Ht
         "reasons": REASONS,
         "kept": kept_of_workers([worker])[worker.pk],
     }
-    return render(request, "evaluation/workers/worker_card.html", context)
+    return render(request, "evaluation/people/workers/worker_card.html", context)
 
 
 @login_required
@@ -42,4 +42,4 @@ def own_card(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id, Role.WORKER)
     worker = worker_memberships(access.user).get(project=access.project)
     context = {"worker": worker, "project": worker.project, "card": read_own(worker), "own": True}
-    return render(request, "evaluation/workers/own_card.html", context)
+    return render(request, "evaluation/people/workers/own_card.html", context)

@@ -12,7 +12,7 @@ import numpy as np
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import FloatArray, IntArray
 
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 def data_folder(given: str | None = None) -> Path:

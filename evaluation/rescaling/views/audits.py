@@ -93,7 +93,7 @@ def _list(
     context = {"task": task, "title": title_of(task), "form": form, "rows": rows,
                "mine": next((one for one in rows if one.judge_id == access.user.pk
                              and one.closed_at is None), None)}  # fmt: skip
-    return render(request, "evaluation/audits/list.html", context, status=status)
+    return render(request, "evaluation/rescaling/audits/list.html", context, status=status)
 
 
 @login_required
@@ -110,7 +110,7 @@ def audit(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
     }  # fmt: skip
     if found.closed_at is not None:
         context.update(reads.result(found))
-    return render(request, "evaluation/audits/audit.html", context)
+    return render(request, "evaluation/rescaling/audits/audit.html", context)
 
 
 @login_required
@@ -136,7 +136,7 @@ def judge(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
     one = reads.shown(found, _number(request))
     context = {"task": task, "audit": found, "one": one, "page": page}
     name = "judge" if one is not None else "done"
-    return render(request, f"evaluation/audits/{name}.html", context)
+    return render(request, f"evaluation/rescaling/audits/{name}.html", context)
 
 
 @login_required

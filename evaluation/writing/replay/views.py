@@ -86,7 +86,7 @@ def replay(request: HttpRequest, project_id: int, task_id: int, answer_id: int) 
         "back": _back(answer, task),
         "decides": True,
     }
-    return render(request, "evaluation/replay/replay.html", context)
+    return render(request, "evaluation/writing/replay/replay.html", context)
 
 
 def _back(answer: Answer, task: Task) -> dict[str, str] | None:
@@ -124,7 +124,7 @@ def own_replay(request: HttpRequest, answer_id: int) -> HttpResponse:
     answer = _own(request, answer_id)
     context = _context(request, reads.replay_of(answer), answer.item.task)
     context |= {"data_url": reverse("work_replay_data", args=[answer_id]), "decides": False}
-    return render(request, "evaluation/replay/replay.html", context)
+    return render(request, "evaluation/writing/replay/replay.html", context)
 
 
 @login_required

@@ -35,7 +35,7 @@ from tests.support import factories
 from tests.support.factories import World
 
 pytestmark = pytest.mark.django_db
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ADA = "ada@example.org"
 
 

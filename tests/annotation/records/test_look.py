@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 
 from annotation.task_types.rendering import words_in
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STATIC, TEMPLATES = ROOT / "static", ROOT / "templates"
 TOKENS = dict(
     (name, (light, dark))

@@ -34,7 +34,7 @@ from tests.support import factories as make
 from tests.support.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 Change = Callable[[dict[str, bytes]], None]
 
 

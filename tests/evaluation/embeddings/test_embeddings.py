@@ -119,7 +119,8 @@ def test_a_folder_with_a_broken_model_is_refused_when_it_is_loaded(tmp_path: Pat
 
 def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     code = (
-        "import sys; from evaluation.embeddings.embeddings import get_encoder; get_encoder('minilm').identity;"
+        "import sys; from evaluation.embeddings.embeddings import get_encoder;"
+        "get_encoder('minilm').identity;"
         "print([m for m in ('torch', 'transformers', 'sklearn') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

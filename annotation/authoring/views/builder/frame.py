@@ -61,8 +61,8 @@ def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     if request.method != "POST":
         return page_or_fragment(
             request,
-            "annotation/requester/build.html",
-            "annotation/requester/_builder.html",
+            "annotation/authoring/build.html",
+            "annotation/authoring/_builder.html",
             context_of(access, task, place_of(request, task)),
         )
     version = Build(task).version
@@ -264,4 +264,4 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         context |= previewed_rating(item, build.version.settings, size)
     elif item is not None and build.shape != "texts":
         context |= judging.page(item, settings, {}, sources=settings["show_sources"])
-    return render(request, "annotation/requester/preview.html", context)
+    return render(request, "annotation/authoring/preview.html", context)

@@ -225,8 +225,8 @@ def rows(bench: Bench, *, token_vectors: TokenVectors | None = None, say: Say) -
     """Every baseline on the groups that AQER's own rows use.
 
     ``bench`` is ``aqer_cs.Bench`` (MiniLM among its vectors). ``token_vectors`` are those of all
-    answers (``evaluation.embeddings.token_vectors``); without them BERTScore is left out. The same bench
-    gives the same rows.
+    answers (``embeddings.token_vectors``); without them BERTScore is left out. The same bench gives
+    the same rows.
     """
     scorers = Words(bench.answers, bench.vectors["minilm"], token_vectors).scores()
     return [

@@ -246,7 +246,7 @@ def test_rows_of_the_api_are_checked_alike() -> None:
 
 @pytest.mark.data
 def test_the_questions_of_the_real_data_are_read_by_their_own_column_names() -> None:
-    home = Path(__file__).parents[2]
+    home = Path(__file__).parents[4]
     folder = Path(os.environ.get("CROWDQC_DATA") or home.parent / "shared" / "data")
     path = folder / "mohler" / "mohler_questions.csv"
     if not path.exists():

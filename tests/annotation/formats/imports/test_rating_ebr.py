@@ -14,7 +14,7 @@ from annotation.models import Answer, Assignment, Project, TextValue
 from evaluation.models import LLMCall
 from tests.support import factories
 
-HOME = Path(__file__).parents[2].parent / "shared" / "data"
+HOME = Path(__file__).parents[4].parent / "shared" / "data"
 DATA = Path(os.environ.get("CROWDQC_DATA") or HOME) / "explanation-rescaling"
 
 

@@ -16,7 +16,7 @@ from evaluation.methods.baselines import rasa, rasa_core
 from evaluation.methods.core.base import BadParameter, Texts, TooFewWorkers
 from tests.evaluation.methods.simulated import crowd
 
-PEERS = Path(__file__).resolve().parents[3] / ".venv" / "peers"
+PEERS = Path(__file__).resolve().parents[4] / ".venv" / "peers"
 QUALITY = np.array([0.2, 0.35, 0.5, 0.6, 0.7, 0.85])
 # Many workers of whom none is far better: the fit does not collapse onto one.
 EVEN = np.linspace(0.3, 0.6, 20)

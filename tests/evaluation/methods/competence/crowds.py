@@ -53,7 +53,7 @@ def crowd(
 
 def peer() -> Any:
     """crowd-kit, where it is installed."""
-    folder = Path(__file__).resolve().parents[3] / ".venv" / "peers"
+    folder = Path(__file__).resolve().parents[4] / ".venv" / "peers"
     if not folder.is_dir():
         pytest.skip("crowd-kit is not installed beside the project (.venv/peers)")
     sys.path.insert(0, str(folder))
