@@ -2,13 +2,11 @@
 
 from django.urls import include, path
 
-from annotation.api.frame.base import SignedIn
 from crowdqc.web.health import healthz, readyz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
-    path("signed-in", SignedIn.as_view(), name="signed_in"),
     path("", include("annotation.accounts.signing.urls")),
     path("", include("annotation.urls.people")),
     path("", include("annotation.urls.worker")),

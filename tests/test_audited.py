@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
+from tests.support.import_graph import is_door, module_name, sources
 
-ROOT = Path(__file__).resolve().parent.parent
 WRITES = {
     "create",
     "bulk_create",
@@ -23,77 +22,55 @@ WRITES = {
 RECORD = ("annotation.records.actions.audit", "record")
 # Writes without an entry of their own, and why.
 EXCEPTIONS = {
-    "assignments.open_assignment": "the row holds when it was opened, once",
-    "assignments.show_item": "the row holds when it was shown, once",
-    "assignments.save_draft": "every few seconds; only the worker's own draft",
-    "events.append": "every few seconds; append-only itself",
-    "events.open_stream": "part of the log, which is append-only itself",
-    "annotation.formats.uploads.process.process": "was asked for, and each import records what it wrote",
-    "notices.mark_read": "a person reads what they were told",
-    "books.book_payment": "the books are append-only themselves",
-    "payout_settle.settle": "a part of approving, which records",
-    "replies.keep": "a copy of the answer to a request, which records what it did",
-    "evaluation.published.studies.crowdrag.queue_checks": "a part of importing a study, which records",
-    "leases.release_expired": "the clock does it; the lease says until when it held",
-    "deliver.deliver_due": "every delivery is a row with its tries",
-    "deliver.forget_old": "deliveries that have done their work",
-    "erasure.sweep": "payloads and files that have done their work",
-    "export_files.write": "the file was asked for, which records",
-    "rejections.remind_overdue": "a notice, which is a row",
-    "replies.forget_old": "copies of answers that nobody asks for again",
-    "states.tell_complete": "a notice, which is a row",
-    "annotation.accounts.signing.actions.sweep": "accounts that nobody proved, sessions that are over",
-    "annotation.accounts.signing.actions.release_address": "a part of proving an address, which records",
-    "annotation.accounts.signing.actions.forget": "a part of closing an account, which records",
-    "annotation.accounts.security.log.log_event": "a log itself, which is only added to",
-    "annotation.accounts.signing.actions.end_sessions": "the security log says so",
-    "annotation.recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
-    "annotation.recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
+    "work.actions.assignments.open_assignment": "the row holds when it was opened, once",
+    "work.actions.assignments.show_item": "the row holds when it was shown, once",
+    "work.actions.assignments.save_draft": "every few seconds; only the worker's own draft",
+    "work.actions.events.append": "every few seconds; append-only itself",
+    "work.actions.events.open_stream": "part of the log, which is append-only itself",
+    "formats.uploads.process.process": "was asked for, and each import records what it wrote",
+    "notifications.actions.notices.mark_read": "a person reads what they were told",
+    "payouts.actions.ledger.book_payment": "the books are append-only themselves",
+    "payouts.actions.settle.settle": "a part of approving, which records",
+    "records.actions.replies.keep": "a copy of the answer to a request, which records what it did",
+    "evaluation.published.studies.crowdrag.queue_checks": (
+        "a part of importing a study, which records"
+    ),
+    "work.actions.leases.release_expired": "the clock does it; the lease says until when it held",
+    "notifications.actions.webhook_delivery.deliver_due": "every delivery is a row with its tries",
+    "notifications.actions.webhook_delivery.forget_old": "deliveries that have done their work",
+    "privacy.actions.erasure.sweep": "payloads and files that have done their work",
+    "formats.actions.export_files.write": "the file was asked for, which records",
+    "payouts.actions.rejections.remind_overdue": "a notice, which is a row",
+    "records.actions.replies.forget_old": "copies of answers that nobody asks for again",
+    "notifications.actions.task_states.tell_complete": "a notice, which is a row",
+    "accounts.signing.actions.sweep": "accounts that nobody proved, sessions that are over",
+    "accounts.signing.actions.release_address": "a part of proving an address, which records",
+    "accounts.signing.actions.forget": "a part of closing an account, which records",
+    "accounts.security.log.log_event": "a log itself, which is only added to",
+    "accounts.signing.actions.end_sessions": "the security log says so",
+    "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
+    "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
     "evaluation.llm.probing.request_probe": "the model says since when it is asked",
     "evaluation.llm.probing.request_names": "the endpoint says since when it is asked",
 }
 # Where functions are called that are no part of another write.
-DOORS = (
-    "annotation/views/**/*.py",
-    "annotation/api/**/*.py",
-    "annotation/*/**/views.py",
-    "annotation/*/**/api.py",
-    "annotation/management/commands/*.py",
-    "annotation/recruit/**/*.py",
-    "annotation/jobs.py",
-    "evaluation/views/**/*.py",
-    "evaluation/api*.py",
-    "evaluation/jobs.py",
-    "evaluation/management/commands/*.py",
-)
-PROOF = {("security_log",), ("stepup",), ("factors",)}
+ENTRANCES = ("views", "api", "jobs", "commands", "platforms")
+PROOF = "annotation.accounts.security."  # beside the actions of accounts, and the log of them
+READS = ("migrations", "views", "selectors", "methods", "models", "management", "reproduce", "urls")
 PREVIEWS = {"evaluation.panels.exclusion_preview.effect"}  # all it writes is a cache of vectors
 Place = tuple[str, str]  # module, function
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Where writes live: the collecting side's actions, and all of the judging side but reads."""
-    for path in sorted(ROOT.glob("annotation/**/*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        # Of every room; proof and the security log stand beside the actions of accounts.
-        if "actions" in parts or parts[1] == "formats" or parts[2:] in PROOF:
-            yield _name(path), ast.parse(path.read_text())
-    for path in sorted(ROOT.glob("evaluation/**/*.py")):
-        parts = set(path.relative_to(ROOT).parts)
-        if not parts & {
-            "migrations",
-            "views",
-            "selectors",
-            "methods",
-            "models",
-            "management",
-            "reproduce",
-        }:
-            yield _name(path), ast.parse(path.read_text())
-
-
-def _name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sources("annotation"):
+        name = module_name(path)
+        inside = is_door(name, "actions", "formats") or name.startswith(PROOF)
+        if inside and not is_door(name, "views", "api", "urls", "selectors"):
+            yield name, ast.parse(path.read_text())
+    for path in sources("evaluation"):
+        if not is_door(module_name(path), *READS):
+            yield module_name(path), ast.parse(path.read_text())
 
 
 def _imported(module: str, tree: ast.Module) -> dict[str, str]:
@@ -160,7 +137,7 @@ def reaching(goals: set[Place]) -> set[Place]:
 
 
 def named(module: str, name: str) -> str:
-    return f"{module.removeprefix('annotation.actions.')}.{name}"
+    return f"{module.removeprefix('annotation.')}.{name}"
 
 
 def entered() -> set[Place]:
@@ -172,17 +149,18 @@ def entered() -> set[Place]:
                 continue
             if "by" in {one.arg for one in [*node.args.args, *node.args.kwonlyargs]}:
                 found.add((module, node.name))
-    for pattern in DOORS:
-        for path in ROOT.glob(pattern):
-            tree = ast.parse(path.read_text())
-            names = _imported(_name(path), tree)
-            for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
-                at = call.func
-                if isinstance(at, ast.Name) and at.id in names:
-                    where, _, name = names[at.id].rpartition(".")
-                    found.add((where, name))
-                elif isinstance(at, ast.Attribute) and ast.unparse(at.value) in names:
-                    found.add((names[ast.unparse(at.value)], at.attr))
+    for path in sources("annotation", "evaluation"):
+        if not is_door(module_name(path), *ENTRANCES):
+            continue
+        tree = ast.parse(path.read_text())
+        names = _imported(module_name(path), tree)
+        for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
+            at = call.func
+            if isinstance(at, ast.Name) and at.id in names:
+                where, _, name = names[at.id].rpartition(".")
+                found.add((where, name))
+            elif isinstance(at, ast.Attribute) and ast.unparse(at.value) in names:
+                found.add((names[ast.unparse(at.value)], at.attr))
     return found
 
 

@@ -28,7 +28,7 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
-from evaluation.registry import title_of
+from evaluation.runs.run_types import title_of
 
 KIND, FORMAT = "crowdqc bundle", 1
 RECIPE, ENVIRONMENT, FIGURES = "recipe.json", "environment.json", "results/figures.json"

@@ -10,11 +10,11 @@ from typing import Any
 from annotation.models import Task, User
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
-from evaluation import registry as kinds
 from evaluation.llm.ask import Preview
 from evaluation.llm.calls import preview
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import engine as runs
+from evaluation.runs import run_types
 from evaluation.runs.asking import Asking, Plan
 
 LANE = 160  # characters of Run.lane
@@ -39,7 +39,7 @@ def ways_of(task: Task) -> list[tuple[str, Asking]]:
     """The ways of asking that fit the task, in the order of their registry."""
     shape = get_type(task.type).shape
     found: dict[str, Asking] = {}
-    for kind in kinds.KINDS.values():
+    for kind in run_types.run_types().values():
         if shape in kind.shapes:
             found |= kind.asking
     return list(found.items())
@@ -60,7 +60,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
     says is lacking.
     """
     asking = way_of(task, method)
-    params = kinds.KINDS[method].clean_params(asking, raw)
+    params = run_types.run_types()[method].clean_params(asking, raw)
     plan = asking.plan(task, params)
     found = preview(plan.model, plan.asks)
     return Prepared(

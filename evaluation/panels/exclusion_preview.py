@@ -22,12 +22,11 @@ from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation import registry as kinds
 from evaluation.embeddings import vectors
 from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
-from evaluation.runs import results
+from evaluation.runs import results, run_types
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.progress import Recorder, fresh_steps
 from evaluation.runs.recipe import recipe_in_force
@@ -171,7 +170,7 @@ def _bounded(
     method: str, options: Mapping[str, Any], last: Run | None
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """The options with fewer resamples where there are many, and what the recipe is called."""
-    kind = kinds.KINDS[method]
+    kind = run_types.run_types()[method]
     params = kind.clean_params(kind.recipe(method), dict(options))
     recipe = f"the recipe of run {last.number}" if last else "the default recipe"
     asked = params.get("resamples", 0)
@@ -205,7 +204,7 @@ def _outcome(
 
 
 def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
-    kind, now = kinds.KINDS[method], timezone.now()
+    kind, now = run_types.run_types()[method], timezone.now()
     run = Run.objects.create(
         project_id=task.project_id, task=task, number=UNUSED + secrets.randbelow(10**8),
         method=method, lane=f"preview {uuid.uuid4()}", version=kind.recipe(method).version,

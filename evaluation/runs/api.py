@@ -13,9 +13,9 @@ from annotation.access import get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
-from evaluation import registry as kinds
 from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
+from evaluation.runs import run_types
 from evaluation.runs.selectors import api as selectors
 
 
@@ -120,7 +120,7 @@ class TaskRuns(Listing):
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         body = read(RunIn, request)
-        if kinds.asking_of(body["method"]) is not None:
+        if run_types.asking_of(body["method"]) is not None:
             hint = f"Use tasks/{task.pk}/asking/{body['method']}/, which tells the cost first."
             raise Invalid("Models are asked by an address of their own.", fields={"method": hint})
         run = runs.start(by=access.user, task=task, trigger="api", **body)

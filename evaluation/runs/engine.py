@@ -20,12 +20,11 @@ from annotation.task_types import get_type
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.jobs.queues import MODELS, RUNS, queue_name
-from evaluation import registry as kinds
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.panels import watch as panel_watch
-from evaluation.runs import results
+from evaluation.runs import results, run_types
 from evaluation.runs.notifications import tell
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
@@ -40,7 +39,6 @@ TOO_LONG = (
     "models and vectors that came are kept."
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
-FOLLOWED = frozenset(kinds.MAIN.values())  # methods whose runs lead to something
 
 
 @transaction.atomic
@@ -63,11 +61,11 @@ def start(
     queued or in work already.
     """
     method = method or main_method(task) or "aqer"
-    if method not in kinds.KINDS:
+    if method not in run_types.run_types():
         known = "cannot score a task yet" if method in METHODS else "is not a method"
-        can = ", ".join(sorted(kinds.KINDS))
+        can = ", ".join(sorted(run_types.run_types()))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
-    kind = kinds.KINDS[method]
+    kind = run_types.run_types()[method]
     chosen = kind.recipe(method)
     if get_type(task.type).shape not in kind.shapes:
         raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
@@ -109,7 +107,7 @@ def enqueue(run_id: int) -> None:
     found = Run.objects.filter(pk=run_id).values_list("method", "params").first()
     if found is None:
         return
-    asks = kinds.asks_models(*found)
+    asks = run_types.asks_models(*found)
     limit = settings.CROWDQC_MODEL_RUN_LIMIT if asks else settings.CROWDQC_RUN_LIMIT
     queue.enqueue(
         "evaluation.jobs.run_job",
@@ -186,7 +184,7 @@ def execute(run_id: int) -> str:
     run = _claim(run_id)
     if run is None or run.started_at is None:
         return "not mine"
-    kind = kinds.KINDS.get(run.method) or kinds.IMPORTED[run.method]
+    kind = run_types.type_of(run.method)
     steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
     try:
         done = kind.compute(run, steps)
@@ -197,7 +195,9 @@ def execute(run_id: int) -> str:
                 results.store(run, kind.write(run, done), steps.finish())
                 tell(run, RunState.DONE)
                 official.settle(run)
-                Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in FOLLOWED)
+                Run.objects.filter(pk=run.pk).update(
+                    follow_up_due=run.method in run_types.main_methods().values()
+                )
             take_up_follow_ups(run.task_id)
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)
@@ -251,7 +251,7 @@ def _follow(run_id: int) -> bool:
     if run is None:
         return False
     panel_watch.note_run(run)
-    following = kinds.FOLLOWS.get(run.method)
+    following = run_types.method_after(run.method)
     if following is not None and not run.followers.exists() and not _overtaken(run):
         try:
             with transaction.atomic():

@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
 from evaluation.models import Run, RunState
-from evaluation.registry import title_of
+from evaluation.runs.run_types import title_of
 
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
 FOLLOWS = "follows"

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
-from evaluation import registry as kinds
 from evaluation.models import Run, RunFigure, RunSchedule
+from evaluation.runs import run_types
 from evaluation.runs.official.selectors import official_run
 
 DEFAULT_SEED = 20417
@@ -24,7 +24,7 @@ class Recipe(NamedTuple):
 
 def main_method(task: Task) -> str:
     """The method that runs by itself on tasks of this type; empty where there is none."""
-    return kinds.MAIN.get(get_type(task.type).shape, "")
+    return run_types.main_methods().get(get_type(task.type).shape, "")
 
 
 def default_recipe(task: Task) -> Recipe:
@@ -51,7 +51,7 @@ def recipe_in_force(task: Task) -> Recipe:
 def _whole(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
     """The recipe as a run stores it: with options that the method has got since."""
     method = main_method(task)
-    kind = kinds.KINDS[method]
+    kind = run_types.run_types()[method]
     return Recipe(kind.clean_params(kind.recipe(method), options), seed)
 
 

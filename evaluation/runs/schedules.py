@@ -16,11 +16,10 @@ from annotation.records.actions.audit import record
 from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import answers
 from crowdqc.errors import Conflict, Invalid
-from evaluation import registry as kinds
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
-from evaluation.runs import freezing
+from evaluation.runs import freezing, run_types
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.recipe import Recipe, main_method, recipe_in_force
 
@@ -142,7 +141,7 @@ def change_schedule(
             "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
         )
     method = main_method(task) or "aqer"
-    clean = kinds.KINDS[method].clean_params(get_method(method), params or {})
+    clean = run_types.run_types()[method].clean_params(get_method(method), params or {})
     schedule, _ = RunSchedule.objects.update_or_create(
         task=task,
         defaults={
@@ -203,7 +202,7 @@ def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
 def start_due() -> list[Run]:
     """Start every run that is due; a task whose run cannot start is left for the next time."""
     now = timezone.now()
-    slugs = [slug for slug, kind in TYPES.items() if kind.shape in kinds.MAIN]
+    slugs = [slug for slug, kind in TYPES.items() if kind.shape in run_types.main_methods()]
     tasks = (
         Task.objects.filter(type__in=slugs)
         .exclude(state=TaskState.DRAFT)

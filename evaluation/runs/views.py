@@ -22,10 +22,9 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import whole
 from crowdqc.web.htmx import page_or_fragment
-from evaluation import registry as kinds
 from evaluation.official import effect as official_effect
 from evaluation.runs import engine as runs
-from evaluation.runs import schedules
+from evaluation.runs import run_types, schedules
 from evaluation.runs.forms import RUN_FORMS, PlainRunForm, RunForm, ScheduleForm
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.standing import standing
@@ -126,7 +125,7 @@ def _start_page(
         "shape": shape,
         "noun": NOUNS[shape][0],
         "begins": f"The {NOUNS[shape][0]}s that count now are frozen when the run begins.",
-        "method": kinds.title_of(method),
+        "method": run_types.title_of(method),
         "last": last,
         "active": reads.active_of(task),
         "fresh": since,
@@ -145,7 +144,7 @@ def _chosen(task: Task) -> dict[str, Any]:
 def _form_of(task: Task) -> Callable[..., forms.Form]:
     """The form of the method that runs on the task."""
     method = runs.main_method(task)
-    params = kinds.KINDS[method].recipe(method).params
+    params = run_types.run_types()[method].recipe(method).params
     return RUN_FORMS.get(get_type(task.type).shape) or partial(PlainRunForm, params=params)
 
 

@@ -18,7 +18,8 @@ from tests.security.factors import OLD, proposal, signed_in, staffed_world
 from tests.support import factories as make
 from tests.support import prolific
 from tests.support.everything import second_person_values
-from tests.test_audited import ROOT, _imported, reaching
+from tests.support.import_graph import ROOT
+from tests.test_audited import _imported, reaching
 
 pytestmark = [pytest.mark.django_db]
 STEPUP = "annotation.accounts.security.stepup"

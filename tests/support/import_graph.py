@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +15,20 @@ def module_name(path: Path) -> str:
     """The dotted name of a file below ROOT; a package's is that of its folder."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sources(*parts: str) -> Iterator[Path]:
+    """Python files below these folders of the project, migrations left out."""
+    for part in parts:
+        for path in sorted((ROOT / part).rglob("*.py")):
+            if "migrations" not in path.parts:
+                yield path
+
+
+def is_door(module: str, *doors: str) -> bool:
+    """Whether a module is or stands behind one of these doors of its room ("views", "api")."""
+    parts = module.split(".")[1:]
+    return any(one in doors or ("views" in doors and one.endswith("_views")) for one in parts)
 
 
 @cache

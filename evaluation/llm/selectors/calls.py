@@ -12,9 +12,9 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 from annotation.models import Project
 from crowdqc.errors import Missing
 from crowdqc.numbers import count, duration, percent, whole
-from evaluation import registry as kinds
 from evaluation.llm.selectors.words import CALL_MARKS, OUTCOME_MARKS, small
 from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
+from evaluation.runs import run_types
 from evaluation.runs.selectors.lists import title_of
 
 SHORT = 120  # characters of an answer in the list
@@ -153,7 +153,9 @@ def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
     return {
         "models": [(str(pk), name) for pk, name in models.values_list("pk", "name")],
         "prompts": [(ref, ref) for (ref,) in prompts.distinct()],
-        "runs": [(str(number), f"{number}, {kinds.title_of(method)}") for number, method in runs],
+        "runs": [
+            (str(number), f"{number}, {run_types.title_of(method)}") for number, method in runs
+        ],
         "states": [(value, label) for value, label in CallState.choices],
     }
 
@@ -222,7 +224,7 @@ def _uses(call: LLMCall) -> list[dict[str, Any]]:
     """Which runs used the call, and for what; the newest run first, a hundred at most."""
     rows = call.uses.select_related("run__task__current").order_by("-run__number", "subject")[:100]
     return [
-        {"run": row.run, "method": kinds.title_of(row.run.method), "subject": row.subject,
+        {"run": row.run, "method": run_types.title_of(row.run.method), "subject": row.subject,
          "task": title_of(row.run.task) if row.run.task.current is not None else ""}
         for row in rows
     ]  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import Count, F, Q
 
 from crowdqc.numbers import count, plural
-from evaluation import registry as kinds
 from evaluation.llm.endpoints import spent_by
 from evaluation.llm.selectors.words import small
 from evaluation.models import CallState, LLMCall, Run
+from evaluation.runs import run_types
 from evaluation.runs.engine import ACTIVE
 
 REASONS = 6  # listed by name; the rest is one line
@@ -34,7 +34,7 @@ class Calls:
 
 def asks_or_holds(run: Run) -> bool:
     """Whether the run may have calls: it asks models, or brought what was asked elsewhere."""
-    return kinds.asking_of(run.method) is not None or run.trigger == "import"
+    return run_types.asking_of(run.method) is not None or run.trigger == "import"
 
 
 def calls_of(run: Run) -> Calls | None:
@@ -52,7 +52,7 @@ def calls_of(run: Run) -> Calls | None:
         imported=Count("pk", filter=Q(source="import"), distinct=True),
         unpriced=Count("pk", filter=~earlier & Q(attempts__gt=0, cost__isnull=True), distinct=True),
     )
-    if not found["total"] and kinds.asking_of(run.method) is None:
+    if not found["total"] and run_types.asking_of(run.method) is None:
         return None
     spent = spent_by(run)
     nothing_told = found["unpriced"] or found["imported"] == found["total"] > 0

@@ -10,11 +10,11 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from annotation.models import Task
 from crowdqc.numbers import NBSP, count, plural
-from evaluation import registry as kinds
 from evaluation.llm.selectors.words import small
 from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
 from evaluation.models import CallState, CallUse, Run, RunState
+from evaluation.runs import run_types
 from evaluation.runs.asking import Asking
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import STATES, started_words
@@ -75,7 +75,7 @@ class Live:
 
 def live(task: Task) -> Live:
     """The task's latest runs that ask, with their calls; four queries at most."""
-    slugs = [slug for kind in kinds.KINDS.values() for slug in kind.asking]
+    slugs = [slug for kind in run_types.run_types().values() for slug in kind.asking]
     rows = list(
         task.runs.filter(method__in=slugs)
         .select_related("started_by", "source")
@@ -109,7 +109,7 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
     run.task = task
     mark, word = STATES[RunState(run.state)]
     return AskedRun(
-        run=run, title=kinds.title_of(run.method), model=model, mark=mark, word=word,
+        run=run, title=run_types.title_of(run.method), model=model, mark=mark, word=word,
         active=run.state in ACTIVE, percent=percent(run),
         calls=f"{count(told.get('done', 0))} of {count(told.get('n', 0))}",
         failed=told.get("bad", 0), cost=small(told.get("spent") or 0, task.project.currency),

@@ -133,8 +133,8 @@ class Command(BaseCommand):
 
         Nothing is done where there is a finished one.
         """
-        from evaluation import registry as kinds
         from evaluation.runs import engine as runs
+        from evaluation.runs import run_types
 
         began, method = time.monotonic(), method or runs.main_method(task)
         mine = Run.objects.filter(task=task, method=method)
@@ -146,7 +146,7 @@ class Command(BaseCommand):
         run = self._finished(run)
         if run.state != RunState.DONE:
             raise CommandError(f"Run {run.number} of {method} did not finish: {run.error}")
-        later = "; its checks follow in the background" if method in kinds.FOLLOWS else ""
+        later = "; its checks follow in the background" if run_types.method_after(method) else ""
         self._say(f"run {run.number} of {method}: {time.monotonic() - began:.1f} s{later}")
 
     def _finished(self, run: Run) -> Run:

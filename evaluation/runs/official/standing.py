@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaluation import registry as kinds
 from evaluation.models import OfficialRun, Run, RunState
+from evaluation.runs import run_types
 
 How = OfficialRun.How
-OWN = frozenset(kinds.MAIN.values())  # methods whose runs can be official
 OFFICIAL, EARLIER, TRIAL = "official", "earlier", "trial"
 
 
@@ -55,7 +54,11 @@ class Standing:
 
 def standing(run: Run | None) -> Standing | None:
     """How a finished run of a task's own method stands; None for any other. One query."""
-    if run is None or run.method not in OWN or run.state != RunState.DONE:
+    if (
+        run is None
+        or run.method not in run_types.main_methods().values()
+        or run.state != RunState.DONE
+    ):
         return None
     rows = OfficialRun.objects.filter(task=run.task_id, method=run.method).select_related(
         "run", "by"
@@ -66,7 +69,8 @@ def standing(run: Run | None) -> Standing | None:
 
 def states(runs: Iterable[Run]) -> dict[int, str]:
     """By run how it stands, for a list; runs that can never be official are not in it."""
-    mine = [run for run in runs if run.method in OWN and run.state == RunState.DONE]
+    main = run_types.main_methods().values()
+    mine = [run for run in runs if run.method in main and run.state == RunState.DONE]
     rows = OfficialRun.objects.filter(run__in=[run.pk for run in mine])
     ended = dict(rows.order_by("until").values_list("run", "until"))  # the one in force last
     return {

@@ -8,9 +8,9 @@ from typing import Any
 from django.utils import timezone
 
 from crowdqc.numbers import count
-from evaluation import registry as kinds
 from evaluation.methods.registry import METHODS
 from evaluation.models import LanguageModel, Run
+from evaluation.runs import run_types
 
 AQER = ("aqer", "aqer_panel")  # of everybody, and of a panel's answers alone
 RANKED_BY = {"score": "raw score", "adjusted": "question-adjusted score"}
@@ -19,8 +19,10 @@ SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distanc
 
 def method_title(run: Run) -> str:
     """``AQER 1.0``."""
-    known = run.method in {*METHODS, kinds.PUBLISHED} or kinds.asking_of(run.method) is not None
-    title = kinds.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
+    known = (
+        run.method in {*METHODS, run_types.PUBLISHED} or run_types.asking_of(run.method) is not None
+    )
+    title = run_types.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
     return f"{title} {run.version}"
 
 
@@ -35,7 +37,7 @@ def model_names(runs: Iterable[Run]) -> dict[int, str]:
 def model_id(run: Run) -> int | None:
     """The model that a run asks; None for a run that asks none."""
     found = run.params.get("model")
-    return found if isinstance(found, int) and kinds.asking_of(run.method) else None
+    return found if isinstance(found, int) and run_types.asking_of(run.method) else None
 
 
 def encoder_words(identity: str) -> str:

@@ -7,9 +7,9 @@ from django.urls import NoReverseMatch, reverse
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.numbers import plural
-from evaluation import registry as kinds
 from evaluation.models import ChecklistStage, Run
 from evaluation.pairwise.selectors.runs import CHECKS, CORE, PUBLISHED
+from evaluation.runs import run_types
 from evaluation.runs.selectors.recipes import AQER, encoder_words
 
 # Shape of a task -> the page of its results.
@@ -57,7 +57,7 @@ def _page(name: str, task: Task) -> str:
 
 def asks(run: Run) -> bool:
     """Whether the run asks models instead of fitting a method to answers alone."""
-    return kinds.asking_of(run.method) is not None
+    return run_types.asking_of(run.method) is not None
 
 
 def rounds(run: Run) -> bool:
@@ -104,7 +104,7 @@ def lowered(title: str) -> str:
 
 def heading(run: Run) -> str:
     """``Run 4: AQER, workers and systems``."""
-    title = kinds.title_of(run.method)
+    title = run_types.title_of(run.method)
     if not rounds(run):
         return f"Run {run.number}: {lowered(title)}"
     both = run.snapshot is not None and run.snapshot.counts.get("systems")

@@ -22,7 +22,7 @@ from evaluation.llm.schemas import WrongForm
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, is_unknown
 from evaluation.models import LLMCall, Run, RunState, SystemScore
-from evaluation.registry import KINDS
+from evaluation.registry import RUN_TYPES
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories, writing
@@ -176,7 +176,7 @@ def test_options_are_refused_with_the_field_that_is_wrong() -> None:
         ({"replicates": 0}, "replicates"), ({"passage": "yes"}, "passage"),
     ):  # fmt: skip
         with pytest.raises(Invalid) as refused:
-            KINDS["answers"].clean_params(answering.ANSWERS, params)
+            RUN_TYPES["answers"].clean_params(answering.ANSWERS, params)
         assert field in refused.value.fields
     with pytest.raises(Invalid) as refused:
         answering.plan(task, {**answering.DEFAULTS, "model": 10**6})

@@ -17,7 +17,6 @@ from django.urls import reverse
 from annotation.authoring.actions import tasks
 from annotation.models import Project, Role, Task
 from annotation.task_types import TYPES
-from evaluation import registry as kinds
 from evaluation.llm import probing
 from evaluation.llm_runs import start as ask_start
 from evaluation.models import (
@@ -30,6 +29,7 @@ from evaluation.models import (
     RunState,
 )
 from evaluation.runs import engine as runs
+from evaluation.runs import run_types
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 from tests.support.llm import Stub, make_model, serving
@@ -309,7 +309,9 @@ def test_pages_of_runs_and_tasks_open_for_every_type_and_every_way(project: Proj
     made = []
     for slug, type_ in TYPES.items():
         task = tasks.create_task(by=project.owner, project=project, type=slug, title=slug)
-        methods = [name for name, kind in kinds.KINDS.items() if type_.shape in kind.shapes]
+        methods = [
+            name for name, kind in run_types.run_types().items() if type_.shape in kind.shapes
+        ]
         for method, state in itertools.product(methods, ("done", "failed", "queued")):
             number = len(made) + 2
             made.append(
