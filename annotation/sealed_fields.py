@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from annotation.accounts.signing import outbox
 from annotation.notifications.actions import webhooks as hooks
-from annotation.payouts.actions import sending as payment_sending
 from annotation.records.actions import replies
-from annotation.recruitment.platforms import webhook
+from annotation.recruitment.platforms import prolific, webhook
 from crowdqc.sealing.sealed import register
 
-register("annotation.Recruitment", "token_sealed", payment_sending.PURPOSE)
+register("annotation.Recruitment", "token_sealed", prolific.PURPOSE)
 register("annotation.Recruitment", "webhook_sealed", webhook.PURPOSE)
 register("annotation.Hook", "secret_sealed", hooks.PURPOSE)
 register("annotation.KeptReply", "sealed", replies.PURPOSE)

@@ -14,6 +14,7 @@ from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
 from evaluation.pairwise import run as pair_runs
 from evaluation.panels import run as panel_runs
+from evaluation.panels import watch as panel_watch
 from evaluation.published.studies import crowdrag_checks as published_checks
 from evaluation.rescaling import run as rescaling
 from evaluation.runs.run_types import RunType
@@ -70,4 +71,6 @@ MAIN = {
     "texts": "aqer", "pairs": "pairwise", "ratings": "ratings", "responses": "writing",
     "attributes": attribute_diversity.SLUG, "checks": checks.SLUG,
 }  # fmt: skip
+# What is told of a run that is done, or that became official.
+AFTER = (panel_watch.note_run,)
 FOLLOWS = {"pairwise": "pairwise_checks"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.import_graph import circles, import_graph, is_door, module_name, sources
+from tests.support.import_graph import is_door, module_name, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("crowdqc", "annotation", "evaluation")
@@ -108,16 +108,6 @@ def test_no_function_is_longer_than_a_page() -> None:
         if length > MAX_FUNCTION
     }
     assert not long
-
-
-def test_collecting_never_imports_judging() -> None:
-    wrong = [
-        (str(path.relative_to(ROOT)), name)
-        for path in sources("annotation")
-        for name in imports(path)
-        if name.split(".")[0] == "evaluation"
-    ]
-    assert not wrong
 
 
 # Who may open connections to other hosts, and why. ``socket`` is looked at by its use.
@@ -299,8 +289,3 @@ def test_json_from_outside_is_read_by_the_bounded_reader() -> None:
         if name in {"json.loads", "json.load"}
     ]
     assert not wrong
-
-
-def test_no_file_imports_itself_over_others() -> None:
-    """Lazy imports and those for types count: a circle is one whenever it is looked at."""
-    assert circles(import_graph()) == []

@@ -57,7 +57,7 @@ EXCEPTIONS = {
 ENTRANCES = ("views", "api", "jobs", "commands", "platforms")
 PROOF = "annotation.accounts.security."  # beside the actions of accounts, and the log of them
 READS = ("migrations", "views", "selectors", "methods", "models", "management", "reproduce", "urls")
-PREVIEWS = {"evaluation.panels.exclusion_preview.effect"}  # all it writes is a cache of vectors
+PREVIEWS = {"evaluation.runs.exclusion_preview.effect"}  # all it writes is a cache of vectors
 Place = tuple[str, str]  # module, function
 
 

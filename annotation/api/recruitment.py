@@ -16,9 +16,9 @@ from annotation.api.frame.auth import require_scope
 from annotation.api.frame.base import Body, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Recruitment, Role, Visit
-from annotation.recruitment.actions import visits
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.selectors import ways_in as reads
+from annotation.work.actions import visits
 from crowdqc.errors import Conflict
 from crowdqc.outbound.addresses import site_of
 

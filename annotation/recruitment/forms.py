@@ -8,8 +8,8 @@ from django import forms
 
 from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
-from annotation.recruitment.actions.visits import OUTCOMES
 from annotation.recruitment.platforms import entry_params as coming
+from annotation.recruitment.platforms.entry_params import OUTCOMES
 
 WORDS = {
     "completed": ("Completed", "Handed in."),

@@ -19,11 +19,11 @@ from crowdqc.numbers import plural
 from evaluation.models import PanelWatch, Run, Selection
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
-from evaluation.panels.exclusion_preview import TABLES, names_of
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.bonus import Frame, Payee, apply_rule
 from evaluation.payouts.selectors.evidence import TaskEvidence, gather, task_evidence
 from evaluation.payouts.wage import worked
+from evaluation.runs.exclusion_preview import TABLES, names_of
 from evaluation.runs.official.selectors import official_run
 
 LISTED = 40  # rows of one table

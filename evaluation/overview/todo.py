@@ -20,9 +20,9 @@ from evaluation.free_text.selectors.warnings import Warning, item_numbers, warni
 from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, may_approve, noun_of
 from evaluation.pairwise.selectors import facts as pair_facts
-from evaluation.pairwise.selectors.runs import CORE
 from evaluation.panels import selectors as panels
 from evaluation.runs import run_types
+from evaluation.runs.run_types import CORE
 from evaluation.runs.selectors.lists import figures_of
 
 CENT = Decimal("0.01")

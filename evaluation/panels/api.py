@@ -17,10 +17,9 @@ from annotation.panels.actions import exclusions
 from crowdqc.errors import Invalid, Missing
 from evaluation.models import PanelWatch, RunSchedule, Selection, WatchNote
 from evaluation.panels import choosing as panels
-from evaluation.panels import exclusion_preview
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
-from evaluation.runs import schedules
+from evaluation.runs import exclusion_preview, schedules
 from evaluation.runs.api import run_for
 
 STEPS = ["kept", "ended", "proposed"]

@@ -21,6 +21,10 @@ from evaluation.llm.prompting import load
 from evaluation.llm.schemas import SCORE
 from evaluation.rescaling.dataset import FrozenExplained
 
+# What was published on these: whose scores they are, and what it was told.
+PUBLISHED_MODEL = "gpt-3.5-turbo"
+PUBLISHED_PROMPT = "published: label, explanation and article"
+
 PARAMS = {"temperature": 0, "max_tokens": 100}
 TRIES = 3
 JUDGES = "lets the model judge for itself"

@@ -23,7 +23,6 @@ from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
-from evaluation.panels import watch as panel_watch
 from evaluation.runs import results, run_types
 from evaluation.runs.notifications import tell
 from evaluation.runs.numbering import next_number
@@ -250,7 +249,7 @@ def _follow(run_id: int) -> bool:
     )
     if run is None:
         return False
-    panel_watch.note_run(run)
+    run_types.tell_rooms(run)
     following = run_types.method_after(run.method)
     if following is not None and not run.followers.exists() and not _overtaken(run):
         try:

@@ -36,6 +36,10 @@ COMPONENT = (
     "resamples_not_converged",
 )
 
+# From here on it is named beside a person's work; none of them decides anything.
+PASTED_SHARE = 0.5
+DECLINED_SHARE = 0.25  # of the answers, and two at least
+
 
 def figures(
     frozen: Frozen, result: Result, workers: list[Row], systems: list[Row]

@@ -19,6 +19,7 @@ from evaluation.runs.asking import Asking
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results import Outcome
 
+CORE, CHECKS = "pairwise", "pairwise_checks"  # of a pairwise study
 PUBLISHED = "published"  # the method of a run that holds what was published, and computes nothing
 
 
@@ -102,6 +103,12 @@ def method_after(method: str) -> str | None:
     """The method of the run that follows a finished one of this method; None for none."""
     found: str | None = _registry().FOLLOWS.get(method)
     return found
+
+
+def tell_rooms(run: Run) -> None:
+    """Let the rooms that look at results know of a run that is done or became official."""
+    for note in _registry().AFTER:
+        note(run)
 
 
 def title_of(method: str) -> str:

@@ -20,8 +20,8 @@ from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
 from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
 from annotation.notifications.actions.notices import notify
-from annotation.payouts.actions.rules import clean_amount, clean_text
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc import currencies
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 

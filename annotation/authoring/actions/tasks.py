@@ -24,12 +24,12 @@ from annotation.authoring.actions.items import (
     save_group,
     save_item,
 )
+from annotation.authoring.actions.renewal import renew
 from annotation.authoring.actions.writing_topics import sync_items
 from annotation.authoring.selectors.missing import missing_in
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
-from annotation.pairs.actions.renewal import renew
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid

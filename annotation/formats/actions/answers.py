@@ -7,21 +7,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from annotation.accounts import pseudonyms
+from annotation.accounts.named.actions import systems_by_name, workers_by_id
 from annotation.models import (
     Answer,
     Assignment,
     AssignmentItem,
     Item,
-    Membership,
-    Project,
-    Role,
-    System,
     Task,
     TextValue,
     User,
@@ -32,7 +28,7 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.table_statistics import fresh_plans
 from annotation.records.bulk import copy_into, new_ids, parts
 from annotation.work.actions.leases import lock_items
-from crowdqc.errors import Conflict, NotAllowed
+from crowdqc.errors import Conflict
 
 BATCH = 2000
 Rows = Collection[Mapping[str, Any]]  # gone through more than once, so no iterator
@@ -92,19 +88,6 @@ def _write_texts(ids: Sequence[int], texts: Iterable[str]) -> None:
     copy_into(
         TextValue, ("answer_id", "text"), zip(ids, texts, strict=True), field="answer", index=0
     )
-
-
-def systems_by_name(
-    project: Project, rows: Iterable[Mapping[str, Any]]
-) -> dict[tuple[str, str], System]:
-    """The project's systems for the names in ``rows``, made where they are new."""
-    wanted = {(row["system"], row.get("prompt_strategy", "")) for row in rows}
-    return {
-        (name, strategy): System.objects.get_or_create(
-            project=project, name=name, prompt_strategy=strategy
-        )[0]
-        for name, strategy in sorted(wanted)
-    }
 
 
 @transaction.atomic
@@ -210,71 +193,3 @@ def _write(
             version_id=version.pk,
         )
         _write_texts(ids, (row["answer"] for *_, row in placed))
-
-
-def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, Membership]:
-    """The project's workers known only by a file's id, made under free pseudonyms if new."""
-    for _ in range(5):
-        found = {
-            worker.external_id: worker
-            for worker in project.memberships.filter(role=Role.WORKER, external_id__in=external_ids)
-        }
-        _refuse_removed(found)
-        new = sorted(set(external_ids) - found.keys())
-        if not new:
-            return found
-        try:
-            with transaction.atomic():
-                Membership.objects.bulk_create(_unnamed(project, new), batch_size=BATCH)
-        except IntegrityError:
-            continue  # somebody joined under one of these pseudonyms meanwhile
-    raise Conflict("No free pseudonyms were found; try again.")
-
-
-def workers_named(project: Project, names: Collection[str]) -> dict[str, Membership]:
-    """The workers whom a file names by its own ids, or by their pseudonyms as our exports do.
-
-    An id comes before a pseudonym. Who is new and named as one of our pseudonyms keeps it, where
-    it is free.
-    """
-    if not names:
-        return {}
-    workers = project.memberships.filter(role=Role.WORKER)
-    known = set(workers.filter(external_id__in=names).values_list("external_id", flat=True))
-    found = {
-        worker.pseudonym: worker for worker in workers.filter(pseudonym__in=set(names) - known)
-    }
-    _refuse_removed(found)
-    return {**workers_by_id(project, set(names) - found.keys()), **found}
-
-
-def _refuse_removed(found: Mapping[str, Membership]) -> None:
-    gone = sorted(key for key, worker in found.items() if worker.removed_at)
-    if gone:
-        raise NotAllowed(f"Worker {gone[0]} was removed from the project.")
-
-
-def _unnamed(project: Project, external_ids: Sequence[str]) -> list[Membership]:
-    taken = set(project.memberships.values_list("pseudonym", flat=True))
-    # Our own exports name people by pseudonym, which they keep; a foreign id must not become one.
-    kept = {name for name in external_ids if pseudonyms.is_one(name)} - taken
-    taken |= kept
-    made = []
-    for external_id in external_ids:
-        if external_id in kept:
-            made.append(_unknown(project, external_id, external_id))
-            continue
-        name, tries = pseudonyms.propose(), 0
-        while name in taken:
-            # The plain names run out at some thousands: then a longer number.
-            name, tries = pseudonyms.propose(), tries + 1
-            name = name if tries < 20 else f"{name}{len(taken)}"
-        taken.add(name)
-        made.append(_unknown(project, external_id, name))
-    return made
-
-
-def _unknown(project: Project, external_id: str, pseudonym: str) -> Membership:
-    return Membership(
-        project=project, role=Role.WORKER, external_id=external_id, pseudonym=pseudonym
-    )

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.formats.actions.answers import Rows, systems_by_name, workers_named
+from annotation.accounts.named.actions import systems_by_name, workers_named
+from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgments import Vote, add_model_votes, add_votes, ended, placed
 from annotation.formats.actions.votes import IMPORTED
 from annotation.models import Task, User

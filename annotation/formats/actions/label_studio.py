@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.authoring.actions.items import import_items
 from annotation.authoring.actions.tasks import move, publish
-from annotation.formats.actions.answers import systems_by_name, workers_named
 from annotation.formats.actions.judgments import (
     Added,
     PairItem,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
+from annotation.accounts.named.actions import workers_by_id, workers_named
 from annotation.authoring.actions.tasks import move, publish
-from annotation.formats.actions.answers import workers_by_id, workers_named
 from annotation.formats.actions.judgments import (
     Added,
     Advance,

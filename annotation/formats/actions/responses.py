@@ -17,15 +17,10 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.utils import timezone
 
+from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.authoring.actions.tasks import move, publish
 from annotation.authoring.actions.writing_topics import add_topics
-from annotation.formats.actions.answers import (
-    BATCH,
-    lock_version,
-    systems_by_name,
-    take_slots,
-    workers_named,
-)
+from annotation.formats.actions.answers import BATCH, lock_version, take_slots
 from annotation.formats.actions.judgments import Added, Advance
 from annotation.formats.imports.writing.logs import WritingLog, moment
 from annotation.models import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.formats.actions.answers import lock_version, systems_by_name
+from annotation.accounts.named.actions import systems_by_name
+from annotation.formats.actions.answers import lock_version
 from annotation.models import Answer, Task, User
 from annotation.records.actions.audit import record
 from annotation.task_types import Values

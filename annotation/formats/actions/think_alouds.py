@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.formats.actions.answers import Rows, systems_by_name, workers_named
+from annotation.accounts.named.actions import systems_by_name, workers_named
+from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgments import (
     Choices,
     Vote,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from annotation.formats.actions.answers import Rows, workers_named
+from annotation.accounts.named.actions import workers_named
+from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgments import (
     BATCH,
     Added,

@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.files.writing.tables import Table
 from annotation.models import Answer, ChoiceValue, Task
-from annotation.work.snapshots.checks import list_of
+from annotation.task_types.checklist.type import list_of
 
 CHUNK = 2000
 CHECKS = (

@@ -7,8 +7,8 @@ from typing import Any
 from annotation.formats.imports.authors import Author, KnownAnswers
 from annotation.formats.imports.samples import KnownSamples, content_of
 from annotation.models import Answer, ChoiceValue, Membership, Role, System, Task, TextValue
+from annotation.task_types.checklist.type import list_of
 from annotation.task_types.think_aloud.type import ATTRIBUTE
-from annotation.work.snapshots.checks import list_of
 
 
 def known_samples(task: Task) -> KnownSamples:

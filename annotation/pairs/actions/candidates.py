@@ -9,8 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.files.reading.sheet import check_size, read
-from annotation.formats.actions.answers import systems_by_name, workers_named
 from annotation.formats.selectors.imports import Examined, examine_candidates
 from annotation.models import (
     Answer,

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from annotation.models import Task, TaskVersion
 from annotation.pairs.selectors.release import released, rule_of
-from annotation.work.actions import slots
+from annotation.records.actions.locks import line_up
 from crowdqc.errors import Conflict
 
 
@@ -18,7 +18,7 @@ def check(task: Task, version: TaskVersion) -> None:
     """
     if not rule_of(version):
         return
-    slots.line_up(version)
+    line_up(version)
     task.current = version
     found = released([task])[task.pk]
     if not found.left:

@@ -12,8 +12,9 @@ from annotation.accounts.roles.actions import tell_managers
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.models import PayoutRule, Task, User
-from annotation.payouts.actions.rules import clean_amount, require_proposer
+from annotation.payouts.actions.rules import require_proposer
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_amount
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from crowdqc.numbers import LARGEST, exact

@@ -20,9 +20,10 @@ from annotation.models import (
     User,
 )
 from annotation.notifications.actions.notices import notify
-from annotation.payouts.actions.rules import clean_amount, clean_text, require_decider
+from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.corrections.propose import propose_above_limit
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from crowdqc.numbers import money
 

@@ -26,8 +26,9 @@ from annotation.models import (
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
-from annotation.payouts.actions.rules import clean_text, require_decider
+from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from crowdqc.queue import enqueue

@@ -34,7 +34,6 @@ from annotation.payouts.actions.rules import (
     build_line,
     check_proposable,
     clean_reason,
-    clean_text,
     needs_note,
     reason_cannot_decide,
     require_proposer,
@@ -48,6 +47,7 @@ from annotation.payouts.actions.settle import (
     within_budget,
 )
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 __all__ = [

@@ -11,8 +11,9 @@ from django.utils import timezone
 from annotation.models import Assignment, PayoutLine, Rejection, Role, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
-from annotation.payouts.actions.rules import clean_text, require_decider
+from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 MAX_REPLY = 5000

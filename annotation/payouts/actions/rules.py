@@ -21,10 +21,9 @@ from annotation.models import (
     User,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
-CENT = Decimal("0.01")
-MOST = Decimal(100_000)
 # What Prolific takes at least is the rule for everybody: a worker is owed a text with substance.
 MIN_REASON, MAX_REASON = 100, 5000
 MIN_LESS = 20  # of the reason for paying less than was agreed
@@ -163,21 +162,6 @@ def roles_of(project: Project, person: User) -> list[str]:
     """What the person is in the project now."""
     rows = Membership.objects.filter(project=project, user=person, removed_at__isnull=True)
     return sorted(rows.exclude(role=Role.WORKER).values_list("role", flat=True))
-
-
-def clean_amount(value: Decimal, name: str) -> Decimal:
-    """An amount of 0 or more in whole cents, or Invalid naming the field."""
-    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
-        raise Invalid(f"{name} is not an amount.", fields={name: "0 or more, two decimals."})
-    return value.quantize(CENT)
-
-
-def clean_text(text: str, name: str, most: int) -> str:
-    """A text that fits, or Invalid: nothing that somebody wrote is cut silently."""
-    text = text.replace("\x00", "").strip()
-    if len(text) > most:
-        raise Invalid(f"{name} is too long.", fields={name: f"{most:,} characters at most."})
-    return text
 
 
 def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:

@@ -28,7 +28,6 @@ from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolifi
 from crowdqc.errors import DomainError
 from crowdqc.sealing import sealed
 
-PURPOSE = "platform tokens"
 MAX_TRIES = 14  # with pauses up to a quarter of an hour: about two hours
 MAX_RESENDS = 3
 SLOW = 5.0  # seconds for one payment; a platform that needs more gets one payment a turn
@@ -121,7 +120,9 @@ class Desk:
         """The platform of a payment; DomainError where its token or address cannot be used."""
         recruitment = cast(Recruitment, payment.recruitment)
         if recruitment.pk not in self._open:
-            token = sealed.unseal(recruitment.token_sealed, PURPOSE, "The token", again="the token")
+            token = sealed.unseal(
+                recruitment.token_sealed, prolific.PURPOSE, "The token", again="the token"
+            )
             client = Prolific(recruitment.api_url, token, self._note)
             self._open[recruitment.pk] = self._stack.enter_context(client)
         return self._open[recruitment.pk]

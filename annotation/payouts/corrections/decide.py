@@ -14,13 +14,13 @@ from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statements
 from annotation.payouts.actions.rules import (
     GONE,
-    clean_text,
     may_propose,
     needs_note,
     why_not_decide_in,
     why_not_second,
 )
 from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from crowdqc.numbers import money
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from annotation.models import Answer, Project, Task
+from django.db import connection
+
+from annotation.models import Answer, Project, Task, TaskVersion
+
+STRETCHES = 4117  # the first key of the advisory lock; the second is the version
 
 
 def hold_task(task: Task) -> None:
@@ -19,3 +23,9 @@ def hold_answer(answer: Answer) -> None:
 def hold_project(project: Project) -> None:
     """A project's settings."""
     Project.objects.select_for_update().get(pk=project.pk)
+
+
+def line_up(version: TaskVersion) -> None:
+    """Let claims of one version stand in line from here to the end of their transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])

@@ -15,12 +15,12 @@ from annotation.accounts.roles.selectors import gives_roles
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import Recruitment, Task, User
-from annotation.payouts.actions.sending import PURPOSE
 from annotation.records.actions.audit import record
 from annotation.recruitment.actions.key_sets import request_key_set
-from annotation.recruitment.actions.visits import OUTCOMES
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import prolific, webhook
+from annotation.recruitment.platforms.entry_params import OUTCOMES
+from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Invalid, NotAllowed
 from crowdqc.outbound import addresses
 from crowdqc.sealing import sealed

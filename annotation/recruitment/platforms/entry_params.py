@@ -12,6 +12,16 @@ from django.core import signing
 from annotation.models import Recruitment
 from crowdqc.errors import DomainError, Missing
 
+# Our word for how a visit ended -> the platform's type of completion code.
+OUTCOMES = {
+    "completed": "COMPLETED",
+    "failed_attention": "FAILED_ATTENTION_CHECK",
+    "no_consent": "NO_CONSENT",
+    "incompatible_device": "INCOMPATIBLE_DEVICE",
+    "other": "OTHER",
+}
+LEAVING = ("no_consent", "incompatible_device", "other")
+
 TOKEN_SALT, LINK_SALT = "crowdqc.recruitment", "crowdqc.recruitment.link"
 # What may stand in an address, in a file for the platform, and in a cell of a spreadsheet.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,79}")

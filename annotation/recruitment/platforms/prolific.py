@@ -20,6 +20,7 @@ from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.outbound import addresses
 
 API = "https://api.prolific.com"
+PURPOSE = "platform tokens"  # of what is sealed
 MOST_BYTES = 1_000_000
 LONGEST_ID = 120
 APPROVED, REJECTED, WAITING = "APPROVED", "REJECTED", "AWAITING REVIEW"

@@ -9,8 +9,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from annotation.models import Membership, PlatformEvent, Recruitment, Task, User, Visit
-from annotation.recruitment.actions.visits import LEAVING
-from annotation.recruitment.platforms.entry_params import LINK, entry_token
+from annotation.recruitment.platforms.entry_params import LEAVING, LINK, entry_token
 from crowdqc.errors import Missing
 
 

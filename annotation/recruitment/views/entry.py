@@ -16,12 +16,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.models import Membership, Recruitment, User, Visit
 from annotation.recruitment.actions import key_sets as recruitment_actions
-from annotation.recruitment.actions import platform_events, visits
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import webhook
-from annotation.recruitment.platforms.entry_params import Refused
+from annotation.recruitment.platforms.entry_params import LEAVING, Refused
 from annotation.recruitment.selectors import ways_in as reads
-from annotation.work.actions import assignments
+from annotation.work.actions import assignments, platform_events, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
 from crowdqc.numbers import whole
@@ -154,7 +153,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     context = {
         "visit": visit,
         "error": error,
-        "left": visit.outcome in visits.LEAVING,
+        "left": visit.outcome in LEAVING,
         **way_back(visit),
     }
     status = 422 if error else 200

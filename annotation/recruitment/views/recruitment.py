@@ -15,10 +15,11 @@ from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Recruitment, Role
 from annotation.payouts.actions import payments
-from annotation.recruitment.actions import visits
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.forms import FORMS, LetInForm, LinksForm, RecruitmentForm
+from annotation.recruitment.platforms.entry_params import OUTCOMES
 from annotation.recruitment.selectors import ways_in as reads
+from annotation.work.actions import visits
 from crowdqc.errors import DomainError, Invalid, Missing
 from crowdqc.files.cells import csv_lines
 from crowdqc.outbound.addresses import site_of
@@ -105,7 +106,7 @@ def _page(
         "has_api": payments.has_api(row),
         "signed": row.entry == Recruitment.Entry.SIGNED,
         "counts": reads.counts(row),
-        "codes": [(label, row.codes.get(name, "")) for name, label in visits.OUTCOMES.items()],
+        "codes": [(label, row.codes.get(name, "")) for name, label in OUTCOMES.items()],
         "events": reads.last_events(row),
         "links": links or LinksForm(),
         "let_in": let_in or LetInForm(),

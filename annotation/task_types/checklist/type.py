@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from annotation.models import TaskVersion
 from annotation.task_types.base import Values, whole_number
 from annotation.task_types.scales import ids, text, truth
 from crowdqc.errors import Invalid
@@ -145,3 +146,8 @@ def _origins(raw: Any, where: str) -> list[dict[str, str]]:
     if any(one["kind"] not in KINDS for one in found):
         raise Invalid(f"{where}: whose attribute is it?", fields={where: "person or model."})
     return found
+
+
+def list_of(version: TaskVersion) -> list[tuple[str, str]]:
+    """What a version asks of every text: short name and wording of each question, in order."""
+    return [(row["name"], row["label"]) for row in version.settings.get("questions", [])]

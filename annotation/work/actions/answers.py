@@ -29,8 +29,8 @@ from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from annotation.records.bulk import copy_into
-from annotation.recruitment.actions import visits
 from annotation.task_types import Values, get_type
+from annotation.work.actions import visits
 from annotation.work.actions.assignments import DONE, MAX_SEQ, DraftChanged, is_apart
 from annotation.work.actions.leases import lock_items, lock_own
 from crowdqc.errors import Conflict, DomainError, Invalid

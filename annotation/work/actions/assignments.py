@@ -29,10 +29,9 @@ from annotation.models.tasks import TaskState, TaskVersion
 from annotation.pairs.actions import release
 from annotation.panels.selectors.qualification import barred
 from annotation.records.actions.audit import record
-from annotation.recruitment.actions import visits
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
-from annotation.work.actions import slots
+from annotation.work.actions import slots, visits
 from annotation.work.actions.leases import lock_own, release_expired
 from annotation.work.actions.slots import Picked
 from crowdqc.errors import Conflict, Invalid, NotAllowed

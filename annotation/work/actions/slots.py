@@ -14,6 +14,7 @@ from django.db import connection
 
 from annotation.models import Membership, Task, TaskVersion
 from annotation.pair_design.ring import next_claim, window_start
+from annotation.records.actions.locks import line_up
 
 
 class Picked(NamedTuple):
@@ -171,8 +172,6 @@ JOIN annotation_itemgroup g ON g.id = free.group_id
 JOIN annotation_item j ON j.id = free.id
 """  # noqa: S608 (constants alone)
 
-STRETCHES = 4117  # the first key of the advisory lock; the second is the version
-
 
 class Entry(NamedTuple):
     """An item as it goes into an assignment."""
@@ -256,12 +255,6 @@ def turned(items: Sequence[int], worker: Membership, policy: str, seed: str) -> 
         else:
             found[pk] = drawn
     return found
-
-
-def line_up(version: TaskVersion) -> None:
-    """Let claims of one version stand in line from here to the end of their transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
 
 
 def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[Picked]:

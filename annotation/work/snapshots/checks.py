@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from annotation.models import Answer, ChoiceValue, Task, TaskVersion
+from annotation.models import Answer, ChoiceValue, Task
+from annotation.task_types.checklist.type import list_of
 
 COLUMNS = (
     "answer_id", "answer__item_id", "answer__item__first_id", "answer__worker_id",
@@ -23,11 +24,6 @@ class CheckRow(NamedTuple):
     replicate: int
     name: str
     yes: bool
-
-
-def list_of(version: TaskVersion) -> list[tuple[str, str]]:
-    """What a version asks of every text: short name and wording of each question, in order."""
-    return [(row["name"], row["label"]) for row in version.settings.get("questions", [])]
 
 
 def pooled_versions(task: Task) -> list[int]:

@@ -20,8 +20,8 @@ from evaluation.models import Run, WorkerScore
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise.dataset import FrozenPairs
 from evaluation.pairwise.selectors.boards import against_average
-from evaluation.panels.exclusion_preview import Figure
 from evaluation.runs.engine import DEFAULT_SEED
+from evaluation.runs.exclusion_preview import Figure
 
 LISTED = 40  # labels that change, by pair
 WORDS = {"first": "first better", NEUTRAL: "neutral", "second": "second better", "": "none"}

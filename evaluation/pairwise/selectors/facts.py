@@ -13,7 +13,8 @@ from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import against_average
-from evaluation.pairwise.selectors.runs import PUBLISHED, Shown
+from evaluation.pairwise.selectors.runs import Shown
+from evaluation.runs.run_types import PUBLISHED
 
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled

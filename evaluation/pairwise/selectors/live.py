@@ -14,9 +14,10 @@ from annotation.models import Answer, Item, Task
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
-from evaluation.pairwise.selectors.runs import CHECKS, CORE, Shown
+from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
 from evaluation.runs.engine import ACTIVE
+from evaluation.runs.run_types import CHECKS, CORE
 from evaluation.runs.schedules import FirstRun, Fresh
 from evaluation.runs.selectors.shell import percent
 

@@ -12,8 +12,7 @@ from crowdqc.errors import Missing
 from evaluation.models import Run, RunState
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.official.selectors import official_first
-
-CORE, CHECKS, PUBLISHED = "pairwise", "pairwise_checks", "published"
+from evaluation.runs.run_types import CHECKS, CORE, PUBLISHED
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from annotation.models import Exclusion, Membership, Role, Task
 from annotation.panels.actions import exclusions
 from crowdqc.errors import Conflict, Missing
 from evaluation.pairwise.views.forms import ExclusionForm
-from evaluation.panels import exclusion_preview
+from evaluation.runs import exclusion_preview
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 

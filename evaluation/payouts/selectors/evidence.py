@@ -15,13 +15,12 @@ from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
 from crowdqc.numbers import duration, percent, plural
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.runs.figures import DECLINED_SHARE, PASTED_SHARE
 from evaluation.runs.official.selectors import official_run
 
 # From here on a figure is named beside a person's work; none of them decides anything.
-PASTED_SHARE = 0.5
 AWAY_SHARE = 0.5
 FAST_SHARE = 1 / 3  # of the median time of the task
-DECLINED_SHARE = 0.25
 ENOUGH_TIMES = 5  # assignments before a median says anything
 BINS = 12
 WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from django.core.management.base import OutputWrapper
 from django.db import transaction
 
-from annotation.formats.actions.answers import workers_by_id
+from annotation.accounts.named.actions import workers_by_id
 from annotation.formats.actions.judgments import Added
 from annotation.formats.actions.ratings import STUDY, Rated, add_ratings, document_task
 from annotation.formats.imports.published.ebr import EbrStudy, read_folder, values_of

@@ -27,14 +27,12 @@ from evaluation.llm.schemas import SCORE
 from evaluation.models import CallState, CallUse, LLMCall, Run, RunState
 from evaluation.rescaling.calls import IMPORTED, WHAT, imports
 from evaluation.rescaling.dataset import scale_of
-from evaluation.rescaling.prompts import subject_of
+from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT, subject_of
 from evaluation.runs.numbering import next_number
 
 BATCH = 2000
 SHOWN = 50  # problems that are listed
 VERSION, ELSEWHERE = "EBR", "imported"
-MODEL = "gpt-3.5-turbo"
-PROMPT = "published: label, explanation and article"
 VALUES = {"missing_all": 0, "missing_major": 30, "missing_minor": 70, "complete": 100}
 MISSING = "The model's answer holds no number from 0 to 100."
 
@@ -84,7 +82,7 @@ def import_published(
         )
         for number, row in enumerate(rows, 2)
     ]  # fmt: skip
-    source = Source(MODEL, PROMPT, VERSION, "article")
+    source = Source(PUBLISHED_MODEL, PUBLISHED_PROMPT, VERSION, "article")
     return import_scores(by=by, task=task, rows=found, source=source, scale=scale)
 
 

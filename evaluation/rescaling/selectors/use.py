@@ -18,7 +18,7 @@ from annotation.work.snapshots import explanations
 from crowdqc.numbers import interval
 from evaluation.charts import rescaling as charts_rescaling
 from evaluation.models import AnswerScore, ItemScore, WorkerScore
-from evaluation.published.studies.ebr import MODEL, PROMPT
+from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
 from evaluation.rescaling.selectors.boards import Row, Told
 
 WORKERS, ITEMS = 12, 15
@@ -50,7 +50,7 @@ def scale(told: Told, page: str | None) -> dict[str, Any]:
     return {
         "page": shown,
         # Table 6 of the paper is spoken of beside its own scores alone.
-        "published": (calls["model"], calls["prompt"]) == (MODEL, PROMPT),
+        "published": (calls["model"], calls["prompt"]) == (PUBLISHED_MODEL, PUBLISHED_PROMPT),
         "everybody": charts_rescaling.scale_use(told.rows("by_label"), who="Everybody"),
         "labels": [_label(row) for row in reversed(told.rows("by_label"))],
         "people": [

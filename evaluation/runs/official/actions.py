@@ -18,7 +18,7 @@ from annotation.payouts.actions.rules import require_proposer
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import OfficialRun, Run, RunState
-from evaluation.panels import watch as panel_watch
+from evaluation.runs import run_types
 from evaluation.runs.recipe import is_default, main_method, same_recipe
 
 How = OfficialRun.How
@@ -66,7 +66,7 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
         raise Conflict("Another run became official meanwhile. Look at the changes again.")
     made = _install(run, held, by=by, how=How.CHOSEN)
     log_event(Kind.RULES, user=by, project=run.project, what="official run")
-    panel_watch.note_run(run)
+    run_types.tell_rooms(run)
     return made
 
 

@@ -8,8 +8,8 @@ from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.numbers import plural
 from evaluation.models import ChecklistStage, Run
-from evaluation.pairwise.selectors.runs import CHECKS, CORE, PUBLISHED
 from evaluation.runs import run_types
+from evaluation.runs.run_types import CHECKS, CORE, PUBLISHED
 from evaluation.runs.selectors.recipes import AQER, encoder_words
 
 # Shape of a task -> the page of its results.

@@ -13,6 +13,7 @@ from annotation.models import LedgerEntry, Payment, Recruitment, Rejection, Visi
 from annotation.payouts.actions import payments
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import sending as payment_sending
+from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.security.hostile import hostile
 from tests.support import factories, prolific
@@ -251,7 +252,7 @@ def test_a_token_that_is_not_taken_fails_without_paying(
     world: factories.World, study: Recruitment, platform: prolific.Platform
 ) -> None:
     [visit] = prolific.make_visited(study, platform)
-    study.token_sealed = prolific.sealed.seal("wrong", payment_sending.PURPOSE)
+    study.token_sealed = prolific.sealed.seal("wrong", PURPOSE)
     study.save()
     approve(world, [visit], bonus=Decimal("0.50"))
     finish()

@@ -13,10 +13,9 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from annotation.models import Assignment, AuditEntry, Membership, Recruitment, Visit
-from annotation.recruitment.actions import visits
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.platforms.entry_params import entry_token, external_id
-from annotation.work.actions import leases
+from annotation.work.actions import leases, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict
 from tests.support import factories, prolific

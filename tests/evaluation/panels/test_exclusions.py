@@ -14,9 +14,8 @@ from annotation.panels.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.embeddings.vectors import kept_only, vectors_of
 from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
-from evaluation.panels import exclusion_preview
 from evaluation.runs import engine as runs
-from evaluation.runs import schedules
+from evaluation.runs import exclusion_preview, schedules
 from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import rescaling as rescaling_corpus
 from tests.evaluation.corpora import texts as corpus

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.formats.actions.answers import systems_by_name, workers_named
+from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.formats.actions.judgments import (
     Added,
     Session,

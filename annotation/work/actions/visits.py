@@ -26,22 +26,20 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import VISITOR, record
-from annotation.recruitment.actions.platform_events import apply
-from annotation.recruitment.platforms.entry_params import ASK, Coming, Refused, digest, external_id
+from annotation.recruitment.platforms.entry_params import (
+    ASK,
+    LEAVING,
+    Coming,
+    Refused,
+    digest,
+    external_id,
+)
 from annotation.work.actions.leases import give_back
+from annotation.work.actions.platform_events import apply
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, TooMuch
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
-# Our word for how a visit ended -> the platform's type of completion code.
-OUTCOMES = {
-    "completed": "COMPLETED",
-    "failed_attention": "FAILED_ATTENTION_CHECK",
-    "no_consent": "NO_CONSENT",
-    "incompatible_device": "INCOMPATIBLE_DEVICE",
-    "other": "OTHER",
-}
-LEAVING = ("no_consent", "incompatible_device", "other")
 GONE = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
 ELSEWHERE = Refused(
     "This entry was opened in another browser before, and belongs to that one.",

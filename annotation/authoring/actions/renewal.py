@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from annotation.authoring.actions.items import copied
 from annotation.models import Item, Task, TaskVersion
-from annotation.work.snapshots.checks import list_of
+from annotation.task_types.checklist.type import list_of
 
 
 def renew(task: Task, draft: TaskVersion) -> int:

@@ -1,0 +1,1 @@
+"""People and systems as files name them."""

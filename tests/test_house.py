@@ -1,0 +1,106 @@
+"""Where things live: rooms, their order, and how full they may be (docs/adr/0025)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph
+from tests.support.rooms import DOORS, UPWARDS, floor, is_wiring, room_of
+
+MOST_ENTRIES, MOST_OF_A_PREFIX = 20, 2
+# Folders that hold more, and why.
+FULL = {
+    "annotation": "the list of its rooms",
+    "evaluation": "the list of its rooms",
+}
+# Names that others give: the commands are called so on the command line.
+NAMED_BY_OTHERS = ("management/commands", "migrations")
+
+
+def folders() -> list[Path]:
+    """Every folder of our code, the roots of both sides included."""
+    found = [ROOT / name for name in PACKAGES]
+    for top in list(found):
+        found += [one for one in top.rglob("*") if one.is_dir() and one.name != "__pycache__"]
+    return sorted(found)
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.name != "__pycache__")
+
+
+def test_no_file_imports_itself_over_others() -> None:
+    """Lazy imports and those for types count: a circle is one whenever it is looked at."""
+    assert circles(import_graph()) == []
+
+
+def test_rooms_import_only_downwards() -> None:
+    """In the one order of ``tests/support/rooms.py``; what does not yet is listed, and no more."""
+    upwards = {
+        (name, other)
+        for name, others in import_graph().items()
+        for other in others
+        if "." in other and floor(other) > floor(name)
+    }
+    assert upwards == set(UPWARDS)
+
+
+def test_the_ground_imports_neither_side_and_collecting_never_judging() -> None:
+    wrong = []
+    for name, others in import_graph().items():
+        below = {"crowdqc": ("annotation", "evaluation"), "annotation": ("evaluation",)}
+        forbidden = below.get(name.partition(".")[0], ())
+        wrong += [(name, other) for other in others if other.partition(".")[0] in forbidden]
+    assert wrong == []
+
+
+def test_collecting_does_not_name_judging_in_a_string() -> None:
+    """Nor does the ground, but for the addresses and settings that tie all together."""
+    wiring = {"crowdqc/urls.py", "crowdqc/settings.py", "crowdqc/celery.py"}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for top in ("annotation", "crowdqc")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        if path.relative_to(ROOT).as_posix() not in wiring
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if '"evaluation.' in line
+    ]
+    assert wrong == []
+
+
+def test_judging_opens_no_door_of_collecting_but_the_frame_of_its_api() -> None:
+    wrong = [
+        (name, other)
+        for name, others in import_graph().items()
+        if name.startswith("evaluation.") and not is_wiring(name)
+        for other in others
+        if other.startswith("annotation.")
+        and set(other.split(".")[1:]) & {*DOORS} - {"forms"}
+        and room_of(other) != "annotation.api"
+    ]
+    assert wrong == []
+
+
+def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
+    full = {
+        str(folder.relative_to(ROOT)): count
+        for folder in folders()
+        if (count := len(entries(folder))) > MOST_ENTRIES
+    }
+    assert full.keys() == FULL.keys()
+
+
+def test_three_files_of_one_prefix_are_a_folder() -> None:
+    wrong = []
+    for folder in folders():
+        name = folder.relative_to(ROOT).as_posix()
+        if name.endswith(NAMED_BY_OTHERS):
+            continue
+        of = Counter(
+            entry.removesuffix(".py").partition("_")[0]
+            for entry in entries(folder)
+            if entry != "__init__.py"
+        )
+        wrong += [f"{name}/{one}*" for one, count in of.items() if count > MOST_OF_A_PREFIX]
+    assert wrong == []
