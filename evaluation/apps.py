@@ -9,6 +9,8 @@ from django.apps import AppConfig
 if TYPE_CHECKING:
     from evaluation.embeddings.embeddings import Encoder
 
+MAKERS = "evaluation.bundles.makers"
+
 
 def _encoder_at_endpoint(slug: str) -> Encoder:
     from evaluation.llm import encoder  # its client takes most of a second to import
@@ -21,7 +23,10 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register system checks, sealed fields and the encoders that models at endpoints are."""
+        from annotation.formats.exports import makers
         from evaluation.demo import password_check as demo_check  # noqa: F401
         from evaluation.embeddings import embeddings
 
         embeddings.at_endpoint = _encoder_at_endpoint
+        makers.MAKERS |= {"run": f"{MAKERS}.RUN", "bundle": f"{MAKERS}.BUNDLE"}
+        makers.RECIPES.append(f"{MAKERS}.recipes")

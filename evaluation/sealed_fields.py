@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from crowdqc.sealing.sealed import register
-from evaluation.llm import keys
+from evaluation.llm.endpoints import keys
 
 register("evaluation.Endpoint", "key_sealed", keys.PURPOSE)

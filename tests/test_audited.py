@@ -50,8 +50,8 @@ EXCEPTIONS = {
     "accounts.signing.actions.end_sessions": "the security log says so",
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
     "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
-    "evaluation.llm.probing.request_probe": "the model says since when it is asked",
-    "evaluation.llm.probing.request_names": "the endpoint says since when it is asked",
+    "evaluation.llm.endpoints.probing.request_probe": "the model says since when it is asked",
+    "evaluation.llm.endpoints.probing.request_names": "the endpoint says since when it is asked",
 }
 # Where functions are called that are no part of another write.
 ENTRANCES = ("views", "api", "jobs", "commands", "platforms")

@@ -22,8 +22,8 @@ def folders() -> list[Path]:
     """Every folder of our code, the roots of both sides included."""
     found = [ROOT / name for name in PACKAGES]
     for top in list(found):
-        found += [one for one in top.rglob("*") if one.is_dir() and one.name != "__pycache__"]
-    return sorted(found)
+        found += [one.parent for one in top.rglob("__init__.py")]
+    return sorted(set(found))
 
 
 def entries(folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Consent, LedgerEntry, Qualification, Rejection, Role
 from annotation.payouts.actions import rejections
 from annotation.privacy.actions import retention
-from annotation.work.selectors import api as selectors
+from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import log, own
 from crowdqc.errors import Missing
 

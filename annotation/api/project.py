@@ -21,7 +21,7 @@ from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import ProjectOut
 from annotation.models import ConsentText, Membership, Role
 from annotation.records.actions import locks
-from annotation.work.selectors import api as selectors
+from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing
 
 SETTINGS = (

@@ -19,7 +19,7 @@ from annotation.formats.actions.imports import import_objects
 from annotation.models import Answer, Role
 from annotation.records.actions import locks
 from annotation.work.actions import answers
-from annotation.work.selectors import api as selectors
+from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Invalid, Missing
 
 CREATED = status.HTTP_201_CREATED

@@ -32,7 +32,7 @@ from annotation.task_types import get_type
 from annotation.task_types.think_aloud import page as think_aloud
 from annotation.task_types.writing import page as writing
 from annotation.work.actions import answers, assignments, events, leases
-from annotation.work.selectors import api as selectors
+from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid, Missing, NotAllowed
 

@@ -23,7 +23,7 @@ from evaluation.bundles.writing import (
 )
 from evaluation.methods.core.base import BadParameter, DataError, Hooks
 from evaluation.methods.registry import METHODS
-from evaluation.runs.results import result_hash
+from evaluation.runs.results.rows import result_hash
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 4 * 1024**3  # unpacked

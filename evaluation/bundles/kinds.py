@@ -29,7 +29,8 @@ from evaluation.models import Run, Snapshot
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
 from evaluation.pairwise import run as pair_runs
-from evaluation.runs import results, snapshots
+from evaluation.runs.freezing import snapshots
+from evaluation.runs.results import rows as results
 
 Row = dict[str, Any]
 Rows = Mapping[type[models.Model], Sequence[Row]]

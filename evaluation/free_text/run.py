@@ -17,8 +17,8 @@ from evaluation.embeddings import embeddings, vectors
 from evaluation.methods.core.base import BadParameter, Hooks, Method, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
-from evaluation.runs import results, snapshots
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import snapshots
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import (
     BOOTSTRAP,
     CHECKS,
@@ -29,6 +29,7 @@ from evaluation.runs.progress import (
     UNITERATED,
     Recorder,
 )
+from evaluation.runs.results import rows as results
 
 SHAPE = "texts"
 STEPS = TEXT_STEPS

@@ -23,12 +23,13 @@ from evaluation.methods.core.base import FloatArray, Hooks, Method, Result, Text
 from evaluation.methods.registry import get_method
 from evaluation.methods.text.corpus import Responses
 from evaluation.models import AnswerScore, Grading, Run, RunState
-from evaluation.runs import freezing, snapshots
 from evaluation.runs.asking import Asking
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing import snapshots
+from evaluation.runs.freezing.options import freeze
+from evaluation.runs.freezing.snapshots import Frozen
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
-from evaluation.runs.results import Outcome
-from evaluation.runs.snapshots import Frozen
+from evaluation.runs.results.rows import Outcome
 
 SLUG = aqer_study.NAME
 DRAWS = "Draws of workers"

@@ -17,8 +17,8 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
 
 from crowdqc import outbound
 from crowdqc.files.json_input import Unreadable, read_json
-from evaluation.llm import keys
 from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
+from evaluation.llm.endpoints import keys
 
 MB = 1024 * 1024
 # Of one answer: an endpoint must not fill the memory. Vectors are long, what a model says is not.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crowdqc.outbound import addresses
-from evaluation.llm import keys
+from evaluation.llm.endpoints import keys
 from evaluation.models import Endpoint, LLMAttempt
 
 Outcome = LLMAttempt.Outcome

@@ -26,7 +26,7 @@ from evaluation.runs.api import (
 )
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.standing import standing
-from evaluation.runs.selectors import api as selectors
+from evaluation.runs.selectors import api_rows as selectors
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 KINDS: dict[str, tuple[Any, Any]] = {

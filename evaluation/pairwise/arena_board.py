@@ -11,8 +11,8 @@ from crowdqc.errors import Invalid, Missing
 from evaluation.methods.bradley_terry.arena import BASE, CENTRE, SCALE, arena_ratings
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 from evaluation.models import Run, RunFigure, RunState, SystemScore
-from evaluation.runs import votes_used
 from evaluation.runs.official.selectors import official_run
+from evaluation.runs.results import votes_used
 
 METHOD = "pairwise"
 CONVENTION = {

@@ -22,7 +22,7 @@ from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments
 from evaluation.methods.pairwise.order.data import ShownVotes
 from evaluation.methods.rescaling.ratings import Ratings
 from evaluation.models import Snapshot
-from evaluation.runs.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 

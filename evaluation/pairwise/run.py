@@ -21,10 +21,10 @@ from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
 from evaluation.pairwise.dataset import FrozenPairs, FrozenRatings
 from evaluation.pairwise.overlap import OVERLAP, overlap
-from evaluation.runs import freezing
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 clean_params = freezing.clean_params  # what the kind offers
 # Steps are the stages that the methods name.

@@ -17,8 +17,9 @@ from crowdqc.errors import Conflict, Invalid
 from evaluation.free_text import run as text_runs
 from evaluation.methods.core.base import Method
 from evaluation.models import Run, Snapshot
-from evaluation.runs import results, snapshots
+from evaluation.runs.freezing import snapshots
 from evaluation.runs.progress import Recorder
+from evaluation.runs.results import rows as results
 
 SLUG = "aqer_panel"
 STEPS = {SLUG: text_runs.STEPS}

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from annotation.access import Access, bound_to, get_access, get_worker
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Membership, Role
-from annotation.work.selectors import api as selectors
+from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing, NotAllowed
 from evaluation.people import person_data
 from evaluation.people.selectors import domains

@@ -16,7 +16,7 @@ from crowdqc.errors import Conflict
 from evaluation.embeddings.embeddings import text_hash
 from evaluation.methods.rescaling.data import Annotations
 from evaluation.models import Snapshot
-from evaluation.runs.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep
 
 KIND = "ratings with explanations"
 

@@ -17,7 +17,7 @@ from evaluation.methods.rescaling.use import by_label, changes, mean_of, places
 from evaluation.models import AnswerScore, ItemScore, Run, WorkerScore
 from evaluation.rescaling.calls import Scored
 from evaluation.rescaling.dataset import FrozenExplained
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 Row = dict[str, Any]
 LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)  # as in Table 10

@@ -22,11 +22,11 @@ from evaluation.rescaling import results as rescaling_results
 from evaluation.rescaling.calls import Scored
 from evaluation.rescaling.dataset import FrozenExplained
 from evaluation.rescaling.results import Computed
-from evaluation.runs import freezing
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG, VERSION = "rescaling", method.VERSION
 SCORES, ENSEMBLE = "Scores from explanations", "Ensembles"

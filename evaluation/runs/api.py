@@ -16,7 +16,7 @@ from crowdqc.errors import Invalid, Missing
 from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
-from evaluation.runs.selectors import api as selectors
+from evaluation.runs.selectors import api_rows as selectors
 
 
 class RunIn(Body):

@@ -23,12 +23,13 @@ from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
-from evaluation.runs import results, run_types
+from evaluation.runs import run_types
 from evaluation.runs.notifications import tell
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
 from evaluation.runs.progress import ITERATING, Recorder, Superseded, fresh_steps
 from evaluation.runs.recipe import DEFAULT_SEED, main_method
+from evaluation.runs.results import rows as results
 
 logger = logging.getLogger(__name__)
 ABANDONED_SECONDS = 60

@@ -26,10 +26,11 @@ from evaluation.embeddings import vectors
 from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
-from evaluation.runs import results, run_types
+from evaluation.runs import run_types
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.progress import Recorder, fresh_steps
 from evaluation.runs.recipe import recipe_in_force
+from evaluation.runs.results import rows as results
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
 SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn

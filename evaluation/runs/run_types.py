@@ -17,7 +17,7 @@ from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run
 from evaluation.runs.asking import Asking
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 CORE, CHECKS = "pairwise", "pairwise_checks"  # of a pairwise study
 PUBLISHED = "published"  # the method of a run that holds what was published, and computes nothing

@@ -19,7 +19,8 @@ from crowdqc.errors import Conflict, Invalid
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
-from evaluation.runs import freezing, run_types
+from evaluation.runs import run_types
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.recipe import Recipe, main_method, recipe_in_force
 

@@ -20,7 +20,7 @@ from annotation.work.snapshots.responses import Asked, Header, LogSize, Topic
 from crowdqc.errors import Conflict
 from evaluation.methods.writing.method import Responses
 from evaluation.models import Snapshot
-from evaluation.runs.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep
 
 PEOPLE, MODELS = "people", "models"
 

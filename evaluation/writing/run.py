@@ -20,10 +20,10 @@ from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.questionnaires import Forms, correlations, distributions
 from evaluation.methods.writing.signals import DEFAULTS
 from evaluation.models import AnswerScore, Run
-from evaluation.runs import freezing
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 from evaluation.writing import dataset as writing_data
 from evaluation.writing import logs as writing_logs
 from evaluation.writing.dataset import FrozenResponses

@@ -20,7 +20,7 @@ from annotation.records.actions import replies
 from annotation.recruitment.platforms import webhook
 from crowdqc.errors import Conflict, DomainError
 from crowdqc.sealing import resealing, sealed
-from evaluation.llm import keys
+from evaluation.llm.endpoints import keys
 from tests.support import factories, prolific
 from tests.support.llm import make_model
 

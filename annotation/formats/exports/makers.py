@@ -1,7 +1,7 @@
 """What can be written as a file in the background: a maker each, found by name.
 
-Files about runs are made on the judging side, which this side does not know; so makers are named by
-their path and loaded when they are wanted.
+Files about runs are made on the judging side, which this side does not know: that side registers
+its makers here (``evaluation.apps``), and they are loaded when they are wanted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,8 @@ from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Invalid
 
 ALL = "all"  # every table of a task, or of all of them
-MAKERS = {
-    "run": "evaluation.bundles.makers.RUN",
-    "bundle": "evaluation.bundles.makers.BUNDLE",
-}
-RECIPES = "evaluation.bundles.makers.recipes"  # of a task's finished runs
+MAKERS: dict[str, str] = {}  # name -> dotted path, beside those of a task's tables
+RECIPES: list[str] = []  # dotted paths of what gives the recipes of a task's finished runs
 TABLES = ("csv", "jsonl", "parquet")
 
 
@@ -73,8 +70,7 @@ def maker_of(what: str) -> Maker:
 
 def recipes(task: Task) -> list[dict[str, Any]]:
     """What it takes to compute the scores of the task's finished runs again."""
-    found: list[dict[str, Any]] = import_string(RECIPES)(task)
-    return found
+    return [row for path in RECIPES for row in import_string(path)(task)]
 
 
 def refuse_options(params: Mapping[str, Any], *known: str) -> None:

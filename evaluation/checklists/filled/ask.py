@@ -28,10 +28,10 @@ from evaluation.llm.schemas import YES_NO, Schema, Strict
 from evaluation.llm_runs.parts import chat_model, check_all, check_one_of, failures, reasons
 from evaluation.methods.core.base import BadParameter
 from evaluation.models import LanguageModel, Run
-from evaluation.runs import freezing
 from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG, VERSION = "checklist_answers", "1.0"
 PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"

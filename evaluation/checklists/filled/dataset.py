@@ -19,7 +19,7 @@ from evaluation.checklists.filled.ask import SLUG as ASKED
 from evaluation.checklists.filled.text_scores import Human, dimension_name, human_scores
 from evaluation.methods.checklists.study import Study
 from evaluation.models import RunFigure, RunState, Snapshot
-from evaluation.runs.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep
 
 Chances = Mapping[tuple[int, int, str], float]  # system, item, question -> probability of yes
 

@@ -40,10 +40,10 @@ from evaluation.llm_runs.parts import (
     reasons,
 )
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
-from evaluation.runs import freezing
 from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG, VERSION = "g_eval", "1.0"
 STEPS_STEP, ASK, SCORE_STEP = "Evaluation steps", "Rating the texts", "Scores"

@@ -29,10 +29,10 @@ from evaluation.methods.checklists.study import MAJORITY
 from evaluation.methods.core.base import FloatArray, Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import CandidateScore, Run, RunFigure
-from evaluation.runs import freezing
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG = checklist_study.NAME
 CONDITIONS = "Other scores of the same texts"

@@ -26,7 +26,7 @@ from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.models import CandidateScore, Run, RunFigure, RunState
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official.selectors import IS_OFFICIAL
-from evaluation.runs.results import BATCH, result_hash
+from evaluation.runs.results.rows import BATCH, result_hash
 
 METHOD = "published"
 HUMAN, JUDGE = "human", "judge"  # whose scores a published run holds: params["role"]

@@ -22,11 +22,11 @@ from evaluation.methods.checklists.attribute_diversity import Attributes
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
-from evaluation.runs import freezing
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing.options import freeze
+from evaluation.runs.freezing.snapshots import keep
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
-from evaluation.runs.results import Outcome
-from evaluation.runs.snapshots import keep
+from evaluation.runs.results.rows import Outcome
 
 SLUG = attribute_diversity.NAME
 COMPARING = "Comparing conditions"

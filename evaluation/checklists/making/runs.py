@@ -22,10 +22,10 @@ from evaluation.llm.prompting import load
 from evaluation.llm_runs.parts import chat_model
 from evaluation.methods.core.base import BadParameter
 from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run
-from evaluation.runs import freezing
 from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 STAGE = "checklist_stage"
 ASKING = "Asking"

@@ -13,7 +13,7 @@ from crowdqc.numbers import NBSP, plural, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, SystemScore, WorkerScore
-from evaluation.runs.figures import DECLINED_SHARE, PASTED_SHARE
+from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
 
 PER_PAGE = 100
 FOOT_AXIS_FROM = 8  # rows from which the axis stands below the rows again

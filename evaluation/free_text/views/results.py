@@ -21,9 +21,10 @@ from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors import run_facts
 from evaluation.models import Run
 from evaluation.overview import results as overview_results
-from evaluation.runs import schedules, votes_used
+from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
+from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 

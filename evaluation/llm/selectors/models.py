@@ -11,8 +11,8 @@ from django.db.models import Count, Max, Q, QuerySet
 from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import NBSP, count, money
-from evaluation.llm import keys
-from evaluation.llm.probing import under_way
+from evaluation.llm.endpoints import keys
+from evaluation.llm.endpoints.probing import under_way
 from evaluation.llm.selectors.words import abilities, price, small
 from evaluation.models import CallState, Endpoint, LanguageModel
 

@@ -16,9 +16,8 @@ from annotation.access import get_access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role
 from crowdqc.errors import Conflict, DomainError, Invalid
-from evaluation.llm import endpoints as actions
-from evaluation.llm import probing
-from evaluation.llm.model_forms import EndpointForm, KeyForm, ModelForm, PriceForm
+from evaluation.llm.endpoints import actions, probing
+from evaluation.llm.endpoints.forms import EndpointForm, KeyForm, ModelForm, PriceForm
 from evaluation.llm.selectors import models as reads
 from evaluation.llm.selectors import prompts as llm_prompts
 

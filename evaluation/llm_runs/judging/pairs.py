@@ -39,10 +39,10 @@ from evaluation.llm_runs.parts import (
     warm,
 )
 from evaluation.models import Run
-from evaluation.runs import freezing
 from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG = "judge_pairs"
 PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"

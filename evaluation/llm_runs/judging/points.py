@@ -37,11 +37,12 @@ from evaluation.llm_runs.parts import (
 )
 from evaluation.methods.core.base import BadParameter
 from evaluation.models import LLMAttempt, Run
-from evaluation.runs import freezing, snapshots
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import freeze
+from evaluation.runs.freezing import options as freezing
+from evaluation.runs.freezing import snapshots
+from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 SLUG = "judge_points"
 PREPARE, ASK, BOARDS = "What is judged", "Asking the model", "Scores and boards"

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, F, Q
 
 from crowdqc.numbers import count, plural
-from evaluation.llm.endpoints import spent_by
+from evaluation.llm.endpoints.actions import spent_by
 from evaluation.llm.selectors.words import small
 from evaluation.models import CallState, LLMCall, Run
 from evaluation.runs import run_types

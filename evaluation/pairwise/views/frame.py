@@ -15,9 +15,10 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import whole
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors.runs import Shown
-from evaluation.runs import schedules, votes_used
+from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
+from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.

@@ -11,7 +11,7 @@ from annotation.task_types.pairwise import page as judging
 from evaluation.pairwise.selectors import pages as pair_pages
 from evaluation.pairwise.views.boards import empty, page
 from evaluation.pairwise.views.frame import study
-from evaluation.runs import votes_used
+from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
 

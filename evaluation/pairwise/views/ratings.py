@@ -13,8 +13,9 @@ from annotation.task_types.rating.type import noun_of
 from crowdqc.errors import Missing
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.rescaling.selectors import rating_boards
-from evaluation.runs import schedules, votes_used
+from evaluation.runs import schedules
 from evaluation.runs.official.standing import standing
+from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
 

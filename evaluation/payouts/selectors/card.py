@@ -15,7 +15,7 @@ from crowdqc.numbers import duration, percent
 from evaluation.charts import boards as charts
 from evaluation.models import WorkerScore
 from evaluation.payouts.selectors.evidence import Evidence, Note, TaskEvidence, binned
-from evaluation.runs.figures import PASTED_SHARE
+from evaluation.runs.results.figures import PASTED_SHARE
 
 CANNOT = {
     "Paste": "that the work was done by somebody else. "

@@ -15,8 +15,8 @@ from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
 from crowdqc.numbers import duration, percent, plural
 from evaluation.models import AnswerScore, Run, WorkerScore
-from evaluation.runs.figures import DECLINED_SHARE, PASTED_SHARE
 from evaluation.runs.official.selectors import official_run
+from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
 
 # From here on a figure is named beside a person's work; none of them decides anything.
 AWAY_SHARE = 0.5

@@ -19,8 +19,8 @@ from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
 from evaluation.models import AnswerScore, Run, WorkerScore
-from evaluation.runs.figures import groups as groups_of
 from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.results.figures import groups as groups_of
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054

@@ -32,7 +32,7 @@ from evaluation.charts.svg import Scale
 from evaluation.models import Run, RunFigure
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, binned
 from evaluation.people.selectors.scores import Figure, share_of
-from evaluation.runs.figures import PASTED_SHARE
+from evaluation.runs.results.figures import PASTED_SHARE
 
 ZERO = Decimal("0.00")
 TIMES = Scale(0.0, 3.0, 200.0, (0.0, 1.0, 2.0, 3.0))

@@ -29,7 +29,7 @@ from evaluation.published.studies.data import as_crowdrag
 from evaluation.runs import engine as runs
 from evaluation.runs.numbering import next_number
 from evaluation.runs.progress import fresh_steps
-from evaluation.runs.results import BATCH, result_hash
+from evaluation.runs.results.rows import BATCH, result_hash
 
 METHOD = "published"
 VERSION = "CrowdRAG-25"

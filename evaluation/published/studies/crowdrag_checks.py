@@ -23,7 +23,7 @@ from evaluation.published.reproduce.crowdrag.overlap import similarity_rows
 from evaluation.published.reproduce.rows import Row
 from evaluation.published.studies.data import as_crowdrag
 from evaluation.runs.progress import Recorder
-from evaluation.runs.results import Outcome
+from evaluation.runs.results.rows import Outcome
 
 METHOD = "published_checks"
 TABLES, TEXTS = "tables", "cleaned_texts"  # figures

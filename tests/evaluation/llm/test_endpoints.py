@@ -15,9 +15,11 @@ from django.test import override_settings
 from annotation.models import AuditEntry, Project
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses
-from evaluation.llm import endpoints, engine, keys, probe, probing
+from evaluation.llm import engine
 from evaluation.llm.ask import EndpointFails
 from evaluation.llm.calls import ask_all
+from evaluation.llm.endpoints import actions as endpoints
+from evaluation.llm.endpoints import keys, probe, probing
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run
 from tests.support.factories import make_project

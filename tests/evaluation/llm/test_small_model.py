@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from evaluation.llm import endpoints, probe, probing
 from evaluation.llm.calls import ask_all
+from evaluation.llm.endpoints import actions as endpoints
+from evaluation.llm.endpoints import probe, probing
 from evaluation.llm.schemas import SCORE, YES_NO
 from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import ask, make_run

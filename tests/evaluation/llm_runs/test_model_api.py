@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from rest_framework.test import APIClient
 
-from evaluation.llm import endpoints
+from evaluation.llm.endpoints import actions as endpoints
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
 from tests.support.factories import api_token

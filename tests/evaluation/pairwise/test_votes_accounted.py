@@ -21,7 +21,7 @@ from annotation.work.actions.answers import set_counts
 from crowdqc.tally import DoesNotAddUp, Tally
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import engine as runs
-from evaluation.runs import snapshots
+from evaluation.runs.freezing import snapshots
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories

@@ -11,7 +11,7 @@ from annotation.models import Answer, TextValue
 from annotation.work.actions import answers as answer_actions
 from crowdqc.errors import Conflict
 from evaluation.models import Snapshot
-from evaluation.runs import snapshots
+from evaluation.runs.freezing import snapshots
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 

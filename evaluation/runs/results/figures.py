@@ -17,7 +17,7 @@ from annotation.work.snapshots import answers
 from evaluation.methods.aqer.bounds import worst_sea_error
 from evaluation.methods.aqer.diagnostics import swaps
 from evaluation.methods.core.base import Intervals, Result
-from evaluation.runs.snapshots import Frozen
+from evaluation.runs.freezing.snapshots import Frozen
 
 Row = dict[str, Any]
 MOST_WORKERS = 1000  # up to here the bound is looked up

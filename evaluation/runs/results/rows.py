@@ -26,9 +26,9 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
-from evaluation.runs import figures, votes_used
+from evaluation.runs.freezing.snapshots import Frozen
 from evaluation.runs.progress import Superseded
-from evaluation.runs.snapshots import Frozen
+from evaluation.runs.results import figures, votes_used
 
 BATCH = 2000
 Row = dict[str, Any]

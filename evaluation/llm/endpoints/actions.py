@@ -17,7 +17,7 @@ from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import exact, whole
 from crowdqc.outbound import addresses
-from evaluation.llm import keys
+from evaluation.llm.endpoints import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
 
 # field: lowest, highest, empty allowed

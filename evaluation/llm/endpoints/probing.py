@@ -61,7 +61,7 @@ def probe_model(*, by: User, model: LanguageModel) -> LanguageModel:
     Sends at most eight requests, outside any transaction and outside the budget. A model that
     cannot be reached keeps what was known of it; ``probe_note`` says why.
     """
-    from evaluation.llm import probe
+    from evaluation.llm.endpoints import probe
 
     try:
         found = probe.probe(model)
@@ -92,7 +92,7 @@ def request_names(*, endpoint: Endpoint) -> bool:
 
 def list_models(*, endpoint_id: int) -> str:
     """Ask the endpoint for its models and keep their names, or why it tells none."""
-    from evaluation.llm import probe
+    from evaluation.llm.endpoints import probe
 
     rows = Endpoint.objects.filter(pk=endpoint_id)
     endpoint = rows.filter(names_asked_at__isnull=False).first()
