@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from evaluation.methods.base import FloatArray, IntArray
 from evaluation.methods.rank_correlation import EMPTY, Correlations, kendall, kendall_left_out
 from evaluation.methods.rescaling_data import Annotations, Shared
+from evaluation.methods.units import RANKED, too_few
 
 # Rows of the join that one pass over noisy draws may hold (some 300 MB).
 CHUNK = 1_000_000
@@ -17,13 +18,17 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Mean tau-b over the pairs that have one on both sides, and the interval of its change."""
+    """Mean tau-b over the pairs that have one on both sides, and the interval of its change.
+
+    ``low`` and ``high`` are NaN where ``reason`` says why.
+    """
 
     before: float
     after: float
     low: float
     high: float
     pairs: int
+    reason: str = ""
 
 
 NO_AGGREGATE = Aggregate(np.nan, np.nan, np.nan, np.nan, 0)
@@ -102,10 +107,12 @@ def _aggregate(
         return NO_AGGREGATE
     items, cell = np.unique(item, return_inverse=True)
     k = len(items)
+    old, new = float(before.mean()), float(after.mean())
+    if few := too_few(k, "items", RANKED):
+        return Aggregate(old, new, np.nan, np.nan, pairs, few)
     mean_moved = np.bincount(cell, weights=moved) / pairs
     error = float(np.sqrt(((mean_moved - mean_moved.mean()) ** 2).sum() * (k - 1) / k))
     reach = float(_quantile(level, np.array(k))) * error
-    old, new = float(before.mean()), float(after.mean())
     return Aggregate(old, new, new - old - reach, new - old + reach, pairs)
 
 
