@@ -29,7 +29,7 @@ units                 2     3     5    10    15    20    30
 tau                   - -1.00 -.822 -.840 -.887 -.896  .929
 change of tau     -.000 -.219 -.515 -.845 -.903 -.910  .957
 similarity            - -.992  .985  .964  .957  .965  .957
-board             -.989  .972  .962  .954     -     -     -
+board             -.990  .967  .959     -     -     -     -
 =================  ====  ====  ====  ====  ====  ====  ====
 
 "tau" (a question's yes beside human scores) and "change of tau" (under rescaling) are ``ranked``:
