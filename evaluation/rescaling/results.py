@@ -52,7 +52,7 @@ def ensembles(data: Annotations, means: LabelMeans, limits: Mapping[str, Any]) -
             found.append({
                 "setting": setting, "lambda": weight, "before": _plain(mean.before),
                 "after": _plain(mean.after), "low": _plain(mean.low), "high": _plain(mean.high),
-                "pairs": mean.pairs,
+                "pairs": mean.pairs, "reason": mean.reason,
             })  # fmt: skip
     return found
 

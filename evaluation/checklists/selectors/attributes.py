@@ -176,7 +176,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             made.append(f"{label}: those of {less} are less alike than those of {more}, "
                         f"by {by} ({inside}).")  # fmt: skip
     if not told["differences"] and told["conditions"]:
-        made.append("People and models are compared once each side has five attributes.")
+        made.append("People and models are compared once each side has five attributes, not all "
+                    "equally alike.")  # fmt: skip
     spread = [one for one in told["conditions"] if one["spread"] and one["condition"] in (
         method.PEOPLE, method.MODELS, method.COMBINED)]  # fmt: skip
     if spread:

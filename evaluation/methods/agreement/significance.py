@@ -42,6 +42,7 @@ class Difference:
     """``first`` - ``second`` with interval and two-sided p-value.
 
     ``n`` units were resampled or flipped; ``undefined`` of the ``resamples`` had no value.
+    ``reason`` says why resamples gave no interval (``low`` and ``high`` are NaN then).
     """
 
     estimate: float
@@ -53,6 +54,7 @@ class Difference:
     n: int
     resamples: int
     undefined: int = 0
+    reason: str = ""
 
 
 def bca_correlation_difference(
@@ -102,7 +104,7 @@ def bca_correlation_difference(
     found = bca(float(point[2]), known, left_out, confidence, expand=expand)
     return Difference(
         float(point[2]), found.low, found.high, found.p, float(point[0]), float(point[1]), n,
-        resamples, len(draws) - len(known),
+        resamples, len(draws) - len(known), found.reason,
     )  # fmt: skip
 
 
@@ -135,8 +137,9 @@ def bca_mean_difference(
     point = float(apart.mean())
     found = bca(point, draws, left_out, confidence, expand=expand)
     return Difference(
-        point, found.low, found.high, found.p, float(a.mean()), float(b.mean()), n, resamples
-    )
+        point, found.low, found.high, found.p, float(a.mean()), float(b.mean()), n, resamples,
+        reason=found.reason,
+    )  # fmt: skip
 
 
 def paired_permutation(

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from evaluation.methods.core.base import SMALL, BadParameter, FloatArray
+from evaluation.methods.core.units import ALL_SAME, SAME
 
 CORRELATIONS = ("pearson", "spearman", "kendall")
 # Kendall compares every two rows.
@@ -78,13 +79,17 @@ def blocks(size: int, n: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Bca:
-    """Interval and two-sided p-value (of the value 0) by BCa."""
+    """Interval and two-sided p-value (of the value 0) by BCa.
+
+    ``low`` and ``high`` are NaN where ``reason`` says why there is no interval.
+    """
 
     low: float
     high: float
     p: float
     bias: float
     acceleration: float
+    reason: str = ""
 
 
 def bca(
@@ -99,8 +104,9 @@ def bca(
 
     ``draws`` (b,) are the resampled values, ``jackknife`` (n,) the values without each unit. The
     p-value is the level at which the interval just reaches 0. ``expand`` moves the tails out for
-    small n as a t interval would (Hesterberg 2015): plain BCa covers too little there. Without
-    any spread the interval is the point, and p is 1 at 0.
+    small n as a t interval would (Hesterberg 2015): plain BCa covers too little there. Where the
+    draws, or both ends, are one value there is no interval: a point would say that nothing is in
+    doubt, beside a p-value that may be above .05. Without any spread p is 1 at 0.
 
     No p lies below 2 / 2^n, the least that flipping the signs of n units can give (the exact p
     where all of them differ by the same): draws that all fall on one side do not say more.
@@ -108,7 +114,8 @@ def bca(
     size, n = len(draws), len(jackknife)
     least = max(1 / (size + 1), 2.0 ** (1 - n))
     if np.ptp(draws) <= 1e-12 * max(1.0, abs(point)):
-        return Bca(point, point, 1.0 if abs(point) < 1e-12 else least, 0.0, 0.0)
+        p = 1.0 if abs(point) < 1e-12 else least
+        return Bca(np.nan, np.nan, p, 0.0, 0.0, ALL_SAME)
     # Ties with the point count half, as for a discrete statistic.
     below = ((draws < point).sum() + 0.5 * (draws == point).sum()) / size
     bias = float(ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
@@ -125,6 +132,8 @@ def bca(
     zero = _reach_of_zero(draws, bias, acceleration)
     beyond = float(stdtr(n - 1, zero / widen)) if expand else float(ndtr(zero))
     p = max(2 * min(beyond, 1 - beyond), least)
+    if high - low < SAME:
+        return Bca(np.nan, np.nan, p, bias, acceleration, ALL_SAME)
     return Bca(float(low), float(high), p, bias, acceleration)
 
 

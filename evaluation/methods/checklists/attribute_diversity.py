@@ -36,6 +36,7 @@ from evaluation.methods.core.base import (
     with_defaults,
 )
 from evaluation.methods.core.mace_checks import between, whole_from
+from evaluation.methods.core.units import SIMILARITY, too_few
 from evaluation.methods.text.corpus import stems, token_ids, words
 
 NAME, VERSION = "attribute_diversity", "1.0"
@@ -44,7 +45,6 @@ ONE_PERSON, ONE_MODEL = "one person", "one model"
 PEOPLE, MODELS, COMBINED = "several people", "several models", "people and models"
 MEASURES = ("rouge", "jaccard", "cosine")
 FEWEST = 10  # attributes of a dimension under which no topics are fitted
-FEWEST_SURE = 5  # attributes under which a mean similarity has no interval
 TOP = 6  # words that stand for a topic
 Row = dict[str, Any]
 
@@ -172,26 +172,27 @@ def _measured(data: Attributes, rows: IntArray, level: float) -> dict[str, MeanS
 
 
 def _said(one: MeanSimilarity) -> Row:
-    sure = one.n >= FEWEST_SURE
+    sure = not one.reason
     return {
         "estimate": one.estimate, "low": one.low if sure else None,
-        "high": one.high if sure else None,
-        "reason": "" if sure else f"{one.n} attributes; an interval needs {FEWEST_SURE}",
+        "high": one.high if sure else None, "reason": one.reason,
     }  # fmt: skip
 
 
 def _differences(data: Attributes, rows: IntArray, level: float) -> Row:
     """People less models, by measure; the two sets share no attribute, so their errors add up.
 
-    Empty where one of the sides has fewer than FEWEST_SURE attributes.
+    Without a measure where one of the sides has no interval of it; empty where it has too few.
     """
     is_model = np.array(data.model)[data.author[rows]]
     people, models = rows[~is_model], rows[is_model]
-    if min(len(people), len(models)) < FEWEST_SURE:
+    if too_few(min(len(people), len(models)), "attributes", SIMILARITY):
         return {}
     own, other = _measured(data, people, level), _measured(data, models, level)
     told = {}
     for name in MEASURES:
+        if own[name].reason or other[name].reason:
+            continue
         value = own[name].estimate - other[name].estimate
         reach = math.hypot(own[name].high - own[name].estimate,
                            other[name].high - other[name].estimate)  # fmt: skip

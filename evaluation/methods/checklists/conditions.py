@@ -22,7 +22,7 @@ from evaluation.methods.agreement.significance import (
 )
 from evaluation.methods.checklists.correlation import pooled, sample_level
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
-from evaluation.methods.core.units import ALL_SAME, RESAMPLED, SAME, too_few
+from evaluation.methods.core.units import RESAMPLED, too_few
 
 FEWEST = 5  # texts in common, below which nothing is compared
 Row = dict[str, Any]
@@ -136,7 +136,7 @@ def _paired(
         )
         row["setting"] = "over all texts"
     units, noun = (row["articles"], "articles") if by_article else (len(human), "texts")
-    why = too_few(units, noun, RESAMPLED) or (ALL_SAME if found.high - found.low < SAME else "")
+    why = too_few(units, noun, RESAMPLED) or found.reason
     none = float("nan")
     return row | {
         "s_first": found.first, "s_second": found.second, "difference": found.estimate,

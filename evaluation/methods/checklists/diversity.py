@@ -15,8 +15,11 @@ from scipy.special import stdtrit
 from evaluation.methods.checklists.correlation import check_level, jackknife_error
 from evaluation.methods.checklists.topics import word_counts
 from evaluation.methods.core.base import BadShape, BadVector, DataError, FloatArray, IntArray
+from evaluation.methods.core.units import SAME, SIMILARITY, too_few
 from evaluation.methods.text.corpus import Tokens
 from evaluation.methods.text.metrics import rouge_l
+
+ALL_ALIKE = "every attribute is as like the others, so no interval"
 
 
 class TooFewAttributes(DataError):
@@ -27,13 +30,15 @@ class TooFewAttributes(DataError):
 class MeanSimilarity:
     """Mean similarity of all pairs of ``n`` attributes, with a jackknife interval over attributes.
 
-    ``low`` and ``high`` are NaN for fewer than three attributes.
+    ``low`` and ``high`` are NaN where ``reason`` says why there is no interval. The attributes are
+    the units: those of several people count as drawn one by one.
     """
 
     estimate: float
     low: float
     high: float
     n: int
+    reason: str = ""
 
 
 def self_rouge_l(tokens: Tokens, *, level: float = 0.95) -> MeanSimilarity:
@@ -131,10 +136,13 @@ def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
     check_level(level)
     total = float(similarity.sum())
     estimate = total / len(similarity)
-    if n < 3:
-        return MeanSimilarity(estimate, np.nan, np.nan, n)
+    few = too_few(n, "attributes", SIMILARITY)
+    if few or n < 3:
+        return MeanSimilarity(estimate, np.nan, np.nan, n, few)
     first, second = _pairs(n)
     of_each = np.bincount(first, similarity, n) + np.bincount(second, similarity, n)
     left_out = np.asarray(total - of_each, dtype=np.float64) / ((n - 1) * (n - 2) / 2)
     reach = float(-stdtrit(n - 1, (1 - level) / 2)) * jackknife_error(left_out)
+    if reach < SAME:
+        return MeanSimilarity(estimate, np.nan, np.nan, n, ALL_ALIKE)
     return MeanSimilarity(estimate, estimate - reach, estimate + reach, n)

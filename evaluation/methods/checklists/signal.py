@@ -8,7 +8,7 @@ questions are tested at once, so the p-values are adjusted by Benjamini and Hoch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from evaluation.methods.agreement.rank_correlation import correlate
 from evaluation.methods.agreement.significance import benjamini_hochberg
 from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.units import MEAN, RANKED, SAME, too_few
 
 ENOUGH_ARTICLES = 5
-SAME = 1e-9
+ONE_VALUE = "every unit says the same, so no interval"
 WITHIN, OVER_TEXTS = "within articles", "over all texts"
 Row = dict[str, Any]
 
@@ -29,7 +30,8 @@ Row = dict[str, Any]
 class Tested:
     """An estimate with its t interval and two-sided p; NaN where there is none.
 
-    ``units`` are the articles or texts it rests on, ``undefined`` those without a value.
+    ``units`` are the articles or texts it rests on, ``undefined`` those without a value;
+    ``reason`` says why there is an estimate without an interval.
     """
 
     estimate: float
@@ -38,6 +40,7 @@ class Tested:
     p: float
     units: int
     undefined: int
+    reason: str = ""
 
 
 def signal_rows(
@@ -47,8 +50,9 @@ def signal_rows(
 
     ``yes`` (texts, questions) holds 1, 0 or NaN; ``human`` (texts,) scores or NaN; ``article``
     (texts,) indices. Rows hold answerer, question, n, setting, tau, low, high, p, adjusted,
-    undefined, change, change_low, change_high, change_p, change_adjusted: ``change`` is the
-    correlation with all questions less the one without this question (above 0: it helps).
+    undefined, reason, change, change_low, change_high, change_p, change_adjusted, change_reason:
+    ``change`` is the correlation with all questions less the one without this question (above 0:
+    it helps). Without an interval there is no p: both rest on the same error.
     """
     kept = np.isfinite(human) & np.isfinite(yes).any(axis=1)
     if kept.sum() < 3:
@@ -67,6 +71,7 @@ def signal_rows(
             "tau": alone.estimate, "low": alone.low, "high": alone.high, "p": alone.p,
             "units": alone.units, "undefined": alone.undefined, "change": change.estimate,
             "change_low": change.low, "change_high": change.high, "change_p": change.p,
+            "reason": alone.reason, "change_reason": change.reason,
         })  # fmt: skip
     for p, adjusted in (("p", "adjusted"), ("change_p", "change_adjusted")):
         found = benjamini_hochberg([row[p] for row in rows])
@@ -141,23 +146,25 @@ def of_units(values: FloatArray, level: float) -> Tested:
     if not len(known):
         return Tested(np.nan, np.nan, np.nan, np.nan, 0, missing)
     error = float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else np.nan
-    return _tested(float(known.mean()), error, len(known), missing, level)
+    found = Tested(float(known.mean()), np.nan, np.nan, np.nan, len(known), missing)
+    return _tested(found, error, level, too_few(len(known), "articles", MEAN))
 
 
 def jackknifed(point: float, without: FloatArray, level: float) -> Tested:
     """A pooled value with the error that its leave-one-out values (n,) give."""
     known = without[np.isfinite(without)]
-    if np.isnan(point) or len(known) < 3:
-        return Tested(point, np.nan, np.nan, np.nan, len(known), len(without) - len(known))
-    return _tested(point, jackknife_error(known), len(known), len(without) - len(known), level)
+    found = Tested(point, np.nan, np.nan, np.nan, len(known), len(without) - len(known))
+    if np.isnan(point) or not len(known):
+        return found
+    return _tested(found, jackknife_error(known), level, too_few(len(known), "texts", RANKED))
 
 
-def _tested(point: float, error: float, units: int, missing: int, level: float) -> Tested:
-    if np.isnan(error) or units < 3:
-        return Tested(point, np.nan, np.nan, np.nan, units, missing)
-    if error < SAME:
-        # Every unit says the same, so that nothing tells how sure it is.
-        return Tested(point, np.nan, np.nan, np.nan, units, missing)
-    reach = float(-stdtrit(units - 1, (1 - level) / 2)) * error
-    p = float(2 * stdtr(units - 1, -abs(point) / error))
-    return Tested(point, point - reach, point + reach, p, units, missing)
+def _tested(found: Tested, error: float, level: float, few: str) -> Tested:
+    """``found`` with its interval and p, or the reason (``few`` or no spread) why it has none."""
+    # Where every unit says the same, nothing tells how sure it is.
+    if why := few or ("" if error >= SAME else ONE_VALUE):
+        return replace(found, reason=why)
+    point, freedom = found.estimate, found.units - 1
+    reach = float(-stdtrit(freedom, (1 - level) / 2)) * error
+    p = float(2 * stdtr(freedom, -abs(point) / error))
+    return replace(found, low=point - reach, high=point + reach, p=p)

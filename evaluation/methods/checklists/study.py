@@ -55,7 +55,8 @@ AGREED = ("question", "n", "shared", "yes_share", "alpha", "low", "high", "reaso
 WITH_PEOPLE = ("answerer", "question", "n", "same", "kappa", "low", "high", "reason")
 SIGNALS = (
     "answerer", "question", "n", "setting", "tau", "low", "high", "p", "adjusted", "units",
-    "undefined", "change", "change_low", "change_high", "change_p", "change_adjusted",
+    "undefined", "reason", "change", "change_low", "change_high", "change_p", "change_adjusted",
+    "change_reason",
 )  # fmt: skip
 SHARES = ("answerer", "question", "n", "yes_share", "chance")
 Row = dict[str, Any]

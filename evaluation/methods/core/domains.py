@@ -30,6 +30,7 @@ from scipy.special import chdtri, stdtrit
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import BadShape, EmptyData, FloatArray, IntArray, index_array
 from evaluation.methods.core.components import components
+from evaluation.methods.core.units import BOARD, too_few
 
 NAME, VERSION = "domain", "1.0"
 DRAWS = 4000
@@ -223,14 +224,14 @@ def _board(
     estimate, cov = rows.basis @ beta, rows.basis @ inverse @ rows.basis.T
     low, high = np.full(k, np.nan), np.full(k, np.nan)
     apart = np.zeros((k, k), dtype=bool)
-    bounds, reason = (np.nan, np.nan), ""
-    if freedom:
+    bounds, reason = (np.nan, np.nan), too_few(len(parts), "tasks", BOARD)
+    if freedom and not reason:
         reach = float(-stdtrit(freedom, tail)) * np.sqrt(np.diag(cov))
         low, high = estimate - reach, estimate + reach
         apart = _apart(estimate, cov, freedom, rng, level)
         upper, lower = float(chdtri(freedom, 1 - tail)), float(chdtri(freedom, tail))
         bounds = (_tau2(rows, lower) ** 0.5, _tau2(rows, upper) ** 0.5)
-    else:
+    elif not freedom:
         reason = (
             "tasks are joined by one author each, which does not show how much a standing "
             "changes from task to task"
@@ -243,12 +244,12 @@ def _board(
     answers = np.bincount(
         np.concatenate(held), weights=np.concatenate([part.answers for part in parts]), minlength=k
     ).astype(np.int64)
-    known = bool(freedom)
+    known = not reason
     return Board(
         authors[order], estimate[order], low[order], high[order],
         best[order] * known, worst[order] * known, group[order] * known,
         apart[np.ix_(order, order)], tasks[order], answers[order], numbers,
-        tau2**0.5 if known else float("nan"), *bounds, freedom, reason,
+        tau2**0.5 if freedom else float("nan"), *bounds, freedom, reason,
     )  # fmt: skip
 
 

@@ -206,6 +206,7 @@ def _aggregate_table(found: dict[str, Agreement], untied: tuple[float, float]) -
             "high": high,
             "pairs": np.array([*pairs, len(tables[0].joined)]),
             "undefined": np.array([*undefined, 0]),
+            "reason": np.array([*(t.mean.reason for t in tables), ""]),
         }
     )
 

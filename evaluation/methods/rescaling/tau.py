@@ -14,6 +14,7 @@ from evaluation.methods.agreement.rank_correlation import (
     kendall_left_out,
 )
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.units import RANKED, too_few
 from evaluation.methods.rescaling.data import Annotations, Shared
 
 # Rows of the join that one pass over noisy draws may hold (some 300 MB).
@@ -22,13 +23,17 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Mean tau-b over the pairs that have one on both sides, and the interval of its change."""
+    """Mean tau-b over the pairs that have one on both sides, and the interval of its change.
+
+    ``low`` and ``high`` are NaN where ``reason`` says why.
+    """
 
     before: float
     after: float
     low: float
     high: float
     pairs: int
+    reason: str = ""
 
 
 NO_AGGREGATE = Aggregate(np.nan, np.nan, np.nan, np.nan, 0)
@@ -107,10 +112,12 @@ def _aggregate(
         return NO_AGGREGATE
     items, cell = np.unique(item, return_inverse=True)
     k = len(items)
+    old, new = float(before.mean()), float(after.mean())
+    if few := too_few(k, "items", RANKED):
+        return Aggregate(old, new, np.nan, np.nan, pairs, few)
     mean_moved = np.bincount(cell, weights=moved) / pairs
     error = float(np.sqrt(((mean_moved - mean_moved.mean()) ** 2).sum() * (k - 1) / k))
     reach = float(_quantile(level, np.array(k))) * error
-    old, new = float(before.mean()), float(after.mean())
     return Aggregate(old, new, new - old - reach, new - old + reach, pairs)
 
 

@@ -172,6 +172,8 @@ def aggregate_rows(found: dict[str, Agreement]) -> list[Row]:
         change = (
             f"change {mean.after - mean.before:+.4f}, 95 % interval over items "
             f"[{mean.low:+.4f}, {mean.high:+.4f}]"
+            if not mean.reason
+            else f"change {mean.after - mean.before:+.4f}; {mean.reason}"
         )
         if mean.low <= 0 <= mean.high:
             change += ": not different from 0"

@@ -178,7 +178,7 @@ def overview(told: Told) -> dict[str, Any]:
         "rows": [
             _changed(
                 scale, row, label=SETTINGS[row["setting"]], note=protocols[row["setting"]],
-                reason="noise is no sample" if row["setting"] == "no ties" else FEW,
+                reason="noise is no sample" if row["setting"] == "no ties" else _why(row),
             )
             for row in rows
         ],
@@ -210,6 +210,11 @@ def _changed(
     )  # fmt: skip
 
 
+def _why(row: Row) -> str:
+    """Why a change has no interval; older runs did not say."""
+    return row.get("reason") or FEW
+
+
 def ensembles(told: Told) -> dict[str, Any]:
     """Table 10: the agreement at each weight, and its change against the raw ratings."""
     blocks = []
@@ -222,7 +227,8 @@ def ensembles(told: Told) -> dict[str, Any]:
         own = [row for row in rows if row["setting"] == setting]
         ends = {0.0: "the explanation alone", 1.0: "the annotator’s mean alone"}
         blocks.append((SETTINGS[setting], [
-            _changed(scale, row, label=f"{row['lambda']:g}", note=ends.get(row["lambda"], ""))
+            _changed(scale, row, label=f"{row['lambda']:g}", note=ends.get(row["lambda"], ""),
+                     reason=_why(row))
             for row in own
         ]))  # fmt: skip
     return {"blocks": blocks, "axis": charts.forest_axis(scale)}
@@ -276,7 +282,9 @@ def _variant(
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
     changed = {
-        name: _changed(scale, aggregate[name], label=SETTINGS[name])
+        name: _changed(
+            scale, aggregate[name], label=SETTINGS[name], reason=_why(aggregate[name])
+        )
         for name in ("all", "incomplete") if name in aggregate
     }  # fmt: skip
     missing = frame["no_explanation"] + frame["no_number"]

@@ -118,10 +118,10 @@ def test_noise_alone_seldom_counts_as_signal() -> None:
 
 def test_few_articles_are_told_over_all_texts_with_the_text_as_unit() -> None:
     rng = np.random.default_rng(0)
-    yes = (rng.random((12, 3)) < 0.5).astype(float)
-    human = yes[:, 0] + rng.normal(scale=0.3, size=12)
-    rows = signal_rows(yes, human, np.zeros(12, int), answerer=0, level=0.95)
-    assert rows[0]["setting"] == "over all texts" and rows[0]["units"] == 12
+    yes = (rng.random((40, 3)) < 0.5).astype(float)
+    human = yes[:, 0] + rng.normal(scale=0.3, size=40)
+    rows = signal_rows(yes, human, np.zeros(40, int), answerer=0, level=0.95)
+    assert rows[0]["setting"] == "over all texts" and rows[0]["units"] == 40
     assert rows[0]["tau"] == pytest.approx(stats.kendalltau(yes[:, 0], human).statistic)
     assert rows[0]["low"] < rows[0]["tau"] < rows[0]["high"]
 

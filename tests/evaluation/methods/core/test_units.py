@@ -10,20 +10,30 @@ import numpy as np
 import pytest
 
 from evaluation.methods.agreement import coefficients as agreement
+from evaluation.methods.agreement.significance_resample import bca
 from evaluation.methods.aqer_study.correlation import Drawn, compared
 from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.checklists.diversity import self_cosine, self_jaccard
+from evaluation.methods.checklists.signal import of_units, signal_rows
 from evaluation.methods.core import units
+from evaluation.methods.core.domains import Part, pool
 from evaluation.methods.core.order_clustered import share
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.order import effects as order_effects
 from evaluation.methods.pairwise.order.data import ShownVotes, Units
 from evaluation.methods.rescaling import ratings
+from evaluation.methods.rescaling.data import shared
+from evaluation.methods.rescaling.method import rescale
+from evaluation.methods.rescaling.tau import agreement as tau_agreement
+from evaluation.methods.text.corpus import token_ids
 from evaluation.methods.writing.draws import Draws
 from evaluation.methods.writing.questionnaires import Forms, correlations
 from evaluation.pairwise.overlap import intervals
 from evaluation.pairwise.selectors.order import Drift, Side, drift_note, side_note
 from tests.studies import small_samples as study
+from tests.studies import small_samples_ranked as ranked
+from tests.studies.rescaling_coverage import ratings as explained
 
 FEW = (2, 3, 5, 6, 10)
 
@@ -256,3 +266,66 @@ def test_two_scorings_of_nine_articles_have_a_difference_and_no_interval_of_it()
         )  # fmt: skip
         assert row["difference"] > 0 and row["p"] <= 1
         assert (row["reason"], bool(np.isnan(row["low"]))) == (why, bool(why))
+
+
+@pytest.mark.parametrize("kind", ["tau", "change of tau", "similarity", "board"])
+def test_ranks_similarities_and_boards_have_an_interval_from_their_least_number_on(
+    kind: str,
+) -> None:
+    least = {"similarity": units.SIMILARITY, "board": units.BOARD}.get(kind, units.RANKED)
+    number = units.LEAST[least]
+    own = [one for one in ranked.designs() if one.kind == kind]
+    assert {ranked.cover(one, number - 1, 5)[1] for one in own} == {0.0}
+    found = [ranked.cover(one, number, 60) for one in own]
+    assert all(given > 0.5 for _, given in found)
+    assert 0.9 <= np.mean([held for held, _ in found]) <= 0.985
+
+
+def test_a_change_of_tau_from_29_items_has_no_interval() -> None:
+    for items, why in ((29, "29 items; an interval needs 30"), (30, "")):
+        data = explained(np.random.default_rng(0), items)
+        mean = tau_agreement(data, shared(data), data.rating, rescale(data)).mean
+        assert (mean.reason, bool(np.isnan(mean.low))) == (why, bool(why))
+        assert np.isfinite(mean.after - mean.before)
+
+
+def test_a_question_held_against_29_texts_has_no_interval_and_no_p() -> None:
+    rng = np.random.default_rng(0)
+    for texts, why in ((29, "29 texts; an interval needs 30"), (30, "")):
+        human = rng.normal(size=texts)
+        yes = (human[:, None] + rng.normal(size=(texts, 3)) > 0).astype(float)
+        (row, *_) = signal_rows(yes, human, np.zeros(texts, int), answerer=0, level=0.95)
+        assert np.isfinite([row["tau"], row["change"]]).all()
+        assert (row["reason"], row["change_reason"]) == (why, why)
+        assert np.isnan([row["low"], row["p"], row["change_high"], row["change_p"]]).all() == bool(
+            why
+        )
+    few = of_units(np.array([0.1, 0.3, 0.2, np.nan, 0.4]), 0.95)
+    assert np.isnan(few.low) and few.reason == "4 articles; an interval needs 5"
+
+
+def test_attributes_that_share_nothing_or_are_four_have_no_interval_of_their_similarity() -> None:
+    few = self_cosine(np.random.default_rng(0).normal(size=(4, 5)) + 1)
+    assert np.isnan(few.low) and few.reason == "4 attributes; an interval needs 5"
+    never = self_jaccard(token_ids([[word] for word in "abcdef"]))
+    assert (never.estimate, bool(np.isnan(never.low))) == (0, True)
+    assert never.reason == "every attribute is as like the others, so no interval"
+
+
+def test_a_board_over_two_tasks_has_no_interval_and_no_ranks() -> None:
+    rng = np.random.default_rng(0)
+    parts = [Part(np.arange(4), rng.normal(size=4), np.eye(4) / 10, np.full(4, 9))
+             for _ in range(3)]  # fmt: skip
+    for tasks, why in ((2, "2 tasks; an interval needs 3"), (3, "")):
+        (one,) = pool(parts[:tasks], 4, rng=rng)
+        assert (one.reason, bool(np.isnan(one.low).all())) == (why, bool(why))
+        assert np.isfinite(one.estimate).all() and one.rank_low.any() != bool(why)
+
+
+def test_bca_gives_no_point_for_an_interval() -> None:
+    """Five units that all differ by the same: [2, 2] beside a p of .0625."""
+    found = bca(2.0, np.full(500, 2.0), np.full(5, 2.0), 0.95)
+    assert np.isnan([found.low, found.high]).all() and found.p > 0.05
+    nearly = bca(2.0, np.where(np.arange(5000) < 2, 1.0, 2.0), np.full(40, 2.0), 0.95)
+    assert np.isnan([nearly.low, nearly.high]).all()
+    assert {found.reason, nearly.reason} == {units.ALL_SAME}
