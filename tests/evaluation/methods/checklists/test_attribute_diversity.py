@@ -9,7 +9,7 @@ from evaluation.methods.checklists import attribute_diversity
 from evaluation.methods.checklists.attribute_diversity import Attributes
 from evaluation.methods.core.base import BadParameter, BadShape, EmptyData
 
-WORDS = "order thread pronoun opening ending tie claim source".split()
+WORDS = "order thread pronoun opening ending tie claim source voice theme".split()
 
 
 def made(people: list[str], models: list[str]) -> Attributes:
@@ -31,7 +31,7 @@ def fitted(data: Attributes) -> dict[str, object]:
 
 
 def test_alike_attributes_have_similarity_one_and_different_ones_none() -> None:
-    told = fitted(made(WORDS[:6], ["look at the order"] * 6))
+    told = fitted(made(WORDS[:10], ["look at the order"] * 10))
     person, model, combined = told["conditions"]  # type: ignore[misc]
     for measure in attribute_diversity.MEASURES:
         assert model[measure]["estimate"] == pytest.approx(1)
@@ -48,7 +48,7 @@ def test_a_small_set_has_no_interval_and_a_single_attribute_no_pair() -> None:
     told = fitted(made(WORDS[:1], WORDS[1:5]))
     person, model, _ = told["conditions"]  # type: ignore[misc]
     assert person["rouge"]["estimate"] is None and "no pair" in person["rouge"]["reason"]
-    assert model["rouge"]["low"] is None and "needs 5" in model["rouge"]["reason"]
+    assert model["rouge"]["low"] is None and "needs 10" in model["rouge"]["reason"]
     assert told["differences"] == {} and "topics need 10" in str(told["no_topics"])
 
 
