@@ -223,9 +223,13 @@ def remember_device(
     others = {name: nonce for name, nonce in known.items() if name not in mine}
     kept = dict(list(({**others, **mine}).items())[-MOST_NAMES:])
     response.set_cookie(
-        device_cookie(), signing.dumps(kept, salt=DEVICE_SALT), max_age=DEVICE_DAYS * DAY,
-        httponly=True, samesite="Lax", secure=settings.SESSION_COOKIE_SECURE,
-    )  # fmt: skip
+        device_cookie(),
+        signing.dumps(kept, salt=DEVICE_SALT),
+        max_age=DEVICE_DAYS * DAY,
+        httponly=True,
+        samesite="Lax",
+        secure=settings.SESSION_COOKIE_SECURE,
+    )
 
 
 # -- signing in ------------------------------------------------------------------------------------
@@ -281,8 +285,11 @@ class PerAddress(BaseThrottle):
         self._left = 0
 
     def allow_request(self, request: Any, view: Any) -> bool:
-        self._left = 0 if take(API_SIGN_INS, network(request)) else seconds_left(
-            API_SIGN_INS, network(request))  # fmt: skip
+        self._left = (
+            0
+            if take(API_SIGN_INS, network(request))
+            else seconds_left(API_SIGN_INS, network(request))
+        )
         return not self._left
 
     def wait(self) -> float | None:

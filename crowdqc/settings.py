@@ -55,9 +55,11 @@ def _database_url() -> str:
     return database_url(HOME)
 
 
-SECRET_KEY = _required("SECRET_KEY") if PRODUCTION else (
-    os.environ.get("SECRET_KEY") or _development_secret()
-)  # fmt: skip
+SECRET_KEY = (
+    _required("SECRET_KEY")
+    if PRODUCTION
+    else (os.environ.get("SECRET_KEY") or _development_secret())
+)
 ALLOWED_HOSTS = (
     _required("ALLOWED_HOSTS").split(",")
     if PRODUCTION
@@ -155,9 +157,10 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What all web processes must agree on, and may lose. Limits have a table of their own.
     "shared": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "crowdqc_cache",
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "crowdqc_cache",
     },
-}  # fmt: skip
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"

@@ -26,34 +26,53 @@ _PAIRS = RunType(("pairs",), "pairwise judgments", pair_runs, pair_runs.STEPS)
 _RATINGS = RunType(("ratings",), "ratings", pair_runs, pair_runs.STEPS)
 _RESPONSES = RunType(("responses",), "writing with sources", writing_runs, writing_runs.STEPS)
 RUN_TYPES: dict[str, RunType] = {
-    "aqer": _TEXTS, "aqer_study": _STUDY, "pairwise": _PAIRS, "pairwise_checks": _PAIRS,
-    "ratings": _RATINGS, "writing": _RESPONSES,
-}  # fmt: skip
+    "aqer": _TEXTS,
+    "aqer_study": _STUDY,
+    "pairwise": _PAIRS,
+    "pairwise_checks": _PAIRS,
+    "ratings": _RATINGS,
+    "writing": _RESPONSES,
+}
 RUN_TYPES[panel_runs.SLUG] = RunType(("texts",), "free text", panel_runs, panel_runs.STEPS)
 RUN_TYPES[rescaling.SLUG] = RunType(
-    ("ratings",), "ratings with explanations", rescaling, rescaling.STEPS,
+    ("ratings",),
+    "ratings with explanations",
+    rescaling,
+    rescaling.STEPS,
     {rescaling.SLUG: rescaling.ASKING},
-)  # fmt: skip
+)
 RUN_TYPES[attribute_diversity.SLUG] = RunType(
     ("attributes",), "think-alouds", attribute_diversity, attribute_diversity.STEPS
 )
 _THOUGHTS = RunType(
-    ("attributes",), "think-alouds", checklist_runs, checklist_runs.STEPS,
+    ("attributes",),
+    "think-alouds",
+    checklist_runs,
+    checklist_runs.STEPS,
     {one.slug: one for one in (checklist_runs.THINKING, checklist_runs.MAKING)},
-)  # fmt: skip
+)
 RUN_TYPES.update({slug: _THOUGHTS for slug in checklist_runs.STEPS})
 RUN_TYPES[answering.SLUG] = RunType(
-    ("texts", "responses"), "free text and writing with sources", answering, answering.STEPS,
+    ("texts", "responses"),
+    "free text and writing with sources",
+    answering,
+    answering.STEPS,
     {answering.SLUG: answering.ANSWERS},
-)  # fmt: skip
+)
 RUN_TYPES[judging_runs.SLUG] = RunType(
-    ("pairs",), "pairwise judgments", judging_runs, judging_runs.STEPS,
+    ("pairs",),
+    "pairwise judgments",
+    judging_runs,
+    judging_runs.STEPS,
     {judging_runs.SLUG: judging_runs.JUDGE_PAIRS},
-)  # fmt: skip
+)
 RUN_TYPES[judging_runs_points.SLUG] = RunType(
-    ("texts", "pairs", "ratings"), "answers and texts", judging_runs_points,
-    judging_runs_points.STEPS, {judging_runs_points.SLUG: judging_runs_points.JUDGE_POINTS},
-)  # fmt: skip
+    ("texts", "pairs", "ratings"),
+    "answers and texts",
+    judging_runs_points,
+    judging_runs_points.STEPS,
+    {judging_runs_points.SLUG: judging_runs_points.JUDGE_POINTS},
+)
 _CHECKS = ("checks",), "filled checklists"
 RUN_TYPES[checks.SLUG] = RunType(*_CHECKS, checks, checks.STEPS)
 RUN_TYPES[checks_ask.SLUG] = RunType(
@@ -68,9 +87,13 @@ IMPORTED = {
 }
 # The method that runs by itself on tasks of a shape, and what follows a finished run.
 MAIN = {
-    "texts": "aqer", "pairs": "pairwise", "ratings": "ratings", "responses": "writing",
-    "attributes": attribute_diversity.SLUG, "checks": checks.SLUG,
-}  # fmt: skip
+    "texts": "aqer",
+    "pairs": "pairwise",
+    "ratings": "ratings",
+    "responses": "writing",
+    "attributes": attribute_diversity.SLUG,
+    "checks": checks.SLUG,
+}
 # What is told of a run that is done, or that became official.
 AFTER = (panel_watch.note_run,)
 FOLLOWS = {"pairwise": "pairwise_checks"}

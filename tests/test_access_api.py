@@ -78,9 +78,12 @@ def test_a_workers_token_reads_nothing_of_anybody_else(addresses: Any) -> None:
     ids = dict(values)
     held = other.assignments.order_by("pk")[0]
     ids |= {
-        "assignment_id": held.pk, "task_id": held.task_id, "answer_id": held.answers.all()[0].pk,
-        "membership_id": other.pk, "own_answer_id": held.answers.all()[0].pk,
-    }  # fmt: skip
+        "assignment_id": held.pk,
+        "task_id": held.task_id,
+        "answer_id": held.answers.all()[0].pk,
+        "membership_id": other.pk,
+        "own_answer_id": held.answers.all()[0].pk,
+    }
     seen = []
     for name in access_api.GET:
         if name in ("api_schema", "api_docs", "api_token", "api_unknown"):
@@ -99,10 +102,18 @@ def test_a_workers_token_reads_nothing_of_anybody_else(addresses: Any) -> None:
 
 # What is open to every worker: the project they are in and lists of what is their own.
 LISTED = {
-    "api_own_assignments", "api_own_ledger", "api_own_rejections", "api_own_rounds",
+    "api_own_assignments",
+    "api_own_ledger",
+    "api_own_rejections",
+    "api_own_rounds",
     "api_notices",
-}  # fmt: skip
+}
 OPEN = LISTED | {
-    "api_projects", "api_project", "api_open_tasks", "api_consent", "api_own_consents",
-    "api_own_card", "api_own_data",
-}  # fmt: skip
+    "api_projects",
+    "api_project",
+    "api_open_tasks",
+    "api_consent",
+    "api_own_consents",
+    "api_own_card",
+    "api_own_data",
+}

@@ -40,9 +40,11 @@ SENDERS = {
     GenerationMode.NEGATIVE: ("requester", "manager"),
 }
 NAMES = (
-    "not_a_server_error", "status_code_conformance", "content_type_conformance",
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
     "response_schema_conformance",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +143,13 @@ def run(cases: Any, ask: Callable[[Case, str], None], senders: Sequence[str]) ->
     turn = itertools.cycle(senders)
 
     @settings(
-        max_examples=len(senders), derandomize=True, database=None, deadline=None,
-        suppress_health_check=list(HealthCheck), phases=[Phase.generate],
-    )  # fmt: skip
+        max_examples=len(senders),
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
     @given(case=cases)
     def one(case: Case) -> None:
         ask(case, next(turn))

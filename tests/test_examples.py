@@ -37,9 +37,12 @@ def test_the_examples_collect_run_read_and_pay(
         api.Client.sign_in(url, owner.username, make.PASSWORD, scopes=["read", "pay"])
     secret = set_up_app(owner)
     client = api.Client.sign_in(
-        url, owner.username, make.PASSWORD, code=code_of(secret),
+        url,
+        owner.username,
+        make.PASSWORD,
+        code=code_of(secret),
         scopes=["read", "write", "run", "pay"],
-    )  # fmt: skip
+    )
 
     collect.main(url, client.token)
     said = capsys.readouterr().out

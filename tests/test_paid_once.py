@@ -41,18 +41,28 @@ from tests.support import factories, prolific
 from tests.support.processes import Worker, empty_queue, until
 
 pytestmark = [
-    pytest.mark.queue, pytest.mark.slow, pytest.mark.django_db(transaction=True),
-]  # fmt: skip
+    pytest.mark.queue,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "100"))
 PROPOSALS, EVERY = 2, 3  # every third gets a bonus
 KILLS = 2 + PEOPLE // 500
 PATIENCE = 600  # seconds on a busy machine
-FAULTS = {"500-before": 0.03, "429": 0.03, "500-after": 0.03, "cut-after": 0.04,
-          "silent-after": 0.01}  # fmt: skip
+FAULTS = {
+    "500-before": 0.03,
+    "429": 0.03,
+    "500-after": 0.03,
+    "cut-after": 0.04,
+    "silent-after": 0.01,
+}
 PACE = {
-    "CROWDQC_PAYMENT_LEASE": "4", "CROWDQC_PAYMENT_TIMEOUT": "1.5", "CROWDQC_PAYMENT_CHECK": "0.3",
-    "CROWDQC_PAYMENT_SETTLE": "6", "CROWDQC_PAYMENT_GIVE_UP": "60",
-}  # fmt: skip
+    "CROWDQC_PAYMENT_LEASE": "4",
+    "CROWDQC_PAYMENT_TIMEOUT": "1.5",
+    "CROWDQC_PAYMENT_CHECK": "0.3",
+    "CROWDQC_PAYMENT_SETTLE": "6",
+    "CROWDQC_PAYMENT_GIVE_UP": "60",
+}
 
 
 def make_crowd(
@@ -63,26 +73,40 @@ def make_crowd(
     users = User.objects.bulk_create(User(username=f"v{n}", password="!") for n in numbers)
     workers = Membership.objects.bulk_create(
         Membership(
-            project=world.project, user=user, role="worker", pseudonym=f"bird-{n}",
+            project=world.project,
+            user=user,
+            role="worker",
+            pseudonym=f"bird-{n}",
             external_id=f"prolific:p{n}",
         )
         for n, user in enumerate(users)
-    )  # fmt: skip
+    )
     task = world.task
     done = Assignment.objects.bulk_create(
         Assignment(
-            task=task, version=task.current, worker=worker, state="submitted", pay=Decimal("1.80"),
-            leased_at=now, expires_at=now, submitted_at=now,
+            task=task,
+            version=task.current,
+            worker=worker,
+            state="submitted",
+            pay=Decimal("1.80"),
+            leased_at=now,
+            expires_at=now,
+            submitted_at=now,
         )
         for worker in workers
-    )  # fmt: skip
+    )
     Visit.objects.bulk_create(
         Visit(
-            recruitment=study, participant=f"p{n}", study=study.study_id, session=f"s{n}",
-            worker=worker, assignment=assignment, bound="x",
+            recruitment=study,
+            participant=f"p{n}",
+            study=study.study_id,
+            session=f"s{n}",
+            worker=worker,
+            assignment=assignment,
+            bound="x",
         )
         for n, (worker, assignment) in enumerate(zip(workers, done, strict=True))
-    )  # fmt: skip
+    )
     for n in numbers:
         platform.submissions[f"s{n}"] = prolific.Submission(f"p{n}")
     return [assignment.pk for assignment in done]
@@ -185,8 +209,10 @@ def test_payouts_are_each_paid_once_whatever_fails_and_dies(
                 kill_all_of(worker)
         check(platform, ids)
     errors = Counter(PaymentAttempt.objects.exclude(error="").values_list("status", flat=True))
-    print(f"{everything} payments in {took:.1f} s, {KILLS} kills, errors {dict(errors)}, "
-          f"{len(platform.asked)} requests, {decided} decided by a person")  # fmt: skip
+    print(
+        f"{everything} payments in {took:.1f} s, {KILLS} kills, errors {dict(errors)}, "
+        f"{len(platform.asked)} requests, {decided} decided by a person"
+    )
     assert sum(errors.values()) > 20, "the faults did happen"
 
 
@@ -197,9 +223,10 @@ def check(platform: prolific.Platform, ids: Sequence[int]) -> None:
     }
     books = platform.books()
     wrong = {
-        session: did for session, did in books.items()
+        session: did
+        for session, did in books.items()
         if did != (1, [50] if session in with_bonus else [])
-    }  # fmt: skip
+    }
     assert not wrong
     assert set(platform.pays.values()) == {1}, "no bulk payment was asked for twice"
     paid = dict[str, int]()

@@ -116,15 +116,22 @@ def test_open_hosts_are_known(hosts: list[str]) -> None:
 
 
 SAFE: dict[str, Any] = {
-    "SECRET_KEY": KEY, "SECRET_KEY_FALLBACKS": [], "ALLOWED_HOSTS": ["crowd.example.org"],
-    "DEBUG": False, "DATABASE_URL": GOOD["DATABASE_URL"],
+    "SECRET_KEY": KEY,
+    "SECRET_KEY_FALLBACKS": [],
+    "ALLOWED_HOSTS": ["crowd.example.org"],
+    "DEBUG": False,
+    "DATABASE_URL": GOOD["DATABASE_URL"],
     "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
-    "DEFAULT_FROM_EMAIL": "crowd@example.org", "SESSION_COOKIE_SECURE": True,
-    "CSRF_COOKIE_SECURE": True, "SESSION_COOKIE_NAME": "__Host-sessionid",
-    "SECURE_SSL_REDIRECT": True, "SECURE_HSTS_SECONDS": 3600,
-    "CROWDQC_BASE_URL": "https://crowd.example.org", "CROWDQC_TRUSTED_PROXIES": ["172.30.77.2"],
+    "DEFAULT_FROM_EMAIL": "crowd@example.org",
+    "SESSION_COOKIE_SECURE": True,
+    "CSRF_COOKIE_SECURE": True,
+    "SESSION_COOKIE_NAME": "__Host-sessionid",
+    "SECURE_SSL_REDIRECT": True,
+    "SECURE_HSTS_SECONDS": 3600,
+    "CROWDQC_BASE_URL": "https://crowd.example.org",
+    "CROWDQC_TRUSTED_PROXIES": ["172.30.77.2"],
     "CROWDQC_LOCAL_ENDPOINTS": False,
-}  # fmt: skip
+}
 
 
 def own(**changed: Any) -> set[str]:

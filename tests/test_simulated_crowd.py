@@ -54,34 +54,56 @@ def make_study() -> Task:
     )
     asked = [{"name": name, "label": name.title(), "neutral": True} for name in DIMENSIONS]
     tasks.edit_draft(
-        by=project.owner, task=task,
-        fields={"redundancy": VOTES, "items_per_assignment": BUNDLE, "pay": "4.00",
-                "settings": {"dimensions": asked}},
-    )  # fmt: skip
+        by=project.owner,
+        task=task,
+        fields={
+            "redundancy": VOTES,
+            "items_per_assignment": BUNDLE,
+            "pay": "4.00",
+            "settings": {"dimensions": asked},
+        },
+    )
     systems = System.objects.bulk_create(
         System(project=project, name=f"source {k}") for k in range(len(MERITS))
     )
     a_topic = len(MERITS) * (len(MERITS) - 1) // 2
     topics = -(-PAIRS // a_topic)
     texts = Candidate.objects.bulk_create(
-        Candidate(project=project, key=f"t{topic}s{k}", topic=f"t{topic}", query=f"Topic {topic}?",
-                  text=f"A text on topic {topic} of some length, number {k}.", system=system)
-        for topic in range(topics) for k, system in enumerate(systems)
-    )  # fmt: skip
+        Candidate(
+            project=project,
+            key=f"t{topic}s{k}",
+            topic=f"t{topic}",
+            query=f"Topic {topic}?",
+            text=f"A text on topic {topic} of some length, number {k}.",
+            system=system,
+        )
+        for topic in range(topics)
+        for k, system in enumerate(systems)
+    )
     groups = ItemGroup.objects.bulk_create(
         ItemGroup(task=task, key=f"t{topic}", title=f"Topic {topic}?", position=topic, since=1)
         for topic in range(topics)
     )
     pairs = [
         (topic, texts[topic * len(MERITS) + i], texts[topic * len(MERITS) + j])
-        for topic in range(topics) for i in range(len(MERITS)) for j in range(i + 1, len(MERITS))
-    ][:PAIRS]  # fmt: skip
+        for topic in range(topics)
+        for i in range(len(MERITS))
+        for j in range(i + 1, len(MERITS))
+    ][:PAIRS]
     np.random.default_rng(5).shuffle(pairs)
     Item.objects.bulk_create(
-        Item(task=task, group=groups[topic], key=f"p{n}", position=10 * n, question="Which?",
-             since=1, first=first, second=second)
+        Item(
+            task=task,
+            group=groups[topic],
+            key=f"p{n}",
+            position=10 * n,
+            question="Which?",
+            since=1,
+            first=first,
+            second=second,
+        )
         for n, (topic, first, second) in enumerate(pairs)
-    )  # fmt: skip
+    )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task

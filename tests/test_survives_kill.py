@@ -117,10 +117,13 @@ class Stack:
         from crowdqc.devstack import database_url
 
         return subprocess.Popen(
-            [sys.executable, "-c", code, *args], cwd=ROOT, text=True,
+            [sys.executable, "-c", code, *args],
+            cwd=ROOT,
+            text=True,
             env=self.env | {"DATABASE_URL": database_url(self.home)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def kill(self, part: str) -> int:
         """SIGKILL all processes of a part ("gunicorn", "crowdqc.jobs.workers"); how many."""
@@ -152,8 +155,11 @@ def stack(open_folder: Path) -> Iterator[Stack]:
     with log.open("wb") as out:
         running.process = subprocess.Popen(
             [sys.executable, "manage.py", "devstack", "--no-demo", "--port", str(port)],
-            cwd=ROOT, env=running.env, stdout=out, stderr=out,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=running.env,
+            stdout=out,
+            stderr=out,
+        )
     try:
         until(running.is_ready, 90, f"the stack to be ready\n{log.read_text()[-2000:]}")
         yield running
@@ -252,8 +258,9 @@ def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(stack: Stack)
     for number in range(3):  # each time when the next fifth of the work is done
         until(
             lambda: sum(len(c.told.submits) for c in clients) >= 5 + number * 10,  # noqa: B023
-            PATIENCE, "people to submit",
-        )  # fmt: skip
+            PATIENCE,
+            "people to submit",
+        )
         kills["web"] += stack.kill("gunicorn")
         kills["worker"] += stack.kill("crowdqc.jobs.workers")
         paying = stack.run(MONEY, str(world["task"]), world["requester"], world["manager"])

@@ -43,8 +43,9 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.projects = {str(project.pk): project for project in projects_for(user)}
         self.fields["project"].choices = [  # type: ignore[attr-defined]
-            ("", "All my projects"), *((pk, one.name) for pk, one in self.projects.items()),
-        ]  # fmt: skip
+            ("", "All my projects"),
+            *((pk, one.name) for pk, one in self.projects.items()),
+        ]
 
     def clean_project(self) -> Any:
         return self.projects.get(self.cleaned_data["project"])
@@ -68,11 +69,14 @@ def account(request: HttpRequest) -> HttpResponse:
             else:
                 status, form = 201, TokenForm(user=user)
     context = {
-        "form": form, "rows": tokens_of(user), "made": made, "text": text,
+        "form": form,
+        "rows": tokens_of(user),
+        "made": made,
+        "text": text,
         "page": account_page(request, user),
         "name_form": NameForm(initial={"display_name": user.display_name}),
         "email_form": EmailForm(user=user),
-    }  # fmt: skip
+    }
     response = render(request, "annotation/accounts/projects/account.html", context, status=status)
     let_out(response)
     return response

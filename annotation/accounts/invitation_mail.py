@@ -100,6 +100,11 @@ def _tell(invitation: Invitation, person: User) -> None:
     else:
         text += f" The link is in the mail that was sent to {invitation.sent_to}."
     notify(
-        to=[person], kind="invitation", key=f"invitation:{invitation.pk}", project=project,
-        text=text, url=url, mail=mail,
-    )  # fmt: skip
+        to=[person],
+        kind="invitation",
+        key=f"invitation:{invitation.pk}",
+        project=project,
+        text=text,
+        url=url,
+        mail=mail,
+    )

@@ -85,12 +85,15 @@ def _send_notices(notices: list[Notice], connection: Any) -> bool:
     stop = base + reverse("notice_stop", args=[stop_token(person)])
     context = {
         "lines": [(one, base + reverse("notice", args=[one.pk])) for one in notices],
-        "stop": stop, "all": base + reverse("notice_list"), "only": len(notices) == 1,
-    }  # fmt: skip
+        "stop": stop,
+        "all": base + reverse("notice_list"),
+        "only": len(notices) == 1,
+    }
     message = render_message("notices", context, person.email, f"n{notices[0].pk}-{notices[-1].pk}")
     message.extra_headers |= {
-        "List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-    }  # fmt: skip
+        "List-Unsubscribe": f"<{stop}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
     rows = Notice.objects.filter(pk__in=[one.pk for one in notices])
     gone = deliver(message, connection)
     if gone:
@@ -130,9 +133,11 @@ def _send_invitation(invitation: Invitation, connection: Any) -> bool:
         return False
     link = settings.CROWDQC_BASE_URL + reverse("join", args=[invitation_token(invitation)])
     context = {
-        "invitation": invitation, "project": invitation.project, "link": link,
+        "invitation": invitation,
+        "project": invitation.project,
+        "link": link,
         "works": invitation.role == Role.WORKER,
-    }  # fmt: skip
+    }
     message = render_message("invitation", context, invitation.email, f"i{invitation.pk}")
     row = Invitation.objects.filter(pk=invitation.pk)
     gone = deliver(message, connection)

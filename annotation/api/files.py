@@ -35,9 +35,22 @@ class FileOut(serializers.ModelSerializer[ExportFile]):
     class Meta:
         model = ExportFile
         fields = (
-            "id", "task", "what", "form", "params", "state", "name", "rows", "size", "sha256",
-            "error", "created_at", "done_at", "expires_at", "manifest",
-        )  # fmt: skip
+            "id",
+            "task",
+            "what",
+            "form",
+            "params",
+            "state",
+            "name",
+            "rows",
+            "size",
+            "sha256",
+            "error",
+            "created_at",
+            "done_at",
+            "expires_at",
+            "manifest",
+        )
 
     @extend_schema_field(serializers.DictField())
     def get_manifest(self, file: ExportFile) -> Any:
@@ -53,18 +66,24 @@ class Files(Listing):
         return self.page(access.project.export_files.all(), FileOut)
 
     @extend_schema(
-        request=FileIn, responses={202: FileOut}, summary="Ask for a file",
+        request=FileIn,
+        responses={202: FileOut},
+        summary="Ask for a file",
         description="It is written in the background; `state` says how far it is. The same one "
         "in work is given back. Tables that are small come at once from `tasks/{id}/export/`.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         body = read(FileIn, request)
         task = task_of(access, body["task"]) if "task" in body else None
         file = actions.request_export(
-            by=access.user, project=access.project, task=task, what=body["what"],
-            form=body["form"], params=body.get("params"),
-        )  # fmt: skip
+            by=access.user,
+            project=access.project,
+            task=task,
+            what=body["what"],
+            form=body["form"],
+            params=body.get("params"),
+        )
         return Response(FileOut(file).data, status=status.HTTP_202_ACCEPTED)
 
 

@@ -45,10 +45,21 @@ class OwnRejectionOut(serializers.ModelSerializer[Rejection]):
     class Meta:
         model = Rejection
         fields = (
-            "id", "project", "task", "assignment", "reason_code", "reason", "rejected_at",
-            "reply_until", "reply", "replied_at", "answer_by", "outcome", "outcome_note",
+            "id",
+            "project",
+            "task",
+            "assignment",
+            "reason_code",
+            "reason",
+            "rejected_at",
+            "reply_until",
+            "reply",
+            "replied_at",
+            "answer_by",
+            "outcome",
+            "outcome_note",
             "outcome_at",
-        )  # fmt: skip
+        )
 
 
 class OwnConsentOut(serializers.ModelSerializer[Consent]):
@@ -114,9 +125,11 @@ class OwnReply(Endpoint):
     reads = writes = "work"
 
     @extend_schema(
-        request=ReplyIn, responses=OwnRejectionOut, summary="Reply to a rejection",
+        request=ReplyIn,
+        responses=OwnRejectionOut,
+        summary="Reply to a rejection",
         description="Once, and until `reply_until`. An answer is owed by `answer_by`.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, rejection_id: int) -> Response:
         mine = own.rejections(request.user, bound_to(request))
         rejection = mine.filter(pk=rejection_id).first()
@@ -144,9 +157,11 @@ class OwnLogsErase(Endpoint):
     reads = writes = "work"
 
     @extend_schema(
-        request=None, responses=ErasedOut, summary="Erase the logs of my decided work",
+        request=None,
+        responses=ErasedOut,
+        summary="Erase the logs of my decided work",
         description="Answers, decisions and money stay. It cannot be undone.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.WORKER)
         member = selectors.worker_of(access.project, request.user)

@@ -35,9 +35,19 @@ class LedgerOut(serializers.ModelSerializer[LedgerEntry]):
     class Meta:
         model = LedgerEntry
         fields = (
-            "id", "task", "worker", "assignment", "payout", "kind", "debit", "credit", "amount",
-            "currency", "memo", "at",
-        )  # fmt: skip
+            "id",
+            "task",
+            "worker",
+            "assignment",
+            "payout",
+            "kind",
+            "debit",
+            "credit",
+            "amount",
+            "currency",
+            "memo",
+            "at",
+        )
 
 
 class RejectionOut(serializers.ModelSerializer[Rejection]):
@@ -48,10 +58,22 @@ class RejectionOut(serializers.ModelSerializer[Rejection]):
     class Meta:
         model = Rejection
         fields = (
-            "id", "task", "assignment", "worker", "payout", "reason_code", "reason",
-            "rejected_at", "reply_until", "reply", "replied_at", "answer_by", "outcome",
-            "outcome_note", "outcome_at",
-        )  # fmt: skip
+            "id",
+            "task",
+            "assignment",
+            "worker",
+            "payout",
+            "reason_code",
+            "reason",
+            "rejected_at",
+            "reply_until",
+            "reply",
+            "replied_at",
+            "answer_by",
+            "outcome",
+            "outcome_note",
+            "outcome_at",
+        )
 
 
 class DecideIn(Body):
@@ -99,21 +121,24 @@ class Ledger(Listing):
     writes, needs_key = "pay", True
 
     @extend_schema(
-        responses=LedgerOut(many=True), parameters=LEDGER_FILTERS, summary="The ledger",
+        responses=LedgerOut(many=True),
+        parameters=LEDGER_FILTERS,
+        summary="The ledger",
         description="Rows are only ever added. Each names both its accounts: `work:` (what work "
         "cost), `worker:` (what somebody is owed), `paid:` and `fees:` (what left).",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         rows = books.entries(access.project, books.wanted(request.query_params))
         return self.page(rows, LedgerOut)
 
     @extend_schema(
-        request=CorrectIn, responses={201: LedgerOut, 202: CorrectionOut},
+        request=CorrectIn,
+        responses={201: LedgerOut, 202: CorrectionOut},
         summary="Correct the books by hand",
         description="Moves an amount between two accounts and pays nobody. Nobody corrects an "
         "account of their own. Above the project's limit a day it awaits a second person: 202.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         require_decider(access.project, access.user)

@@ -86,9 +86,18 @@ class DeliveryOut(serializers.ModelSerializer[HookDelivery]):
     class Meta:
         model = HookDelivery
         fields = (
-            "id", "event_id", "event", "payload", "state", "attempts", "next_at", "status",
-            "error", "created_at", "done_at",
-        )  # fmt: skip
+            "id",
+            "event_id",
+            "event",
+            "payload",
+            "state",
+            "attempts",
+            "next_at",
+            "status",
+            "error",
+            "created_at",
+            "done_at",
+        )
 
     @extend_schema_field(serializers.DictField())
     def get_payload(self, delivery: HookDelivery) -> Any:
@@ -121,9 +130,11 @@ class Hooks(Endpoint):
         return Response(HookOut(hooks.hooks_of(access.project), many=True).data)
 
     @extend_schema(
-        request=HookIn, responses={201: NewHookOut}, summary="Have an address told of events",
+        request=HookIn,
+        responses={201: NewHookOut},
+        summary="Have an address told of events",
         description="Signed as Standard Webhooks has it, with the secret that is told here once.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         made, secret = hook_actions.add_hook(
@@ -159,8 +170,10 @@ class HookStep(Endpoint):
         access = get_access(request, project_id, Role.REQUESTER)
         hook = hooks.hook_of(access.project, hook_id)
         steps = {
-            "pause": hook_actions.pause, "resume": hook_actions.resume, "ping": hook_actions.ping,
-        }  # fmt: skip
+            "pause": hook_actions.pause,
+            "resume": hook_actions.resume,
+            "ping": hook_actions.ping,
+        }
         steps[read(StepIn, request)["step"]](by=access.user, hook=hook)
         return Response(HookOut(hooks.hook_of(access.project, hook_id)).data)
 
@@ -177,9 +190,11 @@ class Deliveries(Listing):
 
 class DeliverAgain(Endpoint):
     @extend_schema(
-        request=None, responses=DeliveryOut, summary="Send a delivery again",
+        request=None,
+        responses=DeliveryOut,
+        summary="Send a delivery again",
         description="Under the same id, so that its taker can tell.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, hook_id: int, delivery_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         hook = hooks.hook_of(access.project, hook_id)

@@ -130,9 +130,11 @@ class Members(Listing):
         return self.page(found.members.select_related("worker"), MemberOut)
 
     @extend_schema(
-        request=AdmitIn, responses={201: MemberOut(many=True)}, summary="Let workers onto a panel",
+        request=AdmitIn,
+        responses={201: MemberOut(many=True)},
+        summary="Let workers onto a panel",
         description="Gives the new members; who is on it stays as they are.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, panel_id: int) -> Response:
         access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
         body = read(AdmitIn, request)
@@ -143,9 +145,11 @@ class Members(Listing):
 
 class MemberEnd(Endpoint):
     @extend_schema(
-        request=EndIn, responses=MemberOut, summary="Take a worker off a panel",
+        request=EndIn,
+        responses=MemberOut,
+        summary="Take a worker off a panel",
         description="With a reason. Work in hand may be finished, and pay does not change.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, panel_id: int, member_id: int) -> Response:
         access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
         member = found.members.filter(pk=member_id).first()
@@ -162,9 +166,11 @@ class Asking(Endpoint):
         return Response(AskingOut(task).data)
 
     @extend_schema(
-        request=AskingIn, responses=AskingOut, summary="Name them",
+        request=AskingIn,
+        responses=AskingOut,
+        summary="Name them",
         description="A panel of a new name is made. Not while the task is open.",
-    )  # fmt: skip
+    )
     def put(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         panels.set_panels(by=access.user, task=task, **read(AskingIn, request))
@@ -180,9 +186,11 @@ class Rounds(Listing):
 
 class RoundDecide(Endpoint):
     @extend_schema(
-        request=VerdictIn, responses=RoundOut, summary="Say what follows from a round",
+        request=VerdictIn,
+        responses=RoundOut,
+        summary="Say what follows from a round",
         description="Once, with words that the worker reads; pay is decided apart.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int, assignment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         found = rows.rounds_of(task).filter(pk=assignment_id).first()

@@ -27,9 +27,22 @@ class PaymentOut(serializers.ModelSerializer[Payment]):
     class Meta:
         model = Payment
         fields = (
-            "id", "payout", "line", "assignment", "worker", "what", "amount", "currency", "state",
-            "by_api", "attempts", "error", "created_at", "sent_at", "done_at",
-        )  # fmt: skip
+            "id",
+            "payout",
+            "line",
+            "assignment",
+            "worker",
+            "what",
+            "amount",
+            "currency",
+            "state",
+            "by_api",
+            "attempts",
+            "error",
+            "created_at",
+            "sent_at",
+            "done_at",
+        )
 
     def get_by_api(self, payment: Payment) -> bool:
         return payments.has_api(payment.recruitment)
@@ -125,9 +138,11 @@ class PaymentResolve(PayEndpoint):
 
 class PaymentsSent(PayEndpoint):
     @extend_schema(
-        request=SentIn, responses=SentOut, summary="Note payments that were made by hand",
+        request=SentIn,
+        responses=SentOut,
+        summary="Note payments that were made by hand",
         description="All of them or none; each counts once.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         require_decider(access.project, access.user)
@@ -148,10 +163,11 @@ class Statements(Listing):
         return self.page(paying.statements_of(task), StatementOut)
 
     @extend_schema(
-        request=StatementIn, responses={201: StatementOut},
+        request=StatementIn,
+        responses={201: StatementOut},
         summary="Hold a platform's file against the books",
         description="The same file again is the statement that is there. It books nothing.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         require_decider(access.project, access.user)
@@ -160,9 +176,12 @@ class Statements(Listing):
         if "recruitment" in body:
             way = paying.way_of(task, body["recruitment"])
         made, _new = statements.import_statement(
-            by=access.user, task=task, recruitment=way, name=body["name"],
+            by=access.user,
+            task=task,
+            recruitment=way,
+            name=body["name"],
             content=body["content"].encode(),
-        )  # fmt: skip
+        )
         return Response(StatementOut(made).data, status=201)
 
 

@@ -25,9 +25,16 @@ from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing
 
 SETTINGS = (
-    "name", "budget", "hourly_floor", "single_approval", "reply_days", "answer_days",
-    "decide_days", "show_scores", "correction_limit",
-)  # fmt: skip
+    "name",
+    "budget",
+    "hourly_floor",
+    "single_approval",
+    "reply_days",
+    "answer_days",
+    "decide_days",
+    "show_scores",
+    "correction_limit",
+)
 # What is paid and who approves it: changed with the scope that pays only.
 MONEY = {"budget", "hourly_floor", "single_approval", "correction_limit"}
 
@@ -44,9 +51,12 @@ class SettingsIn(Body):
     )
     single_approval = serializers.BooleanField(required=False, help_text="For the owner to set")
     correction_limit = serializers.DecimalField(
-        max_digits=8, decimal_places=2, min_value=0, required=False,
+        max_digits=8,
+        decimal_places=2,
+        min_value=0,
+        required=False,
         help_text="What managers book by hand alone within a day; for the owner to set",
-    )  # fmt: skip
+    )
     reply_days = serializers.IntegerField(required=False)
     answer_days = serializers.IntegerField(required=False)
     decide_days = serializers.IntegerField(required=False)
@@ -180,9 +190,11 @@ class ConsentTexts(Endpoint):
         return Response(ConsentTextOut(members.consent_versions(access.project), many=True).data)
 
     @extend_schema(
-        request=ConsentTextIn, responses={201: ConsentTextOut}, summary="Change the consent text",
+        request=ConsentTextIn,
+        responses={201: ConsentTextOut},
+        summary="Change the consent text",
         description="Workers are asked again; nothing is recorded of them before they agree.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         people.change_consent_text(
@@ -208,10 +220,11 @@ class Workers(Listing):
 
 class Person(Endpoint):
     @extend_schema(
-        responses={204: None}, summary="Remove somebody from a role",
+        responses={204: None},
+        summary="Remove somebody from a role",
         description="A worker can claim nothing more; answers, log and money stay. Other roles "
         "need the scope `pay`; what the person had proposed is sent back.",
-    )  # fmt: skip
+    )
     def delete(self, request: Request, project_id: int, membership_id: int) -> Response:
         access = get_access(request, project_id)
         member = access.project.memberships.filter(pk=membership_id, removed_at=None).first()
@@ -225,19 +238,22 @@ class Person(Endpoint):
 
 class Invitations(Endpoint):
     @extend_schema(
-        responses=InvitationOut(many=True), summary="Invitations",
+        responses=InvitationOut(many=True),
+        summary="Invitations",
         description="The newest hundred, open ones first. A worker's link is for whoever has it; "
         "another role is for the address it was mailed to.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         rows = members.invitations_of(access.project)
         return Response(InvitationOut(rows, many=True, context={"request": request}).data)
 
     @extend_schema(
-        request=InviteIn, responses={201: InvitationOut}, summary="Open an invitation",
+        request=InviteIn,
+        responses={201: InvitationOut},
+        summary="Open an invitation",
         description="For workers. Other roles are invited by mail.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         body = read(InviteIn, request)
@@ -250,11 +266,13 @@ class Invitations(Endpoint):
 
 class InvitationsByMail(Endpoint):
     @extend_schema(
-        request=MailIn, responses={201: InvitationOut(many=True)}, summary="Invite people by mail",
+        request=MailIn,
+        responses={201: InvitationOut(many=True)},
+        summary="Invite people by mail",
         description="Each address gets a link for one person. Requesters and managers are "
         "invited by the owner or a manager, with the scope `pay`, and join with the account that "
         "has this address, verified.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         body = read(MailIn, request)

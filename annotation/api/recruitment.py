@@ -63,9 +63,11 @@ class RecruitmentChange(Body):
     issuer = _word("Whose it is", 200)
     api_url = _word("The platform's API; empty: Prolific's", 200)
     study_currency = serializers.CharField(
-        required=False, allow_blank=True, max_length=3,
+        required=False,
+        allow_blank=True,
+        max_length=3,
         help_text="Of the study; it must be the project's. Empty: as the platform says",
-    )  # fmt: skip
+    )
     fee_percent = serializers.DecimalField(
         max_digits=5, decimal_places=2, min_value=0, max_value=100, required=False
     )
@@ -96,11 +98,31 @@ class RecruitmentOut(serializers.ModelSerializer[Recruitment]):
     class Meta:
         model = Recruitment
         fields = (
-            "id", "task", "kind", "name", "study_id", "entry", "active", "codes", "parameters",
-            "return_url", "jwks_url", "audience", "issuer", "api_url", "fee_percent", "currency",
+            "id",
+            "task",
+            "kind",
+            "name",
+            "study_id",
+            "entry",
+            "active",
+            "codes",
+            "parameters",
+            "return_url",
+            "jwks_url",
+            "audience",
+            "issuer",
+            "api_url",
+            "fee_percent",
+            "currency",
             "study_currency",
-            "has_token", "has_webhook", "address", "hook", "came", "handed_in", "created_at",
-        )  # fmt: skip
+            "has_token",
+            "has_webhook",
+            "address",
+            "hook",
+            "came",
+            "handed_in",
+            "created_at",
+        )
 
     def get_has_token(self, row: Recruitment) -> bool:
         return bool(row.token_sealed)
@@ -118,9 +140,11 @@ class RecruitmentOut(serializers.ModelSerializer[Recruitment]):
 
 class LinksIn(Body):
     people = serializers.ListField(
-        child=serializers.CharField(max_length=80), required=False, max_length=actions.MOST_LINKS,
+        child=serializers.CharField(max_length=80),
+        required=False,
+        max_length=actions.MOST_LINKS,
         help_text="Ids; the same one gets the same link again",
-    )  # fmt: skip
+    )
     count = serializers.IntegerField(
         default=0, min_value=0, max_value=actions.MOST_LINKS, help_text="And so many new ones"
     )
@@ -179,10 +203,12 @@ class Ways(WayEndpoint):
         return Response(RecruitmentOut(rows, many=True, context={"request": request}).data)
 
     @extend_schema(
-        request=RecruitmentIn, responses={201: RecruitmentOut}, summary="Add a way into a task",
+        request=RecruitmentIn,
+        responses={201: RecruitmentOut},
+        summary="Add a way into a task",
         description="`token` and `api_url` say how payments leave: for the owner and managers, "
         "with the scope `pay`.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         body = self.read(RecruitmentIn)
@@ -200,10 +226,12 @@ class OneWay(WayEndpoint):
         return self.told(reads.get_recruitment(task, recruitment_id))
 
     @extend_schema(
-        request=RecruitmentChange, responses=RecruitmentOut, summary="Change a way into a task",
+        request=RecruitmentChange,
+        responses=RecruitmentOut,
+        summary="Change a way into a task",
         description="`token` and `api_url` say how payments leave: for the owner and managers, "
         "with the scope `pay`.",
-    )  # fmt: skip
+    )
     def patch(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         row = reads.get_recruitment(task, recruitment_id)
@@ -231,9 +259,11 @@ class WayLinks(Endpoint):
 
 class WayLetIn(Endpoint):
     @extend_schema(
-        request=LetInIn, responses=VisitOut, summary="Let somebody in from another browser",
+        request=LetInIn,
+        responses=VisitOut,
+        summary="Let somebody in from another browser",
         description="The next browser that comes with this id is let in.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         row = reads.get_recruitment(task, recruitment_id)

@@ -91,17 +91,20 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
 
 class TaskItems(Listing):
     @extend_schema(
-        responses=ItemOut(many=True), summary="Questions of a task",
+        responses=ItemOut(many=True),
+        summary="Questions of a task",
         description="Those of every version; `since` and `until` say which show them.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         return self.page(selectors.items_of(task), ItemOut)
 
     @extend_schema(
-        request=RowsIn, responses={201: Imported}, summary="Add questions to the draft",
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add questions to the draft",
         description=f"Rows of `item_id`, `question`, `context`, `topic`. {ALL_OR_NONE}",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "items")
 
@@ -120,28 +123,33 @@ class TaskAnswers(Listing):
         return self.page(selectors.answers_of(task, author=author), AnswerOut)
 
     @extend_schema(
-        request=RowsIn, responses={201: Imported}, summary="Add answers collected elsewhere",
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add answers collected elsewhere",
         description=f"Rows of `item_id`, `worker_id`, `answer`, `submitted_at`. {ALL_OR_NONE}",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "answers")
 
 
 class TaskSystemAnswers(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported}, summary="Add answers of language models",
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add answers of language models",
         description=(
             "Rows of `item_id`, `system`, `prompt_strategy`, `answer`, and `replicate` where a "
             f"system answered more than once. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "system_answers")
 
 
 class TaskJudgments(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported},
+        request=RowsIn,
+        responses={201: Imported},
         summary="Add judgments of pairs, or ratings, from elsewhere",
         description=(
             "Rows as the export `judgments` writes them. What was judged: `item_id`, or the ids of "
@@ -151,7 +159,7 @@ class TaskJudgments(Endpoint):
             "`left`, `neutral`, `right` where the row says what stood left; or a point of the "
             f"scale. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "judgments")
 
@@ -179,9 +187,11 @@ class AnswerDetail(Endpoint):
         return Response(AnswerOut(_answer(request, answer_id)).data)
 
     @extend_schema(
-        request=CountsIn, responses=AnswerOut, summary="Let an answer count or not",
+        request=CountsIn,
+        responses=AnswerOut,
+        summary="Let an answer count or not",
         description="One that does not count reopens its slot. Its pay is another decision.",
-    )  # fmt: skip
+    )
     def patch(self, request: Request, answer_id: int) -> Response:
         found = _answer(request, answer_id)
         answers.set_counts(by=request.user, answer=found, **read(CountsIn, request))

@@ -14,19 +14,22 @@ from annotation.api.staff import ALL_OR_NONE, import_into
 
 class TaskSamples(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported}, summary="Add scored samples to the draft",
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add scored samples to the draft",
         description=(
             "Rows of `dimension`, `rubric`, `sample_id`, `title`, `source`, `text` and `score`. A "
             f"dimension that is new comes with its first sample. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "samples")
 
 
 class TaskAttributes(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported},
+        request=RowsIn,
+        responses={201: Imported},
         summary="Add attributes of people or language models",
         description=(
             "Rows of `dimension` and `attribute`, with `worker`, or `system` with "
@@ -34,20 +37,21 @@ class TaskAttributes(Endpoint):
             "one dimension make one answer. `transcript` on one of them, `start` and `end` where "
             f"an attribute was marked in it. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "attributes")
 
 
 class TaskChecks(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported},
+        request=RowsIn,
+        responses={201: Imported},
         summary="Add checklists that people or language models filled in",
         description=(
             "Rows of `item_id` (or `text`, its id), `name` of a question and `answer` (yes or "
             "no), with `worker`, or `system` with `prompt_strategy` and `replicate`. An author "
             f"answers every question about a text. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "checks")

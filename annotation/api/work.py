@@ -168,8 +168,12 @@ class Join(WorkEndpoint):
             require_scope(request, "pay")
         member = people.accept_invitation(by=request.user, token=token)
         if member is None:
-            waits = {"project_id": invitation.project_id, "role": invitation.role,
-                     "pseudonym": "", "waits": True}  # fmt: skip
+            waits = {
+                "project_id": invitation.project_id,
+                "role": invitation.role,
+                "pseudonym": "",
+                "waits": True,
+            }
             return Response(JoinedOut(waits).data, status=202)
         return Response(JoinedOut(member).data)
 
@@ -213,9 +217,10 @@ class WorkConsent(WorkEndpoint):
 
 class Claim(OwnWork):
     @extend_schema(
-        request=None, responses=OwnAssignmentOut,
+        request=None,
+        responses=OwnAssignmentOut,
         summary="Take an assignment; one in work is given back as it is",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.WORKER)
         member = selectors.worker_of(access.project, request.user)
@@ -242,9 +247,11 @@ class OwnAssignment(WorkEndpoint):
 
 class ShowQuestion(OwnWork):
     @extend_schema(
-        request=None, responses=OwnAssignmentOut, summary="Go on to a question",
+        request=None,
+        responses=OwnAssignmentOut,
+        summary="Go on to a question",
         description="With “no look back” its passage ends here, and its questions appear.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, assignment_id: int, position: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         _agreed(found)
@@ -254,9 +261,11 @@ class ShowQuestion(OwnWork):
 
 class Draft(WorkEndpoint):
     @extend_schema(
-        request=DraftSave, responses=DraftOut, summary="Keep a draft",
+        request=DraftSave,
+        responses=DraftOut,
+        summary="Keep a draft",
         description="The answer holds what is kept, which may be newer than what was sent.",
-    )  # fmt: skip
+    )
     def put(self, request: Request, assignment_id: int, item_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(DraftSave, request)
@@ -266,9 +275,11 @@ class Draft(WorkEndpoint):
 
 class Submit(OwnWork):
     @extend_schema(
-        request=SubmitIn, responses=OwnAssignmentOut, summary="Submit, once",
+        request=SubmitIn,
+        responses=OwnAssignmentOut,
+        summary="Submit, once",
         description="Under the same key again it changes nothing and gives the same answer.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(SubmitIn, request)
@@ -314,9 +325,11 @@ class Streams(WorkEndpoint):
 
 class Events(WorkEndpoint):
     @extend_schema(
-        request=EventsIn, responses={200: Acknowledged}, summary="Send a batch of events",
+        request=EventsIn,
+        responses={200: Acknowledged},
+        summary="Send a batch of events",
         description="Events that are stored already are passed over; a gap is refused (409).",
-    )  # fmt: skip
+    )
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(EventsIn, request)

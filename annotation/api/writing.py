@@ -57,9 +57,10 @@ class JudgedOut(serializers.Serializer[Any]):
 
 class TaskTopics(Listing):
     @extend_schema(
-        responses=TopicOut(many=True), summary="Topics of a writing task",
+        responses=TopicOut(many=True),
+        summary="Topics of a writing task",
         description="Those of every version; `since` and `until` say which show them.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         if task.type != Writing.slug:
@@ -67,39 +68,44 @@ class TaskTopics(Listing):
         return self.page(topics_of(task), TopicOut)
 
     @extend_schema(
-        request=RowsIn, responses={201: Imported}, summary="Add topics to the draft",
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add topics to the draft",
         description=(
             "Rows of `topic`, `query` and `passages` (objects of `key`, `title`, `text`, the best "
             "first), or of `references_ids` and `references_texts`. Each topic asks for one "
             f"response in each style. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "topics")
 
 
 class TaskResponses(Endpoint):
     @extend_schema(
-        request=RowsIn, responses={201: Imported},
+        request=RowsIn,
+        responses={201: Imported},
         summary="Add responses of people or language models",
         description=(
             "Rows of `topic`, `style` and `text`, with `worker`, or `system` with "
             "`prompt_strategy` and `replicate`. What is cited stands in the text, as [3] or "
             f"[1, 2]. {ALL_OR_NONE}"
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "responses")
 
 
 class TaskJudge(Endpoint):
     @extend_schema(
-        request=JudgeIn, responses={201: JudgedOut}, summary="Put responses to judgment",
+        request=JudgeIn,
+        responses={201: JudgedOut},
+        summary="Put responses to judgment",
         description=(
             "Begins a draft over the responses that count; asked again, adds what is new since to "
             "it. No response comes twice, and who wrote one never judges it."
         ),
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         judged = chain.judge_responses(by=access.user, task=task, **read(JudgeIn, request))

@@ -42,24 +42,36 @@ class Checking:
         said = {one["author"]: one for one in self["attributes"]}
         return [
             {
-                "name": row["name"], "label": row["label"], "component": row["component"],
+                "name": row["name"],
+                "label": row["label"],
+                "component": row["component"],
                 "attributes": [
-                    {"text": said[author]["texts"][at], "author": author,
-                     "kind": "model" if "strategy" in said[author] else "person"}
+                    {
+                        "text": said[author]["texts"][at],
+                        "author": author,
+                        "kind": "model" if "strategy" in said[author] else "person",
+                    }
                     for author, at in row["from"]
                 ],
             }
             for row in self["questions"]
-        ]  # fmt: skip
+        ]
 
     def texts(self) -> list[Row]:
         """Rows as the importer of texts takes them."""
         return [
-            {"key": self.key(topic, one), "topic": topic["topic"], "query": topic["query"],
-             "context": topic["context"], "text": one["text"], "system": one["system"],
-             "prompt_strategy": "summary"}
-            for topic in self["topics"] for one in topic["texts"]
-        ]  # fmt: skip
+            {
+                "key": self.key(topic, one),
+                "topic": topic["topic"],
+                "query": topic["query"],
+                "context": topic["context"],
+                "text": one["text"],
+                "system": one["system"],
+                "prompt_strategy": "summary",
+            }
+            for topic in self["topics"]
+            for one in topic["texts"]
+        ]
 
     def scores(self) -> list[Row]:
         """The human score of each text."""
@@ -74,9 +86,11 @@ class Checking:
         found = []
         for who in (*self["checkers"], *self["models"]):
             name = who.get("id") or who["system"]
-            author = {"worker": who["id"]} if "id" in who else {
-                "system": name, "prompt_strategy": who["strategy"]
-            }  # fmt: skip
+            author = (
+                {"worker": who["id"]}
+                if "id" in who
+                else {"system": name, "prompt_strategy": who["strategy"]}
+            )
             for topic in self["topics"]:
                 for one in topic["texts"]:
                     found += self._answers(topic, one, author, name, who["slips"])

@@ -80,9 +80,14 @@ def judging_log(
     """
     width, height = rng.choice(SCREENS)
     events: list[Event] = [
-        {"method": "open", "time": 0, "target": "window",
-         "screenWidth": width, "screenHeight": height}
-    ]  # fmt: skip
+        {
+            "method": "open",
+            "time": 0,
+            "target": "window",
+            "screenWidth": width,
+            "screenHeight": height,
+        }
+    ]
     for target, said in entries:
         events += _pair(target, said, MANNERS[manner], rng, events[-1]["time"] + 600)
     return events
@@ -118,8 +123,15 @@ def _dwell(target: str, start: int, read: int, end: int, rng: random.Random) -> 
         for name, (first, last) in spans.items():
             ms = min(until, last) - max(since, first)
             if ms >= 100:
-                events.append({"method": "dwell", "time": until, "target": target, "name": name,
-                               "comment": str(ms)})  # fmt: skip
+                events.append(
+                    {
+                        "method": "dwell",
+                        "time": until,
+                        "target": target,
+                        "name": name,
+                        "comment": str(ms),
+                    }
+                )
     return events
 
 
@@ -136,6 +148,13 @@ def _choices(
             chosen.insert(0, rng.choice([other for other in (LEFT, RIGHT) if other != side]))
         for place, value in enumerate(chosen):
             at = min(end, time + 150 * place)
-            events.append({"method": "change", "time": at, "target": target,
-                           "name": PREFIX + name, "comment": value})  # fmt: skip
+            events.append(
+                {
+                    "method": "change",
+                    "time": at,
+                    "target": target,
+                    "name": PREFIX + name,
+                    "comment": value,
+                }
+            )
     return events

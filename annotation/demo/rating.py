@@ -117,16 +117,28 @@ def _ratings(raw: Mapping[str, Any]) -> Ratings:
                 answers[key] = Answer(
                     key, text, planted, has, tuple(missing), tuple(wrong), tuple(evidence)
                 )
-                rows.append({
-                    "document_id": document["id"], "title": document["title"],
-                    "document": "\n\n".join(document["text"]), "question_id": asked["id"],
-                    "question": asked["question"], "sentence": asked["sentence"],
-                    "answer_id": key, "answer": text, "system": system,
-                    "prompt_strategy": strategy,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "document_id": document["id"],
+                        "title": document["title"],
+                        "document": "\n\n".join(document["text"]),
+                        "question_id": asked["id"],
+                        "question": asked["question"],
+                        "sentence": asked["sentence"],
+                        "answer_id": key,
+                        "answer": text,
+                        "system": system,
+                        "prompt_strategy": strategy,
+                    }
+                )
     raters = tuple(
-        Rater(one["id"], tuple(one["below"]), one["noise"], one["inattentive"],
-              raw["words"][one["words"]])
+        Rater(
+            one["id"],
+            tuple(one["below"]),
+            one["noise"],
+            one["inattentive"],
+            raw["words"][one["words"]],
+        )
         for one in raw["workers"]
-    )  # fmt: skip
+    )
     return Ratings(raw["title"], raw["instructions"], tuple(rows), answers, raters, raw["feedback"])

@@ -63,11 +63,12 @@ class Answer(models.Model):
         indexes = [
             # Covering: pages count a task's answers, and would else read every one of them.
             models.Index(
-                fields=["item", "counts"], include=["stage", "worker", "version", "id"],
+                fields=["item", "counts"],
+                include=["stage", "worker", "version", "id"],
                 name="answer_by_item",
             ),
             models.Index(fields=["worker"]),
-        ]  # fmt: skip
+        ]
 
 
 class TextValue(models.Model):

@@ -121,9 +121,11 @@ class Rejection(models.Model):
     def is_late(self) -> bool:
         """Whether a reply waits for its answer beyond the day that was promised."""
         return bool(
-            self.replied_at and not self.outcome and self.answer_by
+            self.replied_at
+            and not self.outcome
+            and self.answer_by
             and self.answer_by < timezone.now()
-        )  # fmt: skip
+        )
 
 
 class PayoutRule(models.Model):
@@ -211,5 +213,6 @@ class LedgerEntry(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["project", "debit"]), models.Index(fields=["project", "credit"]),
-        ]  # fmt: skip
+            models.Index(fields=["project", "debit"]),
+            models.Index(fields=["project", "credit"]),
+        ]

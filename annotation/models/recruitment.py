@@ -106,10 +106,11 @@ class Visit(models.Model):
                 fields=["recruitment", "participant"], name="visit_once_a_participant"
             ),
             models.UniqueConstraint(
-                fields=["recruitment", "session"], condition=~Q(session=""),
+                fields=["recruitment", "session"],
+                condition=~Q(session=""),
                 name="visit_once_a_session",
             ),
-        ]  # fmt: skip
+        ]
 
 
 class UsedEntry(models.Model):
@@ -193,10 +194,11 @@ class Payment(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["held_until"], condition=Q(state__in=["planned", "prepared", "sending"]),
+                fields=["held_until"],
+                condition=Q(state__in=["planned", "prepared", "sending"]),
                 name="payment_open",
             )
-        ]  # fmt: skip
+        ]
 
 
 class PaymentAttempt(models.Model):

@@ -42,7 +42,8 @@ class RoleGrant(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["project", "user", "role"], condition=Q(state="waiting"),
+                fields=["project", "user", "role"],
+                condition=Q(state="waiting"),
                 name="role_waits_once",
             ),
             models.CheckConstraint(
@@ -51,4 +52,4 @@ class RoleGrant(models.Model):
                 | (~Q(decided_by=F("given_by")) & ~Q(decided_by=F("user"))),
                 name="role_confirmed_by_a_third",
             ),
-        ]  # fmt: skip
+        ]

@@ -158,11 +158,16 @@ def _topics(texts: Sequence[Text], ends: IntArray, again: IntArray) -> tuple[Top
     repeats = np.bincount(of_text[ends[again, 0]], minlength=len(groups)).tolist()
     return tuple(
         TopicSummary(
-            topic, len(own), pairs[t], repeats[t], int(degree[own].min()), int(degree[own].max()),
+            topic,
+            len(own),
+            pairs[t],
+            repeats[t],
+            int(degree[own].min()),
+            int(degree[own].max()),
             len(set(part[own].tolist())),
         )
         for t, (topic, own) in enumerate(groups.items())
-    )  # fmt: skip
+    )
 
 
 def _sources(texts: Sequence[Text], ends: IntArray) -> Sources:

@@ -94,7 +94,7 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
             candidate = _number(post.get("leave") or post.get("take", ""))
             pair_items.leave_out(
                 by=access.user, task=task, candidate=candidate, out="leave" in post
-            )  # fmt: skip
+            )
         elif to == "drop":
             _drop(access.user, task, post.get("topic", ""))
         elif to == "rate":
@@ -136,10 +136,15 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
     if most is None:
         raise Invalid("most is not a whole number.", fields={"most": "A whole number, please."})
     new, about = topics.add_answers(
-        by=user, task=task, source=source, topic=post.get("by", "item"),
-        people="people" in post, systems="systems" in post, style=post.get("style", ""),
+        by=user,
+        task=task,
+        source=source,
+        topic=post.get("by", "item"),
+        people="people" in post,
+        systems="systems" in post,
+        style=post.get("style", ""),
         most=most,
-    )  # fmt: skip
+    )
     said = f"{numbers.plural(new, 'new text')} and {numbers.plural(about, 'new topic')}."
     messages.success(request, said if new or about else "Nothing new: its answers are here.")
 
@@ -211,9 +216,12 @@ def task_build_attention(request: HttpRequest, project_id: int, task_id: int) ->
             if not post.get("left") or not post.get("right"):
                 raise Invalid("Which texts?", fields={"right": "Choose two texts."})
             pair_items.add_attention(
-                by=access.user, task=task, left=_number(post["left"]),
-                right=_number(post["right"]), expected=expected,
-            )  # fmt: skip
+                by=access.user,
+                task=task,
+                left=_number(post["left"]),
+                right=_number(post["right"]),
+                expected=expected,
+            )
             place = place.but(text="")
     except Invalid as error:
         return refused(request, access, task, error, into="#attention-note")

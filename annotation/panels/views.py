@@ -30,11 +30,15 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     waiting = [row for row in rows if not hasattr(row, "qualification")]
     decided = [row for row in rows if hasattr(row, "qualification")]
     context = {
-        "access": access, "project": access.project, "task": task,
+        "access": access,
+        "project": access.project,
+        "task": task,
         "version": task.current or task.versions.latest("number"),
-        "waiting": waiting, "decided": decided, "panels": access.project.panels.all(),
+        "waiting": waiting,
+        "decided": decided,
+        "panels": access.project.panels.all(),
         "editable": task.state != "open",
-    }  # fmt: skip
+    }
     return render(request, "annotation/authoring/rating/rounds.html", context)
 
 
@@ -68,12 +72,20 @@ def task_round(
             return redirect("task_rounds", project_id, task_id)
     decided = getattr(found, "qualification", None)
     context = {
-        "access": access, "project": access.project, "task": task, "version": found.version,
-        "assignment": found, "documents": qualification.read_round(found), "decided": decided,
+        "access": access,
+        "project": access.project,
+        "task": task,
+        "version": found.version,
+        "assignment": found,
+        "documents": qualification.read_round(found),
+        "decided": decided,
         "number": decided.round if decided else qualification.number_of(found),
-        "verdicts": Qualification.Verdict.choices, "error": error, "verdict": verdict,
-        "words": words, "panel": task.qualifies,
-    }  # fmt: skip
+        "verdicts": Qualification.Verdict.choices,
+        "error": error,
+        "verdict": verdict,
+        "words": words,
+        "panel": task.qualifies,
+    }
     status = error.status if error else 200
     return render(request, "annotation/authoring/rating/round.html", context, status=status)
 
@@ -85,9 +97,11 @@ def task_panels(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     try:
         panels.set_panels(
-            by=access.user, task=task, qualifies=request.POST.get("qualifies"),
+            by=access.user,
+            task=task,
+            qualifies=request.POST.get("qualifies"),
             asks_for=request.POST.get("panel", ""),
-        )  # fmt: skip
+        )
     except (Invalid, Conflict) as error:
         messages.error(request, error.message)
     else:
@@ -104,7 +118,10 @@ def task_feedback(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     access, task = get_task(request, project_id, task_id)
     page = Paginator(qualification.feedback(task), PAGE).get_page(request.GET.get("page"))
     context = {
-        "access": access, "project": access.project, "task": task, "page": page,
+        "access": access,
+        "project": access.project,
+        "task": task,
+        "page": page,
         "version": task.current or task.versions.latest("number"),
-    }  # fmt: skip
+    }
     return render(request, "annotation/authoring/rating/feedback.html", context)

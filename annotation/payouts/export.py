@@ -11,9 +11,21 @@ from annotation.models import LedgerEntry, Payment, PayoutBatch
 from crowdqc.files.cells import csv_lines
 
 LEDGER = (
-    "entry", "at", "task", "task_title", "proposal", "assignment", "worker", "kind", "debit",
-    "credit", "amount", "currency", "memo", "by",
-)  # fmt: skip
+    "entry",
+    "at",
+    "task",
+    "task_title",
+    "proposal",
+    "assignment",
+    "worker",
+    "kind",
+    "debit",
+    "credit",
+    "amount",
+    "currency",
+    "memo",
+    "by",
+)
 PAYOUT = (
     "proposal",
     "assignment",
@@ -29,9 +41,16 @@ PAYOUT = (
     "reason",
 )
 BY_HAND = (
-    "payment", "proposal", "task_title", "assignment", "worker", "participant", "kind", "amount",
+    "payment",
+    "proposal",
+    "task_title",
+    "assignment",
+    "worker",
+    "participant",
+    "kind",
+    "amount",
     "currency",
-)  # fmt: skip
+)
 
 
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

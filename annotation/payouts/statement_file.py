@@ -14,20 +14,32 @@ from annotation.files.reading.sheet import read
 from crowdqc.numbers import exact
 
 FIELDS = (
-    Field("submission", "Submission", either="submission or participant",
-          also=("submission_id", "session_id", "assignment", "assignment_id")),
-    Field("participant", "Participant", either="submission or participant",
-          also=("participant_id", "prolific_pid", "worker", "worker_id")),
+    Field(
+        "submission",
+        "Submission",
+        either="submission or participant",
+        also=("submission_id", "session_id", "assignment", "assignment_id"),
+    ),
+    Field(
+        "participant",
+        "Participant",
+        either="submission or participant",
+        also=("participant_id", "prolific_pid", "worker", "worker_id"),
+    ),
     Field("kind", "Kind", also=("type", "what")),
     Field("amount", "Amount", required=True, also=("paid", "total", "reward")),
     Field("currency", "Currency"),
     Field("fee", "Fee", also=("fees", "service_fee")),
     Field("paid_at", "Paid at", also=("date", "created_at", "paid_on")),
-)  # fmt: skip
+)
 KINDS = {
-    "": "base", "base": "base", "reward": "base", "submission": "base", "approval": "base",
+    "": "base",
+    "base": "base",
+    "reward": "base",
+    "submission": "base",
+    "approval": "base",
     "bonus": "bonus",
-}  # fmt: skip
+}
 MOST = Decimal(1_000_000)
 MAX_ROWS = 20_000
 CENT = Decimal("0.01")
@@ -50,9 +62,13 @@ class Reported:
     def identity(self) -> tuple[str, ...]:
         """The same payment told again, in another file, has the same."""
         return (
-            self.submission, self.participant, self.kind, str(self.amount), self.currency,
+            self.submission,
+            self.participant,
+            self.kind,
+            str(self.amount),
+            self.currency,
             self.paid_at,
-        )  # fmt: skip
+        )
 
 
 def read_statement(content: bytes, name: str, currency: str) -> list[Reported]:
@@ -107,10 +123,15 @@ def _row(
     if wrong or amount is None or kind is None or paid_at is None:
         return None, wrong
     told = Reported(
-        line=row.line, submission=value.get("submission", "")[:120],
-        participant=value.get("participant", "")[:120], kind=kind, amount=amount,
-        currency=(value.get("currency") or currency).upper()[:3], fee=fee, paid_at=paid_at,
-    )  # fmt: skip
+        line=row.line,
+        submission=value.get("submission", "")[:120],
+        participant=value.get("participant", "")[:120],
+        kind=kind,
+        amount=amount,
+        currency=(value.get("currency") or currency).upper()[:3],
+        fee=fee,
+        paid_at=paid_at,
+    )
     return told, []
 
 

@@ -28,10 +28,12 @@ def account_log(request: HttpRequest) -> HttpResponse:
     """Tokens, passwords and mail, for the person themself; and what closing the account needs."""
     user = cast(User, request.user)
     context = {
-        "lines": audit.own(user), "events": own_events(user), "left": keeps_account(user),
+        "lines": audit.own(user),
+        "events": own_events(user),
+        "left": keeps_account(user),
         "kept": kept_work(user),
         "kept_days": settings.CROWDQC_SECURITY_LOG_DAYS,
-    }  # fmt: skip
+    }
     return render(request, "annotation/accounts/projects/account_log.html", context)
 
 

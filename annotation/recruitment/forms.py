@@ -14,12 +14,13 @@ from annotation.recruitment.platforms.entry_params import OUTCOMES
 WORDS = {
     "completed": ("Completed", "Handed in."),
     "failed_attention": (
-        "Attention failed", "Handed in with known answers missed. It rejects nobody here.",
+        "Attention failed",
+        "Handed in with known answers missed. It rejects nobody here.",
     ),
     "no_consent": ("No consent", "Did not agree to what is recorded."),
     "incompatible_device": ("Incompatible device", "Cannot do it on this device."),
     "other": ("Other", "Left for another reason."),
-}  # fmt: skip
+}
 SECRET = {"autocomplete": "off", "spellcheck": "false"}
 
 
@@ -29,9 +30,13 @@ def _code(**more: Any) -> forms.TextInput:
 
 def _secret(label: str, help_text: str) -> forms.CharField:
     return forms.CharField(
-        label=label, required=False, strip=True, max_length=600, help_text=help_text,
+        label=label,
+        required=False,
+        strip=True,
+        max_length=600,
+        help_text=help_text,
         widget=forms.PasswordInput(attrs=SECRET),
-    )  # fmt: skip
+    )
 
 
 class RecruitmentForm(forms.Form):
@@ -40,21 +45,32 @@ class RecruitmentForm(forms.Form):
     name = TitleField(max_length=80, help_text="For people of this project.")
     entry = forms.ChoiceField(label="How people prove who they are", widget=forms.RadioSelect)
     audience = forms.CharField(
-        label="Audience", required=False, max_length=200, widget=_code(),
+        label="Audience",
+        required=False,
+        max_length=200,
+        widget=_code(),
         help_text="Whom the signature is for: the address or domain of this site.",
-    )  # fmt: skip
+    )
     jwks_url = forms.CharField(
-        label="Address of the keys (JWKS)", required=False, max_length=300, widget=_code(),
+        label="Address of the keys (JWKS)",
+        required=False,
+        max_length=300,
+        widget=_code(),
         help_text="Empty: Prolific’s own.",
-    )  # fmt: skip
+    )
     issuer = forms.CharField(
-        label="Issuer", required=False, max_length=200, widget=_code(),
+        label="Issuer",
+        required=False,
+        max_length=200,
+        widget=_code(),
         help_text="Empty: Prolific’s own, or any on a panel of your own.",
-    )  # fmt: skip
+    )
     active = forms.BooleanField(
-        label="Takes people now", required=False, initial=True,
+        label="Takes people now",
+        required=False,
+        initial=True,
         help_text="Off: nobody new comes in. Who is at work may finish.",
-    )  # fmt: skip
+    )
     kind = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -63,8 +79,12 @@ class RecruitmentForm(forms.Form):
         for name in OUTCOMES:
             label, help_text = WORDS[name]
             self.fields[f"code_{name}"] = forms.CharField(
-                label=label, required=False, max_length=60, help_text=help_text, widget=_code(),
-            )  # fmt: skip
+                label=label,
+                required=False,
+                max_length=60,
+                help_text=help_text,
+                widget=_code(),
+            )
 
     def codes(self) -> list[Any]:
         """The fields of the codes."""
@@ -85,9 +105,11 @@ class ProlificForm(RecruitmentForm):
 
     kind = Recruitment.Kind.PROLIFIC
     study_id = forms.CharField(
-        label="Study", max_length=80, widget=_code(),
+        label="Study",
+        max_length=80,
+        widget=_code(),
         help_text="Its id, as in its address on Prolific.",
-    )  # fmt: skip
+    )
     token = _secret(
         "API token",
         "Approvals, rejections and bonuses then leave automatically. Kept sealed, shown nowhere.",
@@ -96,18 +118,28 @@ class ProlificForm(RecruitmentForm):
         "Webhook secret", "Prolific then tells who returned or ran out of time. Kept sealed."
     )
     api_url = forms.CharField(
-        label="Address of the API", required=False, max_length=200, widget=_code(),
+        label="Address of the API",
+        required=False,
+        max_length=200,
+        widget=_code(),
         help_text="Empty: Prolific’s own.",
-    )  # fmt: skip
+    )
     study_currency = forms.ChoiceField(
-        label="Currency", required=False, choices=[("", "As Prolific says"), *CURRENCIES],
+        label="Currency",
+        required=False,
+        choices=[("", "As Prolific says"), *CURRENCIES],
         help_text="Of the study. It must be the project’s, or nothing is sent.",
-    )  # fmt: skip
+    )
     fee_percent = forms.DecimalField(
-        label="Fee", required=False, min_value=0, max_value=100, decimal_places=2, initial=0,
+        label="Fee",
+        required=False,
+        min_value=0,
+        max_value=100,
+        decimal_places=2,
+        initial=0,
         help_text="What Prolific takes of each amount, to be held against its statements.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
     def clean_fee_percent(self) -> Any:
         return self.cleaned_data.get("fee_percent") or 0
@@ -118,26 +150,41 @@ class PanelForm(RecruitmentForm):
 
     kind = Recruitment.Kind.PANEL
     parameter_participant = forms.CharField(
-        label="Person", initial="participant", max_length=40, widget=_code(),
+        label="Person",
+        initial="participant",
+        max_length=40,
+        widget=_code(),
         help_text=f"As {coming.MTURK['participant']}.",
-    )  # fmt: skip
+    )
     parameter_session = forms.CharField(
-        label="Session", required=False, max_length=40, widget=_code(),
+        label="Session",
+        required=False,
+        max_length=40,
+        widget=_code(),
         help_text=f"As {coming.MTURK['session']}; may be empty.",
-    )  # fmt: skip
+    )
     parameter_study = forms.CharField(
-        label="Study", required=False, max_length=40, widget=_code(),
+        label="Study",
+        required=False,
+        max_length=40,
+        widget=_code(),
         help_text=f"As {coming.MTURK['study']}; may be empty.",
-    )  # fmt: skip
+    )
     parameter_submit_to = forms.CharField(
-        label="Where to hand in", required=False, max_length=40, widget=_code(),
+        label="Where to hand in",
+        required=False,
+        max_length=40,
+        widget=_code(),
         help_text=f"As {coming.MTURK['submit_to']}, for MTurk’s way; else empty.",
-    )  # fmt: skip
+    )
     return_url = forms.CharField(
-        label="Way back", required=False, max_length=400, widget=_code(),
+        label="Way back",
+        required=False,
+        max_length=400,
+        widget=_code(),
         help_text="https://…, with {code}, {participant} or {session} in it; or, for MTurk’s way, "
         "the addresses that work may be handed in at, with spaces between.",
-    )  # fmt: skip
+    )
 
 
 FORMS: dict[str, type[RecruitmentForm]] = {form.kind: form for form in (ProlificForm, PanelForm)}
@@ -147,13 +194,18 @@ class LinksForm(forms.Form):
     """For whom signed links are wanted."""
 
     people = forms.CharField(
-        label="Ids", required=False, help_text="One a line; the same id gets the same link again.",
+        label="Ids",
+        required=False,
+        help_text="One a line; the same id gets the same link again.",
         widget=forms.Textarea(attrs={"rows": 4, "class": "code"}),
-    )  # fmt: skip
+    )
     count = forms.IntegerField(
-        label="And new ones", required=False, min_value=0, max_value=5000,
+        label="And new ones",
+        required=False,
+        min_value=0,
+        max_value=5000,
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
 
 
 class LetInForm(forms.Form):

@@ -14,13 +14,35 @@ SHORTEST_SECRET = 50  # as Django itself warns
 GOOD_SECRET = 'python3 -c "import secrets; print(secrets.token_urlsafe(48))"'  # noqa: S105 - a command
 # Parts of keys that stand in documentation, templates and tests.
 KNOWN_SECRETS = (
-    "django-insecure", "changeme", "change-me", "change_me", "change this", "your-secret",
-    "your_secret", "secret-key", "secret_key", "replace", "example", "insecure", "tests only",
-)  # fmt: skip
+    "django-insecure",
+    "changeme",
+    "change-me",
+    "change_me",
+    "change this",
+    "your-secret",
+    "your_secret",
+    "secret-key",
+    "secret_key",
+    "replace",
+    "example",
+    "insecure",
+    "tests only",
+)
 KNOWN_PASSWORDS = {
-    "postgres", "postgresql", "crowdqc", "password", "passwort", "secret", "changeme", "admin",
-    "root", "test", "example", "letmein", "qwerty",
-}  # fmt: skip
+    "postgres",
+    "postgresql",
+    "crowdqc",
+    "password",
+    "passwort",
+    "secret",
+    "changeme",
+    "admin",
+    "root",
+    "test",
+    "example",
+    "letmein",
+    "qwerty",
+}
 SHORTEST_PASSWORD = 12
 
 

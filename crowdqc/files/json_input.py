@@ -93,11 +93,13 @@ def _storable(text: str, path: str) -> None:
     where = f"“{_SURROGATE.sub('?', path)[:100]}” " if path else "A text "
     if _SURROGATE.search(text):
         raise Unreadable(
-            f"{where}holds half a character.", "Send whole characters.",
+            f"{where}holds half a character.",
+            "Send whole characters.",
             _SURROGATE.sub("?", path)[:200],
-        )  # fmt: skip
+        )
     if "\0" in text:
         raise Unreadable(
-            f"{where}holds a NUL character.", "Leave it out.",
+            f"{where}holds a NUL character.",
+            "Leave it out.",
             _SURROGATE.sub("?", path)[:200],
-        )  # fmt: skip
+        )

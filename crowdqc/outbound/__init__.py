@@ -20,10 +20,21 @@ from crowdqc.outbound.addresses import AddressRefused
 from crowdqc.outbound.transport import TooLong, Transport
 
 __all__ = [
-    "Answer", "Client", "NetworkError", "NoAnswer", "NotAllowedThere", "NotReached",
-    "OutboundError", "TimedOut", "Told", "TooLong", "leads_inside", "never_left", "post",
+    "Answer",
+    "Client",
+    "NetworkError",
+    "NoAnswer",
+    "NotAllowedThere",
+    "NotReached",
+    "OutboundError",
+    "TimedOut",
+    "Told",
+    "TooLong",
+    "leads_inside",
+    "never_left",
+    "post",
     "words_of",
-]  # fmt: skip
+]
 MOST_SAID = 1200  # bytes that are read of the answer to a webhook
 # What the bare client (``Client.http``) may raise, for a library that is handed it.
 TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
@@ -66,15 +77,22 @@ class Client:
     """
 
     def __init__(
-        self, *, seconds: float, most_bytes: int, base_url: str = "",
-        headers: Mapping[str, str] | None = None, inside: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        seconds: float,
+        most_bytes: int,
+        base_url: str = "",
+        headers: Mapping[str, str] | None = None,
+        inside: bool = False,
+    ) -> None:
         self.seconds = seconds
         self.http = httpx2.Client(
-            base_url=base_url, headers={"user-agent": "crowdqc", **(headers or {})},
-            transport=Transport(seconds, most_bytes, inside=inside), follow_redirects=False,
+            base_url=base_url,
+            headers={"user-agent": "crowdqc", **(headers or {})},
+            transport=Transport(seconds, most_bytes, inside=inside),
+            follow_redirects=False,
             trust_env=False,
-        )  # fmt: skip
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -87,9 +105,15 @@ class Client:
         self.http.close()
 
     def send(
-        self, method: str, url: str, *, json: Any = None, content: bytes | None = None,
-        headers: Mapping[str, str] | None = None, beginning: int | None = None,
-    ) -> Answer:  # fmt: skip
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        beginning: int | None = None,
+    ) -> Answer:
         """The answer, whatever its status; of its body the ``beginning`` only, where one is given.
 
         Raises NotReached and NoAnswer.
@@ -171,9 +195,12 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -
     try:
         with Client(seconds=seconds, most_bytes=2**20) as client:
             answer = client.send(
-                "POST", url, content=body, beginning=MOST_SAID,
+                "POST",
+                url,
+                content=body,
+                beginning=MOST_SAID,
                 headers={"content-type": "application/json", **headers},
-            )  # fmt: skip
+            )
         status, said = answer.status, _text(answer.body)
     except OutboundError as problem:
         status, error = problem.status, str(problem)

@@ -39,9 +39,12 @@ class Transport(httpx2.HTTPTransport):
         self.seconds, self.most_bytes = seconds, most_bytes
         # Made here, as only so it takes a network of ours.
         self._pool = httpcore2.ConnectionPool(
-            _certificates(), max_connections=None, max_keepalive_connections=KEPT_OPEN,
-            keepalive_expiry=5.0, network_backend=_Network(inside),
-        )  # fmt: skip
+            _certificates(),
+            max_connections=None,
+            max_keepalive_connections=KEPT_OPEN,
+            keepalive_expiry=5.0,
+            network_backend=_Network(inside),
+        )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         forbid_in_web_request("Another system")
@@ -112,9 +115,13 @@ class _Network(httpcore2.NetworkBackend):
         self._plain, self._inside = httpcore2.SyncBackend(), inside
 
     def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None,
-        local_address: str | None = None, socket_options: Any = None,
-    ) -> httpcore2.NetworkStream:  # fmt: skip
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore2.NetworkStream:
         numbers = self._numbers(host, port, _left(timeout) or 0.0)
         for number in numbers:
             left = _left(timeout)
@@ -170,9 +177,11 @@ class _Stream(httpcore2.NetworkStream):
         self._stream.close()
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None,
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
         timeout: float | None = None,
-    ) -> httpcore2.NetworkStream:  # fmt: skip
+    ) -> httpcore2.NetworkStream:
         left = _left(timeout)
         if left is not None and left <= 0:
             raise httpcore2.ConnectTimeout

@@ -26,11 +26,28 @@ POLICY = (
 
 # Features of a browser that no page uses; what is not named keeps the browser's default.
 UNUSED_FEATURES = (
-    "accelerometer", "ambient-light-sensor", "autoplay", "bluetooth", "browsing-topics", "camera",
-    "display-capture", "encrypted-media", "gamepad", "geolocation", "gyroscope", "hid",
-    "idle-detection", "magnetometer", "microphone", "midi", "payment", "serial", "usb",
-    "screen-wake-lock", "xr-spatial-tracking",
-)  # fmt: skip
+    "accelerometer",
+    "ambient-light-sensor",
+    "autoplay",
+    "bluetooth",
+    "browsing-topics",
+    "camera",
+    "display-capture",
+    "encrypted-media",
+    "gamepad",
+    "geolocation",
+    "gyroscope",
+    "hid",
+    "idle-detection",
+    "magnetometer",
+    "microphone",
+    "midi",
+    "payment",
+    "serial",
+    "usb",
+    "screen-wake-lock",
+    "xr-spatial-tracking",
+)
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Permissions-Policy": ", ".join(f"{name}=()" for name in UNUSED_FEATURES),

@@ -112,8 +112,11 @@ def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[
     made, here = json.loads(files[ENVIRONMENT]), environment()
     there = {**made, **made.pop("libraries")}
     now = {**here, **here.pop("libraries")}
-    other = [f"{name} {there.get(name)} there, {now[name]} here"
-             for name in now if there.get(name) != now[name]]  # fmt: skip
+    other = [
+        f"{name} {there.get(name)} there, {now[name]} here"
+        for name in now
+        if there.get(name) != now[name]
+    ]
     own = METHODS[recipe["method"]].version
     if own != recipe["version"]:
         other.append(f"method {recipe['version']} there, {own} here")
@@ -138,8 +141,9 @@ def _check_numbers(
     elif report.good:
         report.say(True, f"Result: the same to {TOLERANCE:g}, not byte for byte ({digest[:8]}).")
     else:
-        report.say(False, f"Result: {digest[:8]}, where the run has "
-                          f"{str(manifest['result_hash'])[:8]}.")  # fmt: skip
+        report.say(
+            False, f"Result: {digest[:8]}, where the run has {str(manifest['result_hash'])[:8]}."
+        )
 
 
 def _compared(files: Mapping[str, bytes], found: Again) -> tuple[bool, str]:

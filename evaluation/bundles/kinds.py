@@ -82,9 +82,12 @@ def as_run(recipe: Row, data_hash: str) -> Run:
     """The run that a recipe describes, as a row that no database has."""
     snapshot = Snapshot(content_hash=data_hash, counts=recipe["counts"])
     return Run(
-        method=recipe["method"], version=recipe["version"], params=recipe["params"],
-        seed=recipe["seed"], snapshot=snapshot,
-    )  # fmt: skip
+        method=recipe["method"],
+        version=recipe["version"],
+        params=recipe["params"],
+        seed=recipe["seed"],
+        snapshot=snapshot,
+    )
 
 
 class OfTexts:
@@ -151,10 +154,20 @@ class OfJudgments:
         )
         yield TEXTS, jsonl(row._asdict() for row in texts)
         yield SOURCES, json_bytes({str(pk): name for pk, name in names.items()})
-        yield ASKED, json_bytes([
-            {"name": one.name, "label": one.label, "neutral": one.neutral, "points": one.points}
-            for one in read.asked
-        ])  # fmt: skip
+        yield (
+            ASKED,
+            json_bytes(
+                [
+                    {
+                        "name": one.name,
+                        "label": one.label,
+                        "neutral": one.neutral,
+                        "points": one.points,
+                    }
+                    for one in read.asked
+                ]
+            ),
+        )
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         read = _read(files)
@@ -215,13 +228,17 @@ def names_of(run: Run) -> bytes:
     people = Membership.objects.filter(answers__item__task=run.task_id).distinct()
     systems = System.objects.filter(project=run.project_id)
     items = Item.objects.filter(task=run.task_id)
-    return json_bytes({
-        "workers": {str(pk): name for pk, name in people.values_list("pk", "pseudonym")},
-        "systems": {str(one.pk): str(one) for one in systems},
-        "items": {str(pk): key for pk, key in items.values_list("pk", "key")},
-    })  # fmt: skip
+    return json_bytes(
+        {
+            "workers": {str(pk): name for pk, name in people.values_list("pk", "pseudonym")},
+            "systems": {str(one.pk): str(one) for one in systems},
+            "items": {str(pk): key for pk, key in items.values_list("pk", "key")},
+        }
+    )
 
 
 KINDS: dict[str, Kind] = {
-    "aqer": OfTexts(), "pairwise": OfJudgments(), "ratings": OfJudgments(rated=True),
-}  # fmt: skip
+    "aqer": OfTexts(),
+    "pairwise": OfJudgments(),
+    "ratings": OfJudgments(rated=True),
+}

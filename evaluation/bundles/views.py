@@ -35,8 +35,12 @@ def run_bundle(request: HttpRequest, project_id: int, number: int) -> HttpRespon
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
     request_export(
-        by=access.user, project=access.project, task=run.task, what="bundle", form="zip",
+        by=access.user,
+        project=access.project,
+        task=run.task,
+        what="bundle",
+        form="zip",
         params={"run": run.number},
-    )  # fmt: skip
+    )
     messages.success(request, "The bundle is being written; it will stand here.")
     return redirect("files_list", project_id)

@@ -80,24 +80,37 @@ def parts(run: Run, told: dict[str, Any] | None = None) -> Iterator[bytes]:
 def manifest(run: Run, recipe: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
     """What the bundle is of, and the SHA-256 of every file."""
     return {
-        "kind": KIND, "format": FORMAT, "project": run.project_id, "task": run.task_id,
-        "task_type": run.task.type, "task_versions": _versions(run), "run": run.number,
+        "kind": KIND,
+        "format": FORMAT,
+        "project": run.project_id,
+        "task": run.task_id,
+        "task_type": run.task.type,
+        "task_versions": _versions(run),
+        "run": run.number,
         "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-        "method": run.method, "method_version": run.version, "params": run.params,
-        "seed": run.seed, "snapshot": recipe["snapshot"], "counts": recipe["counts"],
-        "result_hash": run.result_hash, "app_version": app_version(), "names": "pseudonyms",
+        "method": run.method,
+        "method_version": run.version,
+        "params": run.params,
+        "seed": run.seed,
+        "snapshot": recipe["snapshot"],
+        "counts": recipe["counts"],
+        "result_hash": run.result_hash,
+        "app_version": app_version(),
+        "names": "pseudonyms",
         "files": hashes,
-    }  # fmt: skip
+    }
 
 
 def environment() -> dict[str, Any]:
     """What computes here: versions of everything that can change a last digit."""
     return {
-        "app": app_version(), "python": platform.python_version(),
-        "implementation": sys.implementation.name, "system": platform.system(),
+        "app": app_version(),
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "system": platform.system(),
         "machine": platform.machine(),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
-    }  # fmt: skip
+    }
 
 
 def app_version() -> str:
@@ -137,9 +150,12 @@ def _recipe(run: Run) -> dict[str, Any]:
         names = run.snapshot.counts["left_out"]
         counts["left_out"] = {name: told["left_out"][name] for name in names}
     return {
-        **told["recipe"], "params": run.params, "counts": counts, "method": run.method,
+        **told["recipe"],
+        "params": run.params,
+        "counts": counts,
+        "method": run.method,
         "version": run.version,
-    }  # fmt: skip
+    }
 
 
 def _versions(run: Run) -> list[dict[str, Any]]:
@@ -148,9 +164,11 @@ def _versions(run: Run) -> list[dict[str, Any]]:
     versions = TaskVersion.objects.filter(pk__in=seen).order_by("number")
     return [
         {
-            "number": one.number, "title": one.title, "settings": one.settings,
+            "number": one.number,
+            "title": one.title,
+            "settings": one.settings,
             "instructions": one.instructions,
             "published_at": one.published_at.isoformat() if one.published_at else None,
         }
         for one in versions
-    ]  # fmt: skip
+    ]

@@ -176,8 +176,11 @@ def _lengths(writing: Writing, line: Timeline) -> str:
     """
     spans = [(a, b, "") for a, b in writing.absences]
     for fold in line.folds:
-        away = sum(min(b, fold.end) - max(a, fold.start) for a, b in writing.absences
-                   if a < fold.end and b > fold.start)  # fmt: skip
+        away = sum(
+            min(b, fold.end) - max(a, fold.start)
+            for a, b in writing.absences
+            if a < fold.end and b > fold.start
+        )
         if away < 0.8 * (fold.end - fold.start):
             spans.append((fold.start, fold.end, "pause "))
     taken: list[tuple[float, float]] = [(line.share(a), line.share(b)) for a, b in writing.absences]

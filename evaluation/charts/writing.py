@@ -159,11 +159,13 @@ def distribution(
     top = max((max(values, default=0.0) for values in heights.values()), default=0.0) or 1.0
     curves = [
         Curve(
-            kind, steps(edges, heights[kind]) if any(heights[kind]) else [],
-            marks=[(median, 0.0)] if median is not None else [], filled=kind == PEOPLE,
+            kind,
+            steps(edges, heights[kind]) if any(heights[kind]) else [],
+            marks=[(median, 0.0)] if median is not None else [],
+            filled=kind == PEOPLE,
         )
         for kind, _, median in named
-    ]  # fmt: skip
+    ]
     said = "; ".join(
         f"{kind}: median {median:.0f} of {sum(counts)}"
         for kind, counts, median in named
@@ -171,9 +173,12 @@ def distribution(
     )
     x = Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4))
     return panel(
-        curves, x, Axis(0, 1.05 * top), height=height,
+        curves,
+        x,
+        Axis(0, 1.05 * top),
+        height=height,
         sentence=f"Distribution of {what}. {said or 'Nothing to show'}",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -208,10 +213,12 @@ def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> Safe
             )
     ticks = [1, *(t for t in nice_ticks(1, most, 4) if t > 1 and t == round(t))]
     return panel(
-        curves, Axis(0.5, most + 0.5, ticks, name="rank of the passage"),
+        curves,
+        Axis(0.5, most + 0.5, ticks, name="rank of the passage"),
         Axis(0, top, nice_ticks(0, top, 4), percent),
-        height=height, sentence=f"{what}: {'; '.join(said) or 'nothing cited'}",
-    )  # fmt: skip
+        height=height,
+        sentence=f"{what}: {'; '.join(said) or 'nothing cited'}",
+    )
 
 
 def cumulative(
@@ -232,11 +239,13 @@ def cumulative(
         curves.append(Curve(kind, [(edges[0], 0.0), *points], marks=[(threshold, below)]))
         said.append(f"{kind} {percent(below)} below {threshold:g}")
     return panel(
-        curves, Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
+        curves,
+        Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
         Axis(0, 1, (0, 0.5, 1), lambda value: score(value, 1) if 0 < value < 1 else f"{value:g}"),
-        height=height, sentence=f"{what}: {'; '.join(said) or 'no statement cites a passage'}",
+        height=height,
+        sentence=f"{what}: {'; '.join(said) or 'no statement cites a passage'}",
         references=[(threshold, "")],
-    )  # fmt: skip
+    )
 
 
 def density(
@@ -255,17 +264,22 @@ def density(
         edges = [k / len(known) for k in range(len(known) + 1)]
         curves.append(
             Curve(
-                kind, list(zip(middles(edges), known, strict=True)), filled=kind == PEOPLE,
+                kind,
+                list(zip(middles(edges), known, strict=True)),
+                filled=kind == PEOPLE,
                 marks=[(first, 0.0)] if first is not None else [],
             )
-        )  # fmt: skip
+        )
         if first is not None:
             said.append(f"{kind} cite first at {percent(first)} of the text")
     ticks = [t for t in nice_ticks(0, top, 3) if t <= top]
     return panel(
-        curves, Axis(0, 1, (0, 0.5, 1), percent, name="place in the text"), Axis(0, top, ticks),
-        height=height, sentence=f"{what}: {'; '.join(said) or 'no citation'}",
-    )  # fmt: skip
+        curves,
+        Axis(0, 1, (0, 0.5, 1), percent, name="place in the text"),
+        Axis(0, top, ticks),
+        height=height,
+        sentence=f"{what}: {'; '.join(said) or 'no citation'}",
+    )
 
 
 def readability(
@@ -284,10 +298,12 @@ def readability(
         points = list(zip(middles(edges), shares(counts), strict=True))
         curves.append(
             Curve(
-                kind, [(edges[0], 0.0), *points, (edges[-1], 0.0)], filled=kind != SOURCES,
+                kind,
+                [(edges[0], 0.0), *points, (edges[-1], 0.0)],
+                filled=kind != SOURCES,
                 marks=[(median, 0.0)] if median is not None else [],
             )
-        )  # fmt: skip
+        )
         if median is not None:
             said.append(f"{'sources' if kind == SOURCES else 'texts'} median {median:.0f}")
     inside = [
@@ -296,10 +312,13 @@ def readability(
         if edges[0] < value < edges[-1]
     ]
     return panel(
-        curves, Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name="Flesch index"),
-        Axis(0, 1.05 * top), height=height,
-        sentence=f"{what}: {'; '.join(said) or 'nothing to show'}", references=inside,
-    )  # fmt: skip
+        curves,
+        Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name="Flesch index"),
+        Axis(0, 1.05 * top),
+        height=height,
+        sentence=f"{what}: {'; '.join(said) or 'nothing to show'}",
+        references=inside,
+    )
 
 
 def points_bar(counts: Sequence[int], *, most: int, width: float = 120.0) -> SafeString:

@@ -23,8 +23,10 @@ WHOSE = "Demo, two editors"  # whose scores of the texts
 def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
     """Both tasks and what came to them, in one go; says what was loaded."""
     by, data = load.people["requester"], checklist.load()
-    for who in {*(one["author"] for one in data["attributes"] if "strategy" not in one),
-                *(one["id"] for one in data["checkers"])}:  # fmt: skip
+    for who in {
+        *(one["author"] for one in data["attributes"] if "strategy" not in one),
+        *(one["id"] for one in data["checkers"]),
+    }:
         load.join(project, who)
     think, check = _think(by, project, data), _check(by, project, data)
     load.say(
@@ -38,8 +40,13 @@ def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
 def _think(by: User, project: Project, data: checklist.Checking) -> Task:
     """The think-aloud: one dimension with four samples, and the attributes."""
     task = tasks.create_task(by=by, project=project, type="think_aloud", title=data["think_title"])
-    rules = {"instructions": data["think_instructions"], "redundancy": PEOPLE + 2, "pay": "2.50",
-             "items_per_assignment": 1, "settings": {"min_attributes": 2}}  # fmt: skip
+    rules = {
+        "instructions": data["think_instructions"],
+        "redundancy": PEOPLE + 2,
+        "pay": "2.50",
+        "items_per_assignment": 1,
+        "settings": {"min_attributes": 2},
+    }
     tasks.edit_draft(by=by, task=task, fields=rules)
     import_rows(by=by, task=task, kind="samples", rows=data.samples(), name=checklist.FILE)
     tasks.publish(by=by, task=task)
@@ -53,11 +60,20 @@ def _check(by: User, project: Project, data: checklist.Checking) -> Task:
     add_candidates(by=by, project=project, rows=rows, name=checklist.FILE)
     texts = Candidate.objects.filter(project=project, key__in=[row["key"] for row in rows])
     task = checklist_items.make_task(
-        by=by, project=project, title=data["check_title"], dimension=data["dimension"],
-        questions=data.questions(), version=0, texts=texts,
-    )  # fmt: skip
-    rules = {"instructions": data["check_instructions"], "redundancy": PEOPLE, "pay": "1.60",
-             "items_per_assignment": len(rows)}  # fmt: skip
+        by=by,
+        project=project,
+        title=data["check_title"],
+        dimension=data["dimension"],
+        questions=data.questions(),
+        version=0,
+        texts=texts,
+    )
+    rules = {
+        "instructions": data["check_instructions"],
+        "redundancy": PEOPLE,
+        "pay": "1.60",
+        "items_per_assignment": len(rows),
+    }
     tasks.edit_draft(by=by, task=task, fields=rules)
     beside = {topic["topic"]: topic["context"] for topic in data["topics"]}
     for group in task.groups.all():

@@ -43,9 +43,13 @@ class DemoContext:
         """A text with its questions, into the draft."""
         by = self.people["requester"]
         group = tasks.save_group(
-            by=by, task=task, key=text.id, title=text.title, passage=text.context,
+            by=by,
+            task=task,
+            key=text.id,
+            title=text.title,
+            passage=text.context,
             look_back=text.may_look_back,
-        )  # fmt: skip
+        )
         for one in text.questions:
             tasks.save_item(by=by, task=task, group=group, key=one.id, question=one.question)
 
@@ -85,12 +89,18 @@ class DemoContext:
                 self.clock.to(opened + dt.timedelta(milliseconds=end))
             assignments.show_item(by=user, assignment=assignment, position=entry.position)
             key = entry.item.key
-            draft = {"text": given.get(key, ""), "declined": key in declined,
-                     "skipped": key not in given}  # fmt: skip
+            draft = {
+                "text": given.get(key, ""),
+                "declined": key in declined,
+                "skipped": key not in given,
+            }
             assignments.save_draft(
-                by=user, assignment=assignment, item_id=entry.item_id, draft=draft,
+                by=user,
+                assignment=assignment,
+                item_id=entry.item_id,
+                draft=draft,
                 seq=int(self.clock.moment.timestamp() * 1000),
-            )  # fmt: skip
+            )
         self.store_log(user, assignment, opened, log)
         answers.submit(by=user, assignment=assignment, key=uuid.uuid4())
 

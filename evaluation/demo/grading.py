@@ -35,7 +35,10 @@ def grade_all(data: demo.DemoData, task: Task, first: User, second: User) -> Gra
     for pk, both in grading.marks_of(found).items():
         if both.apart(found.gap) and both.first is not None:
             grading.reconcile(
-                by=second, grading=found, answer_id=pk, value=both.first,
+                by=second,
+                grading=found,
+                answer_id=pk,
+                value=both.first,
                 note="I had read the wrong paragraph.",
-            )  # fmt: skip
+            )
     return grading.close(by=first, grading=found)

@@ -122,11 +122,14 @@ class Loader(DemoContext):
         study = Study(self, project)
         written, rated = WritingTask(self, project), RatingTask(self, project)
         agenda: list[tuple[dt.datetime, Callable[[], None]]] = [
-            *self._agenda(task), *study.agenda(), *written.agenda(), *rated.agenda(),
+            *self._agenda(task),
+            *study.agenda(),
+            *written.agenda(),
+            *rated.agenda(),
             (self.ago(GRADED), partial(self._grade, task)),
             (self.ago(BEGIN - 0.1), partial(demo_money.rules, self, task)),
             (self.by_day(PAID, 0.6), partial(demo_money.settle, self, task)),
-        ]  # fmt: skip
+        ]
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
             step()
@@ -138,10 +141,20 @@ class Loader(DemoContext):
         self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
         self.clock.to(self.now)
-        record(by=None, project=project, action=MARK, on=project, task=task.pk,
-               study=study.task.pk, panel=study.panel.pk, writing=written.task.pk,
-               rating=rated.task.pk, think=think.pk, checklist=check.pk,
-               begun=begun.pk)  # fmt: skip
+        record(
+            by=None,
+            project=project,
+            action=MARK,
+            on=project,
+            task=task.pk,
+            study=study.task.pk,
+            panel=study.panel.pk,
+            writing=written.task.pk,
+            rating=rated.task.pk,
+            think=think.pk,
+            checklist=check.pk,
+            begun=begun.pk,
+        )
         return task
 
     # -- people and tasks ----------------------------------------------------------------------
@@ -162,14 +175,23 @@ class Loader(DemoContext):
         owner = self.people["requester"]
         project = people.create_project(by=owner, name=TITLE)
         people.change_project(
-            by=owner, project=project, name=TITLE, budget=BUDGET, hourly_floor=FLOOR,
-            single_approval=False, show_scores=True,
-        )  # fmt: skip
+            by=owner,
+            project=project,
+            name=TITLE,
+            budget=BUDGET,
+            hourly_floor=FLOOR,
+            single_approval=False,
+            show_scores=True,
+        )
         people.add_member(project=project, user=self.people["manager"], role=Role.MANAGER)
         people.invite(
-            by=owner, project=project, role=Role.WORKER, days=60, max_uses=30,
+            by=owner,
+            project=project,
+            role=Role.WORKER,
+            days=60,
+            max_uses=30,
             note="Open link for workers",
-        )  # fmt: skip
+        )
         return project
 
     def _task(self, project: Project) -> Task:
@@ -244,10 +266,14 @@ class Loader(DemoContext):
 
     def _systems(self, task: Task) -> None:
         rows = [
-            {"item_id": row.item, "system": row.system, "prompt_strategy": row.prompt_strategy,
-             "answer": row.text}
+            {
+                "item_id": row.item,
+                "system": row.system,
+                "prompt_strategy": row.prompt_strategy,
+                "answer": row.text,
+            }
             for row in self.data.system_answers
-        ]  # fmt: skip
+        ]
         by = self.people["requester"]
         new = import_rows(by=by, task=task, kind="system_answers", rows=rows, name="systems.json")
         self.say(f"{new} answers of {len(self.data.systems)} systems and prompt strategies")

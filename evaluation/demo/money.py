@@ -29,9 +29,14 @@ def rules(load: DemoContext, task: Task) -> None:
     by = load.people["requester"]
     tasks.set_domain(by=by, task=task, domain=DOMAIN)
     payout_bonus.set_rule(
-        by=by, task=task, bonus_by="rank", steps=STEPS, cap_each=CAP_EACH, cap_total=CAP_TOTAL,
+        by=by,
+        task=task,
+        bonus_by="rank",
+        steps=STEPS,
+        cap_each=CAP_EACH,
+        cap_total=CAP_TOTAL,
         top_up=True,
-    )  # fmt: skip
+    )
 
 
 def settle(load: DemoContext, task: Task) -> None:
@@ -55,15 +60,24 @@ def ways_in(load: DemoContext, task: Task) -> None:
     tasks.set_domain(by=by, task=task, domain=DOMAIN)
     load.clock.to(load.clock.moment + dt.timedelta(minutes=5))
     recruitment.add(
-        by=by, task=task, kind="prolific",
-        fields={"name": "Study in autumn", "study_id": "demo-study-1", "entry": "bound",
-                "code_completed": "DEMO-DONE", "code_no_consent": "DEMO-NOT",
-                "fee_percent": Decimal(0)},
-    )  # fmt: skip
+        by=by,
+        task=task,
+        kind="prolific",
+        fields={
+            "name": "Study in autumn",
+            "study_id": "demo-study-1",
+            "entry": "bound",
+            "code_completed": "DEMO-DONE",
+            "code_no_consent": "DEMO-NOT",
+            "fee_percent": Decimal(0),
+        },
+    )
     recruitment.add(
-        by=by, task=task, kind="panel",
+        by=by,
+        task=task,
+        kind="panel",
         fields={"name": "Our own readers", "entry": "signed", "parameter_participant": "reader"},
-    )  # fmt: skip
+    )
 
 
 def choose(run: Run) -> str:
@@ -77,8 +91,12 @@ def choose(run: Run) -> str:
     made, new = panels.select(by=by, run=run, wanted=wanted, panel_name=PANEL)
     if new:
         panel_watch.watch(
-            by=by, panel=made.panel, task=run.task, threshold=WATCHED, ranks=3,
+            by=by,
+            panel=made.panel,
+            task=run.task,
+            threshold=WATCHED,
+            ranks=3,
             incentive=Decimal("0.50"),
-        )  # fmt: skip
+        )
         panel_watch.note_run(run)
     return f"panel “{PANEL}”: the best {BEST} of run {run.number}" if new else ""

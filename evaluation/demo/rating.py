@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 PAY, LEASE, A_DOCUMENT = Decimal("2.00"), 60, 12
 SETTINGS = {
-    "layout": DOCUMENT, "scales": list(COMPLETENESS), "feedback": True, "evidence": REQUIRED,
+    "layout": DOCUMENT,
+    "scales": list(COMPLETENESS),
+    "feedback": True,
+    "evidence": REQUIRED,
     "explanation": {"wanted": REQUIRED, "min_words": 5},
     "release": {"assignments": 20, "hours": 24},
-}  # fmt: skip
+}
 # Days before now. People rate from FIRST to LAST.
 MADE, FIRST, LAST, SCORED = 5.1, 4.6, 1.6, 1.5
 # Nobody asked a model: the scores of the explanations are invented like the answers.
@@ -80,10 +83,14 @@ class RatingTask:
         by, data = self.loader.people["requester"], self.data
         task = tasks.create_task(by=by, project=self.project, type="rating", title=data.title)
         rules = {
-            "instructions": data.instructions, "redundancy": len(data.raters), "pay": PAY,
-            "items_per_assignment": A_DOCUMENT, "lease_minutes": LEASE, "order": "fixed",
+            "instructions": data.instructions,
+            "redundancy": len(data.raters),
+            "pay": PAY,
+            "items_per_assignment": A_DOCUMENT,
+            "lease_minutes": LEASE,
+            "order": "fixed",
             "settings": SETTINGS,
-        }  # fmt: skip
+        }
         tasks.edit_draft(by=by, task=task, fields=rules)
         add_documents(by=by, task=task, rows=data.rows, name=rating.FILE)
         tasks.publish(by=by, task=task)
@@ -107,8 +114,11 @@ class RatingTask:
         if told and rater.id in self.data.feedback:
             drafts[entries[-1].item_id]["feedback"] = self.data.feedback[rater.id]
         answers.submit(
-            by=user, assignment=held, key=uuid.uuid4(), drafts=drafts,
-        )  # fmt: skip
+            by=user,
+            assignment=held,
+            key=uuid.uuid4(),
+            drafts=drafts,
+        )
 
     def score(self) -> None:
         """Scores of the explanations, taken in from outside as a file of them would be."""

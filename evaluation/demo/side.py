@@ -18,8 +18,14 @@ def make(load: DemoContext, project: Project) -> Task:
     by = load.people["requester"]
     load.clock.to(load.ago(0.4))
     task = tasks.create_task(by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE)
-    rules = {"redundancy": 12, "items_per_assignment": 4, "lease_minutes": 30, "pay": "0.80",
-             "order": "fixed", "instructions": side_tasks.BEGUN_INSTRUCTIONS}  # fmt: skip
+    rules = {
+        "redundancy": 12,
+        "items_per_assignment": 4,
+        "lease_minutes": 30,
+        "pay": "0.80",
+        "order": "fixed",
+        "instructions": side_tasks.BEGUN_INSTRUCTIONS,
+    }
     tasks.edit_draft(by=by, task=task, fields=rules)
     load.text(task, side_tasks.BEGUN)
     tasks.publish(by=by, task=task)

@@ -136,14 +136,19 @@ class Study:
         self._marks = {texts[key].pk: marks for key, marks in data.marks().items()}
         task = tasks.create_task(by=by, project=self.project, type="pairwise", title=data.title)
         settings = {
-            "dimensions": [dict(row) for row in TEMPLATE], "gold_per_assignment": 1,
+            "dimensions": [dict(row) for row in TEMPLATE],
+            "gold_per_assignment": 1,
             "break_after": BUNDLE,
-        }  # fmt: skip
+        }
         rules = {
-            "instructions": data.instructions, "redundancy": REDUNDANCY, "lease_minutes": 60,
-            "items_per_assignment": BUNDLE, "min_seconds": LEAST_SECONDS, "pay": PAY,
+            "instructions": data.instructions,
+            "redundancy": REDUNDANCY,
+            "lease_minutes": 60,
+            "items_per_assignment": BUNDLE,
+            "min_seconds": LEAST_SECONDS,
+            "pay": PAY,
             "settings": settings,
-        }  # fmt: skip
+        }
         tasks.edit_draft(by=by, task=task, fields=rules)
         topics = {topic.id: About(topic.query, topic.passage) for topic in data.topics}
         add_topics(by=by, task=task, topics=topics)
@@ -163,18 +168,30 @@ class Study:
         for topic in self.data.topics:
             for text in topic.texts:
                 source = sources[text.source]
-                rows.append({
-                    "key": judging.text_key(topic, text), "topic": topic.id, "query": topic.query,
-                    "text": text.text, "system": source.system, "author": text.author,
-                    "prompt_strategy": source.prompt_strategy, "origin": source.origin,
-                    "style": source.style,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "key": judging.text_key(topic, text),
+                        "topic": topic.id,
+                        "query": topic.query,
+                        "text": text.text,
+                        "system": source.system,
+                        "author": text.author,
+                        "prompt_strategy": source.prompt_strategy,
+                        "origin": source.origin,
+                        "style": source.style,
+                    }
+                )
         queries = {topic.id: topic.query for topic in self.data.topics}
         return rows + [
-            {"key": one.key, "topic": one.topic, "query": queries[one.topic], "text": one.text,
-             "system": "beside the point"}
+            {
+                "key": one.key,
+                "topic": one.topic,
+                "query": queries[one.topic],
+                "text": one.text,
+                "system": "beside the point",
+            }
             for one in self.data.attention
-        ]  # fmt: skip
+        ]
 
     # -- judging -------------------------------------------------------------------------------
 
@@ -223,9 +240,12 @@ class Study:
             load.clock.to(done)
             draft = {f"{PREFIX}{name}": side for name, side in vote.items()}
             assignments.save_draft(
-                by=user, assignment=held, item_id=entry.item_id, draft=draft,
+                by=user,
+                assignment=held,
+                item_id=entry.item_id,
+                draft=draft,
                 seq=int(done.timestamp() * 1000),
-            )  # fmt: skip
+            )
         load.store_log(user, held, opened, log)
         return load.clock.moment
 
@@ -261,18 +281,26 @@ class Study:
                 votes.append(Vote(model.pk, item.pk, choices, flipped, replicate=turn))
         added = add_model_votes(task=self.task, votes=votes)
         record(
-            by=by, project=self.project, action="judgments.import", on=self.task,
-            file="halcyon.jsonl", new=added.new,
-        )  # fmt: skip
+            by=by,
+            project=self.project,
+            action="judgments.import",
+            on=self.task,
+            file="halcyon.jsonl",
+            new=added.new,
+        )
 
     def make_panel(self) -> None:
         """The pairs on which the votes so far agree least go before a panel of experts."""
         by = self.loader.people["requester"]
         members = [self.loader.join(self.project, one.worker) for one in self.data.experts]
         task = panel_task(
-            by=by, task=self.task, items=self._hard(), title=PANEL_TITLE, panel_name=PANEL,
+            by=by,
+            task=self.task,
+            items=self._hard(),
+            title=PANEL_TITLE,
+            panel_name=PANEL,
             workers=members,
-        )  # fmt: skip
+        )
         tasks.publish(by=by, task=task)
         self._panel = Task.objects.select_related("project", "current").get(pk=task.pk)
 
@@ -293,9 +321,12 @@ class Study:
     def _expert(self, expert: judging.Judge) -> None:
         """All of the panel's pairs, in as many assignments as it takes."""
         asked = self.panel.items.count()
-        while asked > AssignmentItem.objects.filter(
-            assignment__task=self.panel, assignment__worker__pseudonym=expert.worker
-        ).count():  # fmt: skip
+        while (
+            asked
+            > AssignmentItem.objects.filter(
+                assignment__task=self.panel, assignment__worker__pseudonym=expert.worker
+            ).count()
+        ):
             self._judge(expert, self.panel)
 
     # -- money ---------------------------------------------------------------------------------
@@ -311,9 +342,12 @@ class Study:
             for row in rows.select_related("worker").order_by("pk")
         ]
         payouts.propose_payout(
-            by=self.loader.people["requester"], task=self.task, key=uuid.uuid4(), lines=lines,
+            by=self.loader.people["requester"],
+            task=self.task,
+            key=uuid.uuid4(),
+            lines=lines,
             title="First days of judging",
-        )  # fmt: skip
+        )
 
     def approve(self) -> None:
         """The manager approves that."""

@@ -52,8 +52,9 @@ class WritingTask:
         """Every step with its time."""
         load, rows = self.loader, self.data.responses
         steps: list[tuple[dt.datetime, Callable[[], None]]] = [
-            (load.ago(MADE), self.make), (load.ago(SYSTEM_WROTE), self.system_writes)
-        ]  # fmt: skip
+            (load.ago(MADE), self.make),
+            (load.ago(SYSTEM_WROTE), self.system_writes),
+        ]
         apart = (FIRST - LAST) / (len(rows) - 1)
         for number, one in enumerate(rows):
             steps.append((load.ago(FIRST - number * apart), partial(self._write, one)))
@@ -74,10 +75,14 @@ class WritingTask:
         by, data = self.loader.people["requester"], self.data
         task = tasks.create_task(by=by, project=self.project, type="writing", title=data.title)
         rules = {
-            "instructions": data.instructions, "redundancy": WRITTEN, "items_per_assignment": 1,
-            "lease_minutes": LEASE, "pay": PAY, "order": "fixed",
+            "instructions": data.instructions,
+            "redundancy": WRITTEN,
+            "items_per_assignment": 1,
+            "lease_minutes": LEASE,
+            "pay": PAY,
+            "order": "fixed",
             "settings": {**SETTINGS, "styles": data.styles(), "tools_note": data.tools_note},
-        }  # fmt: skip
+        }
         tasks.edit_draft(by=by, task=task, fields=rules)
         topics = [{"topic": t.id, "query": t.query, "passages": t.rows()} for t in data.topics]
         add_topics(by=by, task=task, rows=topics, name=writing.FILE)
@@ -103,17 +108,22 @@ class WritingTask:
             [f"{stage}.{row['name']}" for row in version.settings[stage]] for stage in (ENTRY, EXIT)
         )
         log = writing_logs.writing_log(
-            one, [passage.text for passage in self.data.topic(one.topic).passages],
-            (before, after), logs.seeded("demo writing", one.worker, one.item),
+            one,
+            [passage.text for passage in self.data.topic(one.topic).passages],
+            (before, after),
+            logs.seeded("demo writing", one.worker, one.item),
             target=f"item-{entry.item_id}",
-        )  # fmt: skip
+        )
         load.clock.to(opened + dt.timedelta(milliseconds=log[-1]["time"]))
         said = zip((*before, *after), (*one.entry, *one.exit), strict=True)
         draft = {"text": one.text, **{name: str(value) for name, value in said}}
         assignments.save_draft(
-            by=user, assignment=held, item_id=entry.item_id, draft=draft,
+            by=user,
+            assignment=held,
+            item_id=entry.item_id,
+            draft=draft,
             seq=int(load.clock.moment.timestamp() * 1000),
-        )  # fmt: skip
+        )
         load.store_log(user, held, opened, log)
         answers.submit(by=user, assignment=held, key=uuid.uuid4())
 

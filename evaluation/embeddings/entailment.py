@@ -73,9 +73,12 @@ class CrossEncoder:
             for start in range(0, len(order), BATCH):
                 part = order[start : start + BATCH]
                 inputs = tokenizer(
-                    [premises[k] for k in part], [hypotheses[k] for k in part],
-                    padding=True, truncation=True, return_tensors="pt",
-                )  # fmt: skip
+                    [premises[k] for k in part],
+                    [hypotheses[k] for k in part],
+                    padding=True,
+                    truncation=True,
+                    return_tensors="pt",
+                )
                 with torch.inference_mode():
                     logits = model(**inputs).logits.double()
                 out[part] = torch.softmax(logits, dim=1)[:, label].numpy()

@@ -34,9 +34,10 @@ class Marks:
     def apart(self, gap: int) -> bool:
         """Whether the two lie further apart than ``gap``."""
         return (
-            self.first is not None and self.second is not None
+            self.first is not None
+            and self.second is not None
             and abs(self.first - self.second) > gap
-        )  # fmt: skip
+        )
 
     def final(self, gap: int) -> float | None:
         """The mark that counts; None while one is missing or the two are not reconciled."""
@@ -61,10 +62,11 @@ def open_grading(
     task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     staff = set(
         Membership.objects.filter(
-            project=task.project_id, removed_at__isnull=True,
+            project=task.project_id,
+            removed_at__isnull=True,
             role__in=(Role.REQUESTER, Role.MANAGER),
         ).values_list("user_id", flat=True)
-    )  # fmt: skip
+    )
     for field, user in (("first", first), ("second", second)):
         if user.pk not in staff:
             raise Invalid("A grader belongs to the project's staff.", fields={field: "Not staff."})
@@ -89,7 +91,7 @@ def _drawn(task: Task, per_system: int, seed: int) -> list[int]:
         Answer.objects.filter(
             item__task=task, system__isnull=False, counts=True, stage=Answer.Stage.MAIN
         ).order_by("system_id", "item__position", "item_id", "replicate")
-    ).values_list("system_id", "pk")  # fmt: skip
+    ).values_list("system_id", "pk")
     by_system: dict[int, list[int]] = {}
     for system, pk in rows:
         by_system.setdefault(system, []).append(pk)
@@ -129,9 +131,11 @@ def grade(*, by: User, grading: Grading, answer_id: int, value: int, note: str =
     if both.agreed is not None:
         raise Conflict("Both agreed on a mark for this answer already.")
     found, _ = Grade.objects.update_or_create(
-        grading=grading, answer_id=answer_id, grader=by,
+        grading=grading,
+        answer_id=answer_id,
+        grader=by,
         defaults={"value": value, "note": note.strip(), "by": by},
-    )  # fmt: skip
+    )
     record(by=by, project=grading.task.project, action="grading.mark", on=found, value=value)
     return found
 
@@ -146,9 +150,11 @@ def reconcile(*, by: User, grading: Grading, answer_id: int, value: int, note: s
     if not marks_of(grading).get(answer_id, Marks()).apart(grading.gap):
         raise Conflict(f"The two marks of this answer are not more than {grading.gap} apart.")
     found, _ = Grade.objects.update_or_create(
-        grading=grading, answer_id=answer_id, grader=None,
+        grading=grading,
+        answer_id=answer_id,
+        grader=None,
         defaults={"value": value, "note": note.strip(), "by": by},
-    )  # fmt: skip
+    )
     record(by=by, project=grading.task.project, action="grading.reconcile", on=found, value=value)
     return found
 
@@ -174,8 +180,10 @@ def marks_of(grading: Grading) -> dict[int, Marks]:
     """The marks so far by answer; one query."""
     found: dict[int, dict[str, int]] = {}
     names: Mapping[int | None, str] = {
-        grading.first_id: "first", grading.second_id: "second", None: "agreed",
-    }  # fmt: skip
+        grading.first_id: "first",
+        grading.second_id: "second",
+        None: "agreed",
+    }
     for answer, grader, value in grading.grades.values_list("answer_id", "grader_id", "value"):
         found.setdefault(answer, {})[names[grader]] = value
     return {answer: Marks(**given) for answer, given in found.items()}

@@ -59,26 +59,34 @@ def newest(task: Task) -> Grading | None:
     """The task's open grading, else the one closed last."""
     return (
         task.gradings.select_related("first", "second", "task__project")
-        .order_by("closed_at", "-id").first()
+        .order_by("closed_at", "-id")
+        .first()
         if task.gradings.filter(closed_at__isnull=True).exists()
         else task.gradings.select_related("first", "second", "task__project").first()
-    )  # fmt: skip
+    )
 
 
 def staff(task: Task) -> list[User]:
     """Who may grade: requesters and managers of the project."""
-    rows = Membership.objects.filter(
-        project=task.project_id, removed_at__isnull=True, user__isnull=False,
-        role__in=(Role.REQUESTER, Role.MANAGER),
-    ).select_related("user").order_by("user__username")  # fmt: skip
+    rows = (
+        Membership.objects.filter(
+            project=task.project_id,
+            removed_at__isnull=True,
+            user__isnull=False,
+            role__in=(Role.REQUESTER, Role.MANAGER),
+        )
+        .select_related("user")
+        .order_by("user__username")
+    )
     return list({row.user_id: row.user for row in rows if row.user}.values())
 
 
 def standing(grading: Grading) -> Standing:
     """Counts, and Pearson's r of the two graders with its interval by Fisher's z."""
     marks = marks_of(grading)
-    both = [(m.first, m.second) for m in marks.values() if m.first is not None
-            and m.second is not None]  # fmt: skip
+    both = [
+        (m.first, m.second) for m in marks.values() if m.first is not None and m.second is not None
+    ]
     r, low, high = _agreement(both)
     return Standing(
         total=len(grading.answer_ids),
@@ -88,9 +96,11 @@ def standing(grading: Grading) -> Standing:
         apart=sum(m.apart(grading.gap) for m in marks.values()),
         open=sum(m.apart(grading.gap) and m.agreed is None for m in marks.values()),
         final=sum(m.final(grading.gap) is not None for m in marks.values()),
-        r=r, low=low, high=high,
+        r=r,
+        low=low,
+        high=high,
         difference=float(np.mean([b - a for a, b in both])) if both else None,
-    )  # fmt: skip
+    )
 
 
 def _agreement(
@@ -153,9 +163,15 @@ def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[Ap
         notes.setdefault(pk, []).append(note)
     texts = shown(wide)
     found = [
-        Apart(texts[pk], marks[pk].first or 0, marks[pk].second or 0, notes.get(pk, []),
-              marks[pk].agreed)
-        for pk in wide if pk in texts
-    ]  # fmt: skip
+        Apart(
+            texts[pk],
+            marks[pk].first or 0,
+            marks[pk].second or 0,
+            notes.get(pk, []),
+            marks[pk].agreed,
+        )
+        for pk in wide
+        if pk in texts
+    ]
     found.sort(key=lambda one: (one.agreed is not None, -abs(one.first - one.second)))
     return found

@@ -70,9 +70,10 @@ def compute(run: Run, steps: Recorder) -> Computed:
     grade, graded = grades(run, frozen)
     judge, judged = judge_scores(run, frozen)
     steps.say(
-        sub=snapshot.content_hash[:8], mono=True,
+        sub=snapshot.content_hash[:8],
+        mono=True,
         count=f"{plural(len(frozen.answer_ids), 'answer')}, {plural(graded['n'], 'grade')}",
-    )  # fmt: skip
+    )
     steps.begin(EMBEDDINGS, total=len(frozen.texts))
     encoder = embeddings.get_encoder(run.params["encoder"])
     found = vectors.vectors_of(
@@ -83,9 +84,11 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(DRAWS)
     options = {name: run.params[name] for name in aqer_study.DEFAULTS}
     result = get_method(SLUG).fit(
-        study, rng=np.random.default_rng(run.seed),
-        hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)), **options,
-    )  # fmt: skip
+        study,
+        rng=np.random.default_rng(run.seed),
+        hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)),
+        **options,
+    )
     steps.say(count=f"{options['repetitions']} draws of each size")
     return Computed(
         frozen, study, result, {"grades": graded, "judge": judged, "encoder": encoder.identity}
@@ -123,8 +126,12 @@ def judge_scores(run: Run, frozen: Frozen) -> tuple[FloatArray | None, Row]:
     scores = np.array([given.get(pk, np.nan) for pk in frozen.system_answer_ids], dtype=float)
     if not np.isfinite(scores).any():
         raise Conflict("The judge's run scored none of the systems' answers.")
-    return scores, {"run": source.number, "model": source.params.get("model_name", ""),
-                    "hash": source.result_hash, "n": int(np.isfinite(scores).sum())}  # fmt: skip
+    return scores, {
+        "run": source.number,
+        "model": source.params.get("model_name", ""),
+        "hash": source.result_hash,
+        "n": int(np.isfinite(scores).sum()),
+    }
 
 
 def _responses(frozen: Frozen, run: Run) -> Responses:
@@ -134,36 +141,53 @@ def _responses(frozen: Frozen, run: Run) -> Responses:
         tokens = token_vectors(frozen.texts)
     questions = [str(item) for item in frozen.items]
     outside = Responses.build(
-        frozen.system, frozen.system_question, frozen.texts, text=frozen.system_text,
-        workers=[str(pk) for pk in frozen.systems], questions=questions, vectors=tokens,
+        frozen.system,
+        frozen.system_question,
+        frozen.texts,
+        text=frozen.system_text,
+        workers=[str(pk) for pk in frozen.systems],
+        questions=questions,
+        vectors=tokens,
         repeats=True,
-    )  # fmt: skip
+    )
     return Responses.build(
-        frozen.worker, frozen.question, frozen.texts, text=frozen.text,
-        workers=[str(pk) for pk in frozen.workers], questions=questions, vectors=tokens,
+        frozen.worker,
+        frozen.question,
+        frozen.texts,
+        text=frozen.text,
+        workers=[str(pk) for pk in frozen.workers],
+        questions=questions,
+        vectors=tokens,
         outside=outside,
-    )  # fmt: skip
+    )
 
 
 def write(run: Run, done: Computed) -> Outcome:
     """The study's tables as figures."""
     names = {one.pk: one for one in System.objects.filter(pk__in=done.frozen.systems)}
     systems = [
-        {"id": pk, "name": names[pk].name, "strategy": names[pk].prompt_strategy,
-         **_means(done.study, at)}
+        {
+            "id": pk,
+            "name": names[pk].name,
+            "strategy": names[pk].prompt_strategy,
+            **_means(done.study, at),
+        }
         for at, pk in enumerate(done.frozen.systems)
-    ]  # fmt: skip
+    ]
     told: Row = {
         "study": done.result.estimates["system"].rows(),
         "against": done.result.estimates["against"].rows(),
         "frame": {**done.result.diagnostics, "systems": systems},
         "recipe": {
-            "method": SLUG, "version": done.result.version, "seed": run.seed,
-            "params": dict(run.params), **done.told,
+            "method": SLUG,
+            "version": done.result.version,
+            "seed": run.seed,
+            "params": dict(run.params),
+            **done.told,
             "snapshot": run.snapshot.content_hash if run.snapshot else "",
             "counts": dict(run.snapshot.counts) if run.snapshot else {},
         },
-    }  # fmt: skip
+    }
     return Outcome({}, told)
 
 
@@ -175,6 +199,4 @@ def _means(study: Study, system: int) -> Row:
     theirs = study.grade[outside.source[outside.worker == system]]
     known = theirs[np.isfinite(theirs)]
     error = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else None
-    return {
-        "grade": float(known.mean()) if len(known) else None, "error": error, "n": len(known)
-    }  # fmt: skip
+    return {"grade": float(known.mean()) if len(known) else None, "error": error, "n": len(known)}

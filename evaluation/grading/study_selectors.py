@@ -95,34 +95,52 @@ def page(run: Run, told: Mapping[str, Any]) -> StudyPage:
     sizes, titles = list(frame["sizes"]), frame["titles"]
     rows = {(row["method"], row["system"], row["size"]): row for row in told["study"]}
     against = {(row["method"], row["size"]): row for row in told["against"]}
-    ends = [value for row in told["study"] if row["system"] == POOLED
-            for value in (row["low"], row["high"], row["r"])]  # fmt: skip
+    ends = [
+        value
+        for row in told["study"]
+        if row["system"] == POOLED
+        for value in (row["low"], row["high"], row["r"])
+    ]
     scale = Scale.around(ends, include=[0.0])
     lines = [
-        _line(slug, titles[slug], _cells(rows, slug, POOLED, sizes), scale,
-              _against(slug, against.get((slug, sizes[-1]))))
+        _line(
+            slug,
+            titles[slug],
+            _cells(rows, slug, POOLED, sizes),
+            scale,
+            _against(slug, against.get((slug, sizes[-1]))),
+        )
         for slug in titles
-    ]  # fmt: skip
+    ]
     lines.sort(key=lambda one: -(one.cells[-1].r if one.cells[-1].r is not None else -9.0))
     systems = [
         _system(
             one,
-            [_line(line.slug, line.title, _cells(rows, line.slug, at, sizes), scale, "")
-             for line in lines],
+            [
+                _line(line.slug, line.title, _cells(rows, line.slug, at, sizes), scale, "")
+                for line in lines
+            ],
             sizes,
         )
-        for at, one in enumerate(frame["systems"]) if one["n"]
-    ]  # fmt: skip
+        for at, one in enumerate(frame["systems"])
+        if one["n"]
+    ]
     counts = f"{plural(frame['graded'], 'graded answer')} of {plural(len(systems), 'system')}"
     if bare := len(frame["systems"]) - len(systems):
         counts += f" ({bare} more without a grade)"
     return StudyPage(
-        sizes=sizes, lines=lines, axis=charts.forest_axis(scale), systems=systems,
-        legend=_legend(titles), sentence=f"{counts}, {params['repetitions']} draws of each size.",
-        left_out=list(frame["left_out"]), there=frame["there"], draw=params["draw"],
+        sizes=sizes,
+        lines=lines,
+        axis=charts.forest_axis(scale),
+        systems=systems,
+        legend=_legend(titles),
+        sentence=f"{counts}, {params['repetitions']} draws of each size.",
+        left_out=list(frame["left_out"]),
+        there=frame["there"],
+        draw=params["draw"],
         repetitions=params["repetitions"],
         family=max((row.get("family", 0) for row in told["against"]), default=0),
-    )  # fmt: skip
+    )
 
 
 def _cells(rows: Mapping[Any, Row], slug: str, system: int, sizes: Sequence[int]) -> list[Cell]:
@@ -154,9 +172,14 @@ def _against(slug: str, row: Row | None) -> str:
 
 def _system(one: Row, lines: list[Line], sizes: Sequence[int]) -> System:
     return System(
-        one["name"], one["strategy"], one["grade"], one["error"], one["n"],
-        _panel(one["name"], {line.slug: line for line in lines}, sizes), lines,
-    )  # fmt: skip
+        one["name"],
+        one["strategy"],
+        one["grade"],
+        one["error"],
+        one["n"],
+        _panel(one["name"], {line.slug: line for line in lines}, sizes),
+        lines,
+    )
 
 
 KINDS = (charts_writing.PEOPLE, charts_writing.MODELS, charts_writing.SOURCES)
@@ -167,8 +190,15 @@ def _panel(name: str, lines: Mapping[str, Line], sizes: Sequence[int]) -> SafeSt
     for kind, slug in zip(KINDS, LINES, strict=True):
         cells = [cell for cell in lines[slug].cells if cell.r is not None] if slug in lines else []
         points = [(float(cell.size), float(cell.r or 0)) for cell in cells]
-        band = [(float(c.size), c.low, c.high) for c in cells
-                if c.low is not None and c.high is not None] if slug == AQER else []  # fmt: skip
+        band = (
+            [
+                (float(c.size), c.low, c.high)
+                for c in cells
+                if c.low is not None and c.high is not None
+            ]
+            if slug == AQER
+            else []
+        )
         curves.append(Curve(kind, points, points, band))
     lowest = min((y for c in curves for _, y in c.points), default=0.0)
     foot = min(0.0, lowest)
@@ -186,5 +216,8 @@ def _tick(value: float) -> str:
 
 
 def _legend(titles: Mapping[str, str]) -> list[tuple[SafeString, str]]:
-    return [(charts_writing.sign(kind), titles[slug])
-            for kind, slug in zip(KINDS, LINES, strict=True) if slug in titles]  # fmt: skip
+    return [
+        (charts_writing.sign(kind), titles[slug])
+        for kind, slug in zip(KINDS, LINES, strict=True)
+        if slug in titles
+    ]

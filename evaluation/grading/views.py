@@ -35,10 +35,13 @@ class OpenForm(forms.Form):
     first = forms.TypedChoiceField(coerce=int, label="First grader")
     second = forms.TypedChoiceField(coerce=int, label="Second grader")
     per_system = forms.IntegerField(
-        min_value=0, max_value=actions.MOST, initial=0, label="Answers of each system",
+        min_value=0,
+        max_value=actions.MOST,
+        initial=0,
+        label="Answers of each system",
         help_text="Drawn by chance. 0: all of them.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, people: list[Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -54,28 +57,39 @@ class StudyForm(forms.Form):
     """Options of the study."""
 
     judge = forms.TypedChoiceField(
-        coerce=int, required=False, empty_value=None, label="Language model as judge",
+        coerce=int,
+        required=False,
+        empty_value=None,
+        label="Language model as judge",
         help_text="A finished run in which a model gave every answer 0 to 100.",
-    )  # fmt: skip
+    )
     draw = forms.ChoiceField(
-        choices=[("workers", "So many workers, as published"),
-                 ("answers", "So many answers to each question")],
-        label="What is drawn", help_text="The second where nobody answered everything.",
-    )  # fmt: skip
+        choices=[
+            ("workers", "So many workers, as published"),
+            ("answers", "So many answers to each question"),
+        ],
+        label="What is drawn",
+        help_text="The second where nobody answered everything.",
+    )
     sizes = forms.CharField(
         initial="5, 10, 15",
         label="Numbers of workers",
         widget=forms.TextInput(attrs={"class": "mid"}),
     )
     repetitions = forms.IntegerField(
-        min_value=2, max_value=500, initial=25, label="Draws of each",
+        min_value=2,
+        max_value=500,
+        initial=25,
+        label="Draws of each",
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        found = [(str(run.pk), f"Run {run.number}, {run.params.get('model_name', 'a model')}")
-                 for run in study.judges(task)]  # fmt: skip
+        found = [
+            (str(run.pk), f"Run {run.number}, {run.params.get('model_name', 'a model')}")
+            for run in study.judges(task)
+        ]
         self.fields["judge"].choices = [("0", "none"), *found]  # type: ignore[attr-defined]
 
     def clean_sizes(self) -> list[int]:
@@ -116,9 +130,12 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             given = form.cleaned_data
             try:
                 actions.open_grading(
-                    by=access.user, task=task, first=form.people[given["first"]],
-                    second=form.people[given["second"]], per_system=given["per_system"],
-                )  # fmt: skip
+                    by=access.user,
+                    task=task,
+                    first=form.people[given["first"]],
+                    second=form.people[given["second"]],
+                    per_system=given["per_system"],
+                )
             except (Invalid, Conflict) as error:
                 add_errors(form, error)
             else:
@@ -134,9 +151,12 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     # While one still marks, neither sees what the other gave.
     ready = told.first == told.total == told.second or found.closed_at is not None
     context.update(
-        told=told, mine=mine, ready=ready, apart=reads.apart(found) if ready else [],
+        told=told,
+        mine=mine,
+        ready=ready,
+        apart=reads.apart(found) if ready else [],
         left=mine and reads.next_answer(found, access.user) is not None,
-    )  # fmt: skip
+    )
     return render(request, "evaluation/grading/grading.html", context)
 
 
@@ -158,9 +178,12 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             if value is None:
                 raise Invalid("A mark is a whole number from 0 to 100.")
             actions.grade(
-                by=access.user, grading=found, answer_id=asked, value=value,
+                by=access.user,
+                grading=found,
+                answer_id=asked,
+                value=value,
                 note=request.POST.get("note", ""),
-            )  # fmt: skip
+            )
             return redirect("grading_mark", project_id, task_id)
         except (Invalid, Conflict) as problem:
             error = problem.message
@@ -172,14 +195,20 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     value, note = reads.own_mark(found, access.user, at)
     number, before, after = reads.place_of(found, access.user, at)
     context = {
-        "task": task, "title": run_reads.title_of(task), "grading": found, "error": error,
-        "one": reads.shown([at])[at], "value": value, "note": note, "number": number,
-        "before": before, "after": after, "total": len(found.answer_ids),
+        "task": task,
+        "title": run_reads.title_of(task),
+        "grading": found,
+        "error": error,
+        "one": reads.shown([at])[at],
+        "value": value,
+        "note": note,
+        "number": number,
+        "before": before,
+        "after": after,
+        "total": len(found.answer_ids),
         "done": found.grades.filter(grader=access.user).count(),
-    }  # fmt: skip
-    return render(
-        request, "evaluation/grading/mark.html", context, status=422 if error else 200
-    )  # fmt: skip
+    }
+    return render(request, "evaluation/grading/mark.html", context, status=422 if error else 200)
 
 
 @login_required
@@ -213,17 +242,24 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     _, task = _texts(request, project_id, task_id)
     run, found = study.shown_run(task, number_of(request)), reads.newest(task)
     context: dict[str, Any] = {
-        "task": task, "title": run_reads.title_of(task), "grading": found, "run": run,
-        "view": "study", "keep": "", "runs": [], "tables": (),
+        "task": task,
+        "title": run_reads.title_of(task),
+        "grading": found,
+        "run": run,
+        "view": "study",
+        "keep": "",
+        "runs": [],
+        "tables": (),
         "active": task.runs.filter(method=SLUG, state__in=runs.ACTIVE).first(),
         "form": StudyForm(task=task),
-    }  # fmt: skip
+    }
     if found is not None:
         context["told"] = reads.standing(found)
     if run is not None:
         told = run_reads.figures_of(run)
-        context.update(page=study.page(run, told),
-                       recipe=run_reads.recipe_pairs(run, told.get("recipe")))  # fmt: skip
+        context.update(
+            page=study.page(run, told), recipe=run_reads.recipe_pairs(run, told.get("recipe"))
+        )
     return render(request, "evaluation/grading/results.html", context)
 
 
@@ -238,8 +274,13 @@ def start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         messages.warning(request, str(first))
         return redirect("study", project_id, task_id)
     given = form.cleaned_data
-    params = {"grading": found.pk, "judge": given["judge"] or 0, "draw": given["draw"],
-              "sizes": given["sizes"], "repetitions": given["repetitions"]}  # fmt: skip
+    params = {
+        "grading": found.pk,
+        "judge": given["judge"] or 0,
+        "draw": given["draw"],
+        "sizes": given["sizes"],
+        "repetitions": given["repetitions"],
+    }
     try:
         run = runs.start(by=access.user, task=task, method=SLUG, params=params)
     except DomainError as error:

@@ -101,12 +101,19 @@ def _rows(run: Run, model: LanguageModel, asks: Sequence[Ask]) -> list[int]:
         keys = [key_of(model, ask, messages) for ask, messages in told]
         rows = {
             key: LLMCall(
-                project_id=run.project_id, model=model, base_url=model.endpoint.base_url,
-                model_name=model.name, key=key, prompt=ask.prompt.ref, messages=messages,
-                params=params_of(ask), schema=ask.schema.name, replicate=ask.replicate,
+                project_id=run.project_id,
+                model=model,
+                base_url=model.endpoint.base_url,
+                model_name=model.name,
+                key=key,
+                prompt=ask.prompt.ref,
+                messages=messages,
+                params=params_of(ask),
+                schema=ask.schema.name,
+                replicate=ask.replicate,
             )
             for key, (ask, messages) in zip(keys, told, strict=True)
-        }  # fmt: skip
+        }
         found = insert_or_get(run.project_id, rows)
         ids += [found[key] for key in keys]
     return ids

@@ -35,9 +35,12 @@ class Sender:
         most = max(MOST_MB.values())
         self._outbound = outbound.Client(seconds=link.timeout, most_bytes=most * MB)
         self.openai = OpenAI(
-            base_url=link.base_url, api_key=link.key, max_retries=0, timeout=link.timeout,
+            base_url=link.base_url,
+            api_key=link.key,
+            max_retries=0,
+            timeout=link.timeout,
             http_client=self._outbound.http,
-        )  # fmt: skip
+        )
         self._streaming = self.openai.with_streaming_response
 
     def close(self) -> None:
@@ -92,18 +95,25 @@ def _answer(told: Mapping[str, Any], status: int) -> Completion:
     message, usage = choice["message"], told.get("usage") or {}
     refusal, finish = message.get("refusal") or "", str(choice.get("finish_reason") or "")
     base: dict[str, Any] = {
-        "text": plain(message.get("content") or ""), "finish": finish, "status": status,
+        "text": plain(message.get("content") or ""),
+        "finish": finish,
+        "status": status,
         "tokens_in": _count(usage.get("prompt_tokens")),
         "tokens_out": _count(usage.get("completion_tokens")),
-    }  # fmt: skip
+    }
     if refusal or finish == "content_filter":
         why = f"The model declined: {refusal}" if refusal else "A filter kept the answer back."
         return Completion(**base, outcome=Outcome.REFUSED, reason=plain(why)[:300])
     tops = [
-        Top(one["token"], [(other["token"], float(other["logprob"])) for other in
-                           one.get("top_logprobs") or [one]])
+        Top(
+            one["token"],
+            [
+                (other["token"], float(other["logprob"]))
+                for other in one.get("top_logprobs") or [one]
+            ],
+        )
         for one in (choice.get("logprobs") or {}).get("content") or []
-    ]  # fmt: skip
+    ]
     return Completion(**base, tops=tops)
 
 
@@ -150,15 +160,23 @@ def _status(error: APIStatusError, link: Link) -> Completion:
         heals = "insufficient_quota" not in said
         wait = asked_wait(error.response.headers)
         return Completion(
-            outcome=Outcome.RATE_LIMITED, reason=reason, status=status, heals=heals, wait=wait,
+            outcome=Outcome.RATE_LIMITED,
+            reason=reason,
+            status=status,
+            heals=heals,
+            wait=wait,
             sent=False,
-        )  # fmt: skip
+        )
     if broken:
         wait = asked_wait(error.response.headers)
         return Completion(
-            outcome=Outcome.SERVER_ERROR, reason=reason, status=status, heals=True, wait=wait,
+            outcome=Outcome.SERVER_ERROR,
+            reason=reason,
+            status=status,
+            heals=True,
+            wait=wait,
             sent=False,
-        )  # fmt: skip
+        )
     return Completion(outcome=Outcome.REJECTED, reason=reason, status=status, sent=False)
 
 

@@ -32,9 +32,10 @@ def model_of(slug: str) -> LanguageModel:
     """The model that ``endpoint:<id>`` names; Invalid where there is none to be used."""
     number = slug.removeprefix(PREFIX)
     rows = LanguageModel.objects.select_related("endpoint__project").filter(
-        use=LanguageModel.Use.EMBEDDING, archived_at__isnull=True,
+        use=LanguageModel.Use.EMBEDDING,
+        archived_at__isnull=True,
         endpoint__archived_at__isnull=True,
-    )  # fmt: skip
+    )
     found = rows.filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
     if found is None:
         raise Invalid(f"There is no encoder {slug!r}.", fields={"encoder": NOBODY})
@@ -147,10 +148,15 @@ class EndpointEncoder:
             told = [model.endpoint.base_url, model.name, hashes, self.run and self.run.pk]
             key = hashlib.sha256(json.dumps(["embeddings", *told]).encode()).hexdigest()
             rows[key] = LLMCall(
-                project_id=model.endpoint.project_id, model=model, key=key,
-                base_url=model.endpoint.base_url, model_name=model.name, prompt="embeddings@1",
-                messages=[{"texts": len(part), "hashes": hashes}], schema="vectors@1",
-            )  # fmt: skip
+                project_id=model.endpoint.project_id,
+                model=model,
+                key=key,
+                base_url=model.endpoint.base_url,
+                model_name=model.name,
+                prompt="embeddings@1",
+                messages=[{"texts": len(part), "hashes": hashes}],
+                schema="vectors@1",
+            )
         found = calls.insert_or_get(model.endpoint.project_id, rows)
         ids = [found[key] for key in rows]
         ended = (CallState.DONE, CallState.FAILED)
@@ -181,9 +187,7 @@ class Batches:
 
     def body(self, call_id: int) -> dict[str, Any]:
         # Some endpoints refuse an empty text; a blank has the same meaning to them all.
-        return {
-            "model": self.model.name, "input": [text or " " for text in self.texts[call_id]]
-        }  # fmt: skip
+        return {"model": self.model.name, "input": [text or " " for text in self.texts[call_id]]}
 
     def read(self, call_id: int, found: Completion) -> Read:
         """Vectors for every text, or the reason why the answer is none."""

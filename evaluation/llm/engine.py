@@ -164,9 +164,11 @@ class Engine:
             self.threads.abandon(token)
             reason = f"No whole answer within {self.link.timeout:g} seconds."
             late = Completion(
-                outcome=Outcome.TIMEOUT, reason=reason, heals=True,
+                outcome=Outcome.TIMEOUT,
+                reason=reason,
+                heals=True,
                 latency_ms=round(1000 * (self.link.timeout + LATE)),
-            )  # fmt: skip
+            )
             found.append((flight, late))
         return found
 
@@ -182,11 +184,22 @@ class Engine:
             state = CallState.FAILED if wait is None else CallState.QUEUED
         not_before = timezone.now() + dt.timedelta(seconds=wait) if wait else None
         settled = Settled(
-            flight.call_id, flight.number, str(flight.most), read.outcome, state, answer.status,
-            read.reason, answer.text, answer.tokens_in, answer.tokens_out,
-            self._cost(flight, answer), answer.latency_ms, read.value, read.chances,
+            flight.call_id,
+            flight.number,
+            str(flight.most),
+            read.outcome,
+            state,
+            answer.status,
+            read.reason,
+            answer.text,
+            answer.tokens_in,
+            answer.tokens_out,
+            self._cost(flight, answer),
+            answer.latency_ms,
+            read.value,
+            read.chances,
             not_before.isoformat() if not_before else None,
-        )  # fmt: skip
+        )
         return settled, wait or 0.0
 
     def _written(self, settled: Sequence[tuple[Settled, float]], found: Turn) -> None:
@@ -252,10 +265,14 @@ class Engine:
             return
         pause = self.pause if self.pause > timezone.now() else None
         found = ledger.turn(
-            endpoint_id=self.endpoint.pk, model_id=self.model.pk, lease=self.lease,
-            settled=[one for one, _ in settled], wanted=wanted, pause=pause,
+            endpoint_id=self.endpoint.pk,
+            model_id=self.model.pk,
+            lease=self.lease,
+            settled=[one for one, _ in settled],
+            wanted=wanted,
+            pause=pause,
             priced=self.priced,
-        )  # fmt: skip
+        )
         self._written(settled, found)
         self._take(wanted, found)
         if found.refused:
@@ -321,15 +338,21 @@ class Engine:
                 self.flying.clear()
             if settled:
                 ledger.turn(
-                    endpoint_id=self.endpoint.pk, model_id=self.model.pk, lease=self.lease,
+                    endpoint_id=self.endpoint.pk,
+                    model_id=self.model.pk,
+                    lease=self.lease,
                     settled=settled,
-                )  # fmt: skip
+                )
             if self.flying:
                 ledger.renew(self.lease)
 
     def _lost(self, flight: Flight) -> Settled:
         return Settled(
-            flight.call_id, flight.number, str(flight.most), Outcome.LOST, CallState.QUEUED,
+            flight.call_id,
+            flight.number,
+            str(flight.most),
+            Outcome.LOST,
+            CallState.QUEUED,
             reason="The run was stopped before the answer came.",
             cost=None if self.model.price_in is None else str(flight.most),
-        )  # fmt: skip
+        )

@@ -58,10 +58,16 @@ def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
                 "wrong form are asked for again."
             )
     return Preview(
-        calls=len(asks), cached=cached, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
-        at_most=at_most, minutes=_minutes(model.endpoint, sizes), problems=problems,
+        calls=len(asks),
+        cached=cached,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost=cost,
+        at_most=at_most,
+        minutes=_minutes(model.endpoint, sizes),
+        problems=problems,
         warnings=warnings,
-    )  # fmt: skip
+    )
 
 
 def _sizes(model: LanguageModel, asks: Sequence[Ask]) -> tuple[list[wording.Size], int]:

@@ -95,9 +95,14 @@ def turn(
             _lease(model_id, lease, granted, found)
     endpoint.save(
         update_fields=[
-            "spent", "reserved", "paused_until", "window_at", "window_requests", "window_tokens",
+            "spent",
+            "reserved",
+            "paused_until",
+            "window_at",
+            "window_requests",
+            "window_tokens",
         ]
-    )  # fmt: skip
+    )
     found.spent, found.reserved = endpoint.spent, endpoint.reserved
     return found
 
@@ -153,9 +158,10 @@ def _over_limit(endpoint: Endpoint, one: Wanted) -> bool:
         return True
     # A call larger than a minute's tokens gets a minute of its own, or it would wait for ever.
     return (
-        tokens is not None and endpoint.window_tokens > 0
+        tokens is not None
+        and endpoint.window_tokens > 0
         and endpoint.window_tokens + one.tokens > tokens
-    )  # fmt: skip
+    )
 
 
 # The attempt is written with the lease, before anything is sent.
@@ -263,9 +269,10 @@ def sweep(endpoint_id: int) -> int:
     with transaction.atomic():
         endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
         rows = list(
-            expired.select_for_update(of=("self",)).order_by("pk")
+            expired.select_for_update(of=("self",))
+            .order_by("pk")
             .values_list("pk", "reserved", "model__price_in")
-        )  # fmt: skip
+        )
         for priced in (True, False):
             ids = [row[0] for row in rows if (row[2] is not None) == priced]
             if ids:

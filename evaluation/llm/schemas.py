@@ -117,9 +117,12 @@ def yes_or_no(text: str) -> dict[str, Any]:
 TEXT = Schema("text@1")
 SCORE = Schema("score@1", Score, first_number, example='{"score": 0}')
 YES_NO = Schema(
-    "yes_no@1", YesNo, yes_or_no, words={"Yes": {"answer": "yes"}, "No": {"answer": "no"}},
+    "yes_no@1",
+    YesNo,
+    yes_or_no,
+    words={"Yes": {"answer": "yes"}, "No": {"answer": "no"}},
     example='{"answer": "yes"}',
-)  # fmt: skip
+)
 
 
 def telling(schema: Schema) -> str:

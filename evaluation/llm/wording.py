@@ -47,9 +47,16 @@ def params_of(ask: Ask) -> dict[str, Any]:
 def key_of(model: LanguageModel, ask: Ask, messages: Sequence[Mapping[str, str]]) -> str:
     """SHA-256 over everything that an answer depends on."""
     parts = [
-        model.endpoint.base_url, model.name, messages, params_of(ask), ask.schema.name,
-        schema_json(ask.schema), ask.prompt.ref, ask.replicate, ask.by_chance,
-    ]  # fmt: skip
+        model.endpoint.base_url,
+        model.name,
+        messages,
+        params_of(ask),
+        ask.schema.name,
+        schema_json(ask.schema),
+        ask.prompt.ref,
+        ask.replicate,
+        ask.by_chance,
+    ]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(told.encode()).hexdigest()
 

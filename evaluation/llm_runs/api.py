@@ -26,9 +26,16 @@ class ModelOut(serializers.ModelSerializer[LanguageModel]):
     class Meta:
         model = LanguageModel
         fields = (
-            "id", "name", "endpoint", "base_url", "use", "price_in", "price_out", "can",
+            "id",
+            "name",
+            "endpoint",
+            "base_url",
+            "use",
+            "price_in",
+            "price_out",
+            "can",
             "probed_at",
-        )  # fmt: skip
+        )
 
 
 class WayOut(serializers.Serializer[Any]):
@@ -68,10 +75,28 @@ class CallOut(serializers.ModelSerializer[LLMCall]):
     class Meta:
         model = LLMCall
         fields = (
-            "id", "model_name", "base_url", "prompt", "messages", "params", "schema", "replicate",
-            "source", "state", "text", "value", "chances", "reason", "tokens_in", "tokens_out",
-            "cost", "latency_ms", "attempts", "created_at", "finished_at",
-        )  # fmt: skip
+            "id",
+            "model_name",
+            "base_url",
+            "prompt",
+            "messages",
+            "params",
+            "schema",
+            "replicate",
+            "source",
+            "state",
+            "text",
+            "value",
+            "chances",
+            "reason",
+            "tokens_in",
+            "tokens_out",
+            "cost",
+            "latency_ms",
+            "attempts",
+            "created_at",
+            "finished_at",
+        )
 
 
 class ProjectModels(Listing):
@@ -113,9 +138,13 @@ class Ask(Endpoint):
         access, task = get_task_by_id(request, task_id)
         body = read(AskIn, request)
         run = ask_start.start(
-            by=access.user, task=task, method=method, raw=body["params"], agreed=body["agreed"],
+            by=access.user,
+            task=task,
+            method=method,
+            raw=body["params"],
+            agreed=body["agreed"],
             trigger="api",
-        )  # fmt: skip
+        )
         return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
 
 

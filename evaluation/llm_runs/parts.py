@@ -21,10 +21,17 @@ LISTED = 200  # failed or flagged answers that a figure names one by one
 
 def chat_model(task: Task, pk: Any) -> LanguageModel:
     """The model of the task's project; Invalid where there is none such that answers in words."""
-    found = LanguageModel.objects.filter(
-        pk=pk if isinstance(pk, int) else 0, endpoint__project=task.project_id,
-        endpoint__archived_at__isnull=True, archived_at__isnull=True, use=LanguageModel.Use.CHAT,
-    ).select_related("endpoint").first()  # fmt: skip
+    found = (
+        LanguageModel.objects.filter(
+            pk=pk if isinstance(pk, int) else 0,
+            endpoint__project=task.project_id,
+            endpoint__archived_at__isnull=True,
+            archived_at__isnull=True,
+            use=LanguageModel.Use.CHAT,
+        )
+        .select_related("endpoint")
+        .first()
+    )
     if found is None:
         raise Invalid("There is no such model.", fields={"model": "Choose one of the project’s."})
     return found

@@ -87,9 +87,14 @@ def over_soft(model: LanguageModel, found: Preview) -> bool:
 
 
 def start(
-    *, by: User, task: Task, method: str, raw: Mapping[str, Any], agreed: bool = False,
+    *,
+    by: User,
+    task: Task,
+    method: str,
+    raw: Mapping[str, Any],
+    agreed: bool = False,
     trigger: str = "browser",
-) -> Run:  # fmt: skip
+) -> Run:
     """Start the run; Conflict where something keeps it, or where the soft budget needs a word."""
     ready = prepare(task=task, method=method, raw=raw)
     if ready.preview.problems:
@@ -97,8 +102,9 @@ def start(
     if ready.over_soft and not agreed:
         raise Conflict(
             "This run may pass the soft budget of the endpoint.",
-            fields={"agreed": "Agree to it first."}, code="soft-budget",
-        )  # fmt: skip
+            fields={"agreed": "Agree to it first."},
+            code="soft-budget",
+        )
     return runs.start(
         by=by, task=task, method=method, params=ready.params, trigger=trigger, lane=ready.lane
     )

@@ -41,7 +41,7 @@ METHODS: dict[str, Method] = {
         writing.METHOD,
         *baselines.METHODS,
     )
-}  # fmt: skip
+}
 
 
 def get_method(slug: str) -> Method:

@@ -54,15 +54,18 @@ class Endpoint(models.Model):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["project", "name"], condition=Q(archived_at__isnull=True),
+                fields=["project", "name"],
+                condition=Q(archived_at__isnull=True),
                 name="endpoint_name_once",
             ),
             models.CheckConstraint(
-                condition=Q(spent__gte=0) & Q(reserved__gte=0) & Q(parallel__gte=1)
+                condition=Q(spent__gte=0)
+                & Q(reserved__gte=0)
+                & Q(parallel__gte=1)
                 & Q(timeout_seconds__gte=1),
                 name="endpoint_sane",
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return self.name

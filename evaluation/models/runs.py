@@ -164,8 +164,10 @@ class AdaptivePlan(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(floor__gte=1) & Q(ceiling__gte=models.F("floor"))
-                & Q(certainty__gt=0.5) & Q(certainty__lt=1),
+                condition=Q(floor__gte=1)
+                & Q(ceiling__gte=models.F("floor"))
+                & Q(certainty__gt=0.5)
+                & Q(certainty__lt=1),
                 name="plan_sane",
             )
-        ]  # fmt: skip
+        ]

@@ -30,9 +30,11 @@ from evaluation.runs.selectors import api_rows as selectors
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 KINDS: dict[str, tuple[Any, Any]] = {
-    "workers": (WorkerScore, WorkerScoreOut), "systems": (SystemScore, SystemScoreOut),
-    "answers": (AnswerScore, AnswerScoreOut), "items": (ItemScore, ItemScoreOut),
-}  # fmt: skip
+    "workers": (WorkerScore, WorkerScoreOut),
+    "systems": (SystemScore, SystemScoreOut),
+    "answers": (AnswerScore, AnswerScoreOut),
+    "items": (ItemScore, ItemScoreOut),
+}
 
 
 class ScoredByOut(serializers.Serializer[Any]):
@@ -65,15 +67,19 @@ class OfRun(ById):
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         found = super().get_paginated_response_schema(schema)
         row: dict[str, Any] = {
-            "type": "object", "description": "The run, with its recipe",
+            "type": "object",
+            "description": "The run, with its recipe",
             "properties": {
-                "number": {"type": "integer"}, "id": {"type": "integer"},
+                "number": {"type": "integer"},
+                "id": {"type": "integer"},
                 "standing": {"type": "string", "enum": ["official", "earlier", "trial", ""]},
-                "method": {"type": "string"}, "version": {"type": "string"},
+                "method": {"type": "string"},
+                "version": {"type": "string"},
                 "params": {"type": "object", "additionalProperties": {}},
-                "seed": {"type": "integer"}, "snapshot": {"type": "string", "nullable": True},
+                "seed": {"type": "integer"},
+                "snapshot": {"type": "string", "nullable": True},
             },
-        }  # fmt: skip
+        }
         found["properties"] = {"run": row, **found["properties"]}
         return found
 
@@ -91,10 +97,11 @@ def task_scores(kind: str) -> type[Listing]:
         pagination_class: ClassVar[type[ById]] = OfRun
 
         @extend_schema(
-            responses=out(many=True), parameters=[RUN],
+            responses=out(many=True),
+            parameters=[RUN],
             operation_id=f"task_scores_{kind}_list",
             summary=f"Scores of {kind} by the official run of a task",
-        )  # fmt: skip
+        )
         def get(self, request: Request, task_id: int) -> Response:
             _, task = get_task_by_id(request, task_id)
             raw = request.query_params.get("run", "")
@@ -176,8 +183,9 @@ class Official(Endpoint):
     writes = "pay"
 
     @extend_schema(
-        responses=OfficialEffectOut, summary="What changes if the run becomes official",
-    )  # fmt: skip
+        responses=OfficialEffectOut,
+        summary="What changes if the run becomes official",
+    )
     def get(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
         if standing(run) is None:
@@ -185,9 +193,11 @@ class Official(Endpoint):
         return Response(OfficialEffectOut(official_effect.effect(run)).data)
 
     @extend_schema(
-        request=OfficialIn, responses=RunOut, summary="Make a run the official one",
+        request=OfficialIn,
+        responses=RunOut,
+        summary="Make a run the official one",
         description="Cards, boards, panels, payouts and scores read it from then on.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
         official.make_official(

@@ -133,17 +133,20 @@ class OfficialEffect:
 def effect(run: Run) -> OfficialEffect:
     """What becomes another if this run takes the place of the official one."""
     now = official_run(run.task)
-    tables = [
-        found for name in TABLES if (found := _table(name, now, run)).n
-    ]  # fmt: skip
+    tables = [found for name in TABLES if (found := _table(name, now, run)).n]
     panels = [*_watched(now, run), *_selected(now, run)]
     pays = PayoutRule.objects.filter(task=run.task).exclude(bonus_by=By.NONE).first()
     around = task_evidence(run.task, run)
     bonuses = _bonuses(run.task, now, around) if pays is not None else None
     return OfficialEffect(
-        now, run, _sentence(now, tables, panels, bonuses), tables, panels, bonuses,
+        now,
+        run,
+        _sentence(now, tables, panels, bonuses),
+        tables,
+        panels,
+        bonuses,
         [_pending(batch, around, pays) for batch in _open(run.task)],
-    )  # fmt: skip
+    )
 
 
 # Ranks ------------------------------------------------------------------------------------------
@@ -167,12 +170,15 @@ def _stands(name: str, run: Run | None) -> dict[Place, Stand]:
         board.sort()
     return {
         (pk, dimension): Stand(
-            None if estimate is None
+            None
+            if estimate is None
             else 1 + len(board := boards[dimension, component]) - bisect_right(board, estimate),
-            estimate, low, high,
+            estimate,
+            low,
+            high,
         )
         for pk, dimension, component, estimate, low, high in rows
-    }  # fmt: skip
+    }
 
 
 def _table(name: str, now: Run | None, run: Run) -> Table:
@@ -180,10 +186,14 @@ def _table(name: str, now: Run | None, run: Run) -> Table:
     places = list(dict.fromkeys([*after, *before]))
     names = names_of(name, [pk for pk, _ in places])
     every = [
-        Move(names.get(pk, str(pk)), dimension, before.get((pk, dimension)),
-             after.get((pk, dimension)))
+        Move(
+            names.get(pk, str(pk)),
+            dimension,
+            before.get((pk, dimension)),
+            after.get((pk, dimension)),
+        )
         for pk, dimension in places
-    ]  # fmt: skip
+    ]
     moved = [one for one in every if one.moves]
     moved.sort(key=lambda one: (-abs(one.steps or 0), one.name, one.dimension))
     return Table(TITLES[name], moved[:LISTED], len(moved), len(every))
@@ -208,9 +218,11 @@ def _watched(now: Run | None, run: Run) -> list[PanelEffect]:
         )
         sides = [
             {kind: [row for row in said if row.worker in members] for kind, said in told.items()}
-            for told in (panel_watch.said_by(watch, now) if now else {},
-                         panel_watch.said_by(watch, run))
-        ]  # fmt: skip
+            for told in (
+                panel_watch.said_by(watch, now) if now else {},
+                panel_watch.said_by(watch, run),
+            )
+        ]
         for kind, rule in (
             (panel_watch.BELOW, f"whole interval below {watch.threshold}"),
             (panel_watch.INCENTIVE, f"surely among the best {watch.incentive_ranks}"),
@@ -259,12 +271,11 @@ def _bonuses(task: Task, now: Run | None, then: TaskEvidence) -> Bonuses:
     rows = list(waiting(task))
     before, after = _given(task, rows, task_evidence(task, now)), _given(task, rows, then)
     changed = [
-        BonusRow(name, before[name], after[name]) for name in sorted(after)
+        BonusRow(name, before[name], after[name])
+        for name in sorted(after)
         if before[name] != after[name]
-    ]  # fmt: skip
-    return Bonuses(
-        changed, len(after), sum(before.values(), ZERO), sum(after.values(), ZERO)
-    )  # fmt: skip
+    ]
+    return Bonuses(changed, len(after), sum(before.values(), ZERO), sum(after.values(), ZERO))
 
 
 def _open(task: Task) -> list[PayoutBatch]:
@@ -285,18 +296,20 @@ def _pending(batch: PayoutBatch, around: TaskEvidence, rule: PayoutRule | None) 
             worker = line.assignment.worker_id
             given[worker] = given.get(worker, ZERO) - line.bonus
     frame = Frame(
-        currency=batch.project.currency, floor=batch.project.hourly_floor,
+        currency=batch.project.currency,
+        floor=batch.project.hourly_floor,
         run=around.run.number if around.run else None,
         given=given,
-    )  # fmt: skip
+    )
     payees = [
         Payee(
-            found[line.assignment_id], line.base,
+            found[line.assignment_id],
+            line.base,
             worked(found[line.assignment_id], around.median_seconds),
             line.decision != line.Decision.REJECT,
         )
         for line in lines
-    ]  # fmt: skip
+    ]
     gives = sum((one.amount for one in apply_rule(rule, payees, frame)), ZERO)
     return Pending(batch.number, batch.evidence_run, bonus, gives)
 
@@ -309,8 +322,9 @@ def _sentence(
         return "No run is official yet: cards, boards, panels and payouts begin to read this one."
     told = [
         f"{table.moved} of {plural(table.n, 'rank')} of {table.title.lower()}"
-        for table in tables if table.moved
-    ]  # fmt: skip
+        for table in tables
+        if table.moved
+    ]
     if panels:
         told.append(plural(len(panels), "panel rule"))
     if bonuses is not None and bonuses.rows:

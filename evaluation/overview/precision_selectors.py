@@ -129,9 +129,12 @@ def _of_pairs(build: Build) -> Precision:
         "and pairs that are asked again are not counted in.",
     ]
     return Precision(
-        "preference between two sources", half, error, tuple(sentences),
+        "preference between two sources",
+        half,
+        error,
+        tuple(sentences),
         recipe=_recipe("pairwise", PAIR_REPLICATES, **values),
-    )  # fmt: skip
+    )
 
 
 def _enough(needed: int | None, pairs: int) -> str:

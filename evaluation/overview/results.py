@@ -47,6 +47,14 @@ def tasks(project: Project) -> list[TaskRow]:
     for row in rows:
         run, now = runs.get(row.pk), counting.get(row.pk, 0)
         seen = run.snapshot.counts["counting"] if run and run.snapshot else 0
-        made.append(TaskRow(row, getattr(row, "title", ""), now, run, max(0, now - seen),
-                            run is None and row.scored))  # fmt: skip
+        made.append(
+            TaskRow(
+                row,
+                getattr(row, "title", ""),
+                now,
+                run,
+                max(0, now - seen),
+                run is None and row.scored,
+            )
+        )
     return made

@@ -242,8 +242,9 @@ def figures(found: Facts) -> list[dict[str, Any]]:
     if budget:
         cost.update(
             of=f"of {money(budget, currency, whole=budget == int(budget))}",
-            done=found.spent, total=budget,
-        )  # fmt: skip
+            done=found.spent,
+            total=budget,
+        )
     if waiting:
         cost["note"] = f"{money(waiting, currency)} not yet approved"
     return [
@@ -318,10 +319,10 @@ def _told_apart(found: Facts) -> dict[str, Any]:
     if run.method == CORE:  # a pairwise study ranks systems
         label, scores, nouns = "Distinguishable systems", SystemScore, ("system", "systems")
     told = scores._default_manager.filter(run=run, dimension="").aggregate(
-        people=Count("pk"), groups=Count("group", distinct=True), parts=Count(
-            "component", distinct=True, filter=Q(group__isnull=False)
-        ),
-    )  # fmt: skip
+        people=Count("pk"),
+        groups=Count("group", distinct=True),
+        parts=Count("component", distinct=True, filter=Q(group__isnull=False)),
+    )
     noun = "group" if told["groups"] == 1 else "groups"
     every = "all dimensions together, " if run.method == CORE else ""
     note = f"{every}run {run.number}, {title}"
@@ -347,6 +348,9 @@ def cost_chart(found: Facts) -> SafeString | str:
     days.insert(0, (days[0][0] - dt.timedelta(days=1), ZERO))
     end = last_day(found)
     return charts.cost_by_day(
-        days, until=end, expected=found.expected if end else None, budget=found.budget,
+        days,
+        until=end,
+        expected=found.expected if end else None,
+        budget=found.budget,
         currency=found.currency,
-    )  # fmt: skip
+    )

@@ -112,10 +112,17 @@ def _plan(task: Task, plan: AdaptivePlan, have: Counted) -> Plan:
     budget = plan.budget if plan.budget is not None else uniform_budget(task, len(have.items))
     try:
         return plan_votes(
-            have.votes, have.first, have.second, floor=plan.floor, ceiling=plan.ceiling,
-            certainty=plan.certainty, budget=budget, target=plan.target, held=have.leased,
+            have.votes,
+            have.first,
+            have.second,
+            floor=plan.floor,
+            ceiling=plan.ceiling,
+            certainty=plan.certainty,
+            budget=budget,
+            target=plan.target,
+            held=have.leased,
             neutral=have.neutral,
-        )  # fmt: skip
+        )
     except (BadParameter, DataError) as error:
         raise Invalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 

@@ -19,8 +19,10 @@ from evaluation.runs.official.selectors import official_run
 REPLICATES, SEED = 40, 20417
 MOST_PAIRS = 250  # a larger study is simulated by a part of it: the saving is a share
 FEWEST_WORKERS = 20
-WORDS = {"label": (ACCURACY, "share of pairs whose label is found"),
-         "ranking": (TAU, "Kendall’s τ of the systems’ order to the true one")}  # fmt: skip
+WORDS = {
+    "label": (ACCURACY, "share of pairs whose label is found"),
+    "ranking": (TAU, "Kendall’s τ of the systems’ order to the true one"),
+}
 
 
 def design_of(plan: AdaptivePlan) -> tuple[Design, str]:
@@ -81,9 +83,7 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
     """The figures of the page's table: each with its Monte Carlo error and what it says."""
     measure, what = WORDS[design.target]
     saving = found.estimates["saving"]
-    at = int(np.flatnonzero(
-        (saving["measure"] == measure) & (saving["equal"] == design.equal)
-    )[0])  # fmt: skip
+    at = int(np.flatnonzero((saving["measure"] == measure) & (saving["equal"] == design.equal))[0])
     share, error = float(saving["saving"][at]), float(saving["mc_error"][at])
     needed = float(saving["needed"][at])
     covered, missed = (
@@ -91,14 +91,28 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
         found.estimates["coverage"]["mc_error"],
     )
     return [
-        {"label": "Votes saved for the same result",
-         "value": "not reached" if math.isnan(share) else f"{100 * share:.0f}%",
-         "error": "" if math.isnan(error) else f"{100 * error:.0f}%",
-         "says": f"equal {what}: {_number(float(saving['value'][at]))}"},
-        {"label": "Votes a pair", "value": "" if math.isnan(needed) else f"{needed:.1f}",
-         "error": "", "says": f"instead of {design.equal} on every pair"},
-        {"label": "Intervals that hold, even votes", "value": f"{100 * float(covered[0]):.0f}%",
-         "error": f"{100 * float(missed[0]):.0f}%", "says": "of the systems’ 95% CIs"},
-        {"label": "Intervals that hold, adaptive", "value": f"{100 * float(covered[1]):.0f}%",
-         "error": f"{100 * float(missed[1]):.0f}%", "says": "at as many votes; what it costs"},
-    ]  # fmt: skip
+        {
+            "label": "Votes saved for the same result",
+            "value": "not reached" if math.isnan(share) else f"{100 * share:.0f}%",
+            "error": "" if math.isnan(error) else f"{100 * error:.0f}%",
+            "says": f"equal {what}: {_number(float(saving['value'][at]))}",
+        },
+        {
+            "label": "Votes a pair",
+            "value": "" if math.isnan(needed) else f"{needed:.1f}",
+            "error": "",
+            "says": f"instead of {design.equal} on every pair",
+        },
+        {
+            "label": "Intervals that hold, even votes",
+            "value": f"{100 * float(covered[0]):.0f}%",
+            "error": f"{100 * float(missed[0]):.0f}%",
+            "says": "of the systems’ 95% CIs",
+        },
+        {
+            "label": "Intervals that hold, adaptive",
+            "value": f"{100 * float(covered[1]):.0f}%",
+            "error": f"{100 * float(missed[1]):.0f}%",
+            "says": "at as many votes; what it costs",
+        },
+    ]

@@ -20,12 +20,14 @@ CONVENTION = {
         "as arena-rank: Bradley-Terry by maximum likelihood, a tie is half a win and half a loss, "
         "no regularisation, no side term; intervals (95%) by votes"
     ),
-    "scale": SCALE, "base": BASE, "mean": CENTRE,
+    "scale": SCALE,
+    "base": BASE,
+    "mean": CENTRE,
     "merits": (
         "as the board of the run: natural log-merits, ties after Davidson, a side term where it "
         "can be told, regularised; intervals clustered as the run says; mean 0"
     ),
-}  # fmt: skip
+}
 
 
 def core_run(task: Task, number: int | None = None) -> Run:

@@ -31,9 +31,14 @@ def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
     """People before systems, then author, then the time at which they saw it."""
     author = row.system_id if row.worker_id is None else row.worker_id
     return (
-        row.worker_id is None, author, row.answered_at, row.position or 0, keys[row.item_id],
-        row.replicate, row.answer_id,
-    )  # fmt: skip
+        row.worker_id is None,
+        author,
+        row.answered_at,
+        row.position or 0,
+        keys[row.item_id],
+        row.replicate,
+        row.answer_id,
+    )
 
 
 def _votes(task: Task, answer_ids: Iterable[int]) -> Votes:
@@ -52,9 +57,14 @@ def _content_hash(
     digest.update(json.dumps(list(names)).encode())
     for row in rows:
         line = [
-            keys[row.item_id], row.worker_id, row.system_id, row.replicate, int(row.flipped),
-            row.position, [votes[row.answer_id].get(name) for name in names],
-        ]  # fmt: skip
+            keys[row.item_id],
+            row.worker_id,
+            row.system_id,
+            row.replicate,
+            int(row.flipped),
+            row.position,
+            [votes[row.answer_id].get(name) for name in names],
+        ]
         digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
     return digest.hexdigest()
 
@@ -195,16 +205,23 @@ def arranged_ratings(
             value[at, k] = read.votes[row.answer_id].get(one.name, np.nan)
     data = Ratings.build(
         [workers.index(row.worker_id) for row in people if row.worker_id is not None],
-        [place[read.items[row.item_id].first_id] for row in people], value,
+        [place[read.items[row.item_id].first_id] for row in people],
+        value,
         system=[sources.index(texts[pk].system_id) for pk in used],
         topic=[topics.index(texts[pk].topic) for pk in used],
-        workers=[str(pk) for pk in workers], texts=[texts[pk].key for pk in used],
-        systems=[names[pk] for pk in sources], scales=[one.name for one in read.asked],
-    )  # fmt: skip
+        workers=[str(pk) for pk in workers],
+        texts=[texts[pk].key for pk in used],
+        systems=[names[pk] for pk in sources],
+        scales=[one.name for one in read.asked],
+    )
     return FrozenRatings(
-        data, tuple(row.answer_id for row in people), tuple(workers), tuple(sources), tuple(used),
+        data,
+        tuple(row.answer_id for row in people),
+        tuple(workers),
+        tuple(sources),
+        tuple(used),
         tuple(read.asked),
-    )  # fmt: skip
+    )
 
 
 def again(snapshot: Snapshot) -> Read:
@@ -252,15 +269,17 @@ def arranged(read: Read, known: Sequence[TextRow], names: Mapping[int, str]) -> 
     }
     data = Judgments.build(
         votes(people, workers),
-        [at[first] for first, _ in order], [at[second] for _, second in order if second],
+        [at[first] for first, _ in order],
+        [at[second] for _, second in order if second],
         topic=[topics.index(row.topic) for row in shown],
         system=[sources.index(row.system_id) for row in shown],
-        candidates=[row.key for row in shown], topics=topics,
+        candidates=[row.key for row in shown],
+        topics=topics,
         systems=[names[pk] for pk in sources],
         forced=np.array([not one.neutral for one in read.asked]),
         machine=votes(machine, machines) if machine else None,
         groups={name: found for name, (_, found) in grouped.items()},
-    )  # fmt: skip
+    )
     return FrozenPairs(
         data=data,
         answer_ids=tuple(row.answer_id for row in people),
@@ -308,15 +327,26 @@ def _shown(
     stored = ShownVotes.build(
         who,
         np.array([place[_pair(read.items[row.item_id])] for row in rows]),
-        flipped, _positions(who), vote,
-        workers=[str(author) for author in authors], pairs=pairs,
-        dimensions=[one.name for one in read.asked], labels=SIDES,
-    )  # fmt: skip
+        flipped,
+        _positions(who),
+        vote,
+        workers=[str(author) for author in authors],
+        pairs=pairs,
+        dimensions=[one.name for one in read.asked],
+        labels=SIDES,
+    )
     # Turning what is stored gives what was displayed: the same mirror, in the one place for it.
     return ShownVotes.build(
-        stored.worker, stored.pair, flipped, stored.position, stored.canonical(),
-        workers=stored.workers, pairs=pairs, dimensions=stored.dimensions, labels=SIDES,
-    )  # fmt: skip
+        stored.worker,
+        stored.pair,
+        flipped,
+        stored.position,
+        stored.canonical(),
+        workers=stored.workers,
+        pairs=pairs,
+        dimensions=stored.dimensions,
+        labels=SIDES,
+    )
 
 
 def _positions(author: IntArray) -> IntArray:

@@ -116,10 +116,12 @@ def intervals(full: FloatArray, ends: FloatArray, level: float) -> dict[str, Any
     """
     known, right = full[np.isfinite(full)], ends[np.isfinite(ends)] > 0
     told: dict[str, Any] = {
-        "full": _number(mean_of(full)), "ends": _number(mean_of(ends)), "topics": len(known),
+        "full": _number(mean_of(full)),
+        "ends": _number(mean_of(ends)),
+        "topics": len(known),
         **dict.fromkeys(("full_low", "full_high", "ends_low", "ends_high")),
         "reason": too_few(len(known), "topics", MEAN),
-    }  # fmt: skip
+    }
     if not told["reason"]:
         found = mean_interval(known, level)
         told["full_low"], told["full_high"] = max(found["low"], -1.0), min(found["high"], 1.0)
@@ -151,10 +153,14 @@ def overlap(
             grade, topic, first, second, scores(scorer, texts, topic, first, second)
         )
         for name, rho, apart in zip(frozen.dimensions, full, ends, strict=True):
-            rows.append({
-                "scorer": scorer, "protocol": protocol, "dimension": name,
-                **intervals(rho, apart, core.params.get("level", 0.95)),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "scorer": scorer,
+                    "protocol": protocol,
+                    "dimension": name,
+                    **intervals(rho, apart, core.params.get("level", 0.95)),
+                }
+            )
     advance(len(SCORES), len(SCORES))
     return rows
 

@@ -26,8 +26,10 @@ def ids_of(frozen: Frozen) -> dict[str, Sequence[Any]]:
     """What the index columns of a table stand for."""
     if isinstance(frozen, FrozenRatings):
         return {
-            "worker": frozen.workers, "system": frozen.sources, "candidate": frozen.candidates,
-        }  # fmt: skip
+            "worker": frozen.workers,
+            "system": frozen.sources,
+            "candidate": frozen.candidates,
+        }
     return {
         "worker": frozen.workers,
         "machine": frozen.machines,

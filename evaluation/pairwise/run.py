@@ -53,9 +53,10 @@ def compute(run: Run, steps: Recorder) -> Computed:
     snapshot = freeze(run, judged.take)
     frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
     steps.say(
-        sub=snapshot.content_hash[:8], mono=True,
+        sub=snapshot.content_hash[:8],
+        mono=True,
         count=plural(snapshot.counts["answers"], "judgment"),
-    )  # fmt: skip
+    )
     done = fit(run, frozen, Hooks(progress=steps.named))
     if run.source is not None and isinstance(frozen, FrozenPairs):
         steps.begin(OVERLAP)
@@ -73,9 +74,11 @@ def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed
     if run.method == CORE and isinstance(frozen, FrozenPairs) and frozen.machines:
         # A generator of its own: what models judged changes no figure of people's.
         tables = judge_boards(
-            frozen.data, rng=np.random.default_rng([run.seed, 1]),
-            settings={**pairwise.DEFAULTS, **run.params}, hooks=hooks,
-        )  # fmt: skip
+            frozen.data,
+            rng=np.random.default_rng([run.seed, 1]),
+            settings={**pairwise.DEFAULTS, **run.params},
+            hooks=hooks,
+        )
         more = {name: pair_results.named(frozen, table) for name, table in tables.items()}
     return Computed(frozen, result, more)
 

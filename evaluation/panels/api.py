@@ -150,9 +150,13 @@ class ScheduleOut(serializers.ModelSerializer[RunSchedule]):
 
 def _wanted(body: dict[str, Any]) -> panel_choice.Wanted:
     return panel_choice.Wanted(
-        rule=body["rule"], k=body.get("k"), threshold=body.get("threshold"),
-        dimension=body["dimension"], part=body["part"], workers=tuple(body.get("workers", [])),
-    )  # fmt: skip
+        rule=body["rule"],
+        k=body.get("k"),
+        threshold=body.get("threshold"),
+        dimension=body["dimension"],
+        part=body["part"],
+        workers=tuple(body.get("workers", [])),
+    )
 
 
 class SelectPreview(Endpoint):
@@ -168,18 +172,22 @@ class SelectPreview(Endpoint):
 
 class Select(Endpoint):
     @extend_schema(
-        request=SelectIn, responses={201: SelectionOut},
+        request=SelectIn,
+        responses={201: SelectionOut},
         summary="Let onto a panel whom a rule chooses",
         description="The same rule on the same run is the same selection.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
         get_access(request, run.project_id, Role.REQUESTER)
         body = read(SelectIn, request)
         made, _new = panels.select(
-            by=request.user, run=run, wanted=_wanted(body), panel_name=body["panel"],
+            by=request.user,
+            run=run,
+            wanted=_wanted(body),
+            panel_name=body["panel"],
             words=body["words"],
-        )  # fmt: skip
+        )
         return Response(SelectionOut(made).data, status=201)
 
 
@@ -190,9 +198,11 @@ class Watches(Listing):
         return self.page(PanelWatch.objects.filter(panel=panel), WatchOut)
 
     @extend_schema(
-        request=WatchIn, responses=WatchOut, summary="Watch a panel in a task",
+        request=WatchIn,
+        responses=WatchOut,
+        summary="Watch a panel in a task",
         description="After each run of the task; what is found waits for somebody to look.",
-    )  # fmt: skip
+    )
     def put(self, request: Request, project_id: int, panel_id: int) -> Response:
         access, panel = get_panel(request, project_id, panel_id, Role.REQUESTER)
         body = read(WatchIn, request)
@@ -200,10 +210,14 @@ class Watches(Listing):
         if task is None:
             raise Invalid("There is no such task.", fields={"task": "One of this project."})
         made = panel_watch.watch(
-            by=access.user, panel=panel, task=task, threshold=body.get("threshold"),
-            ranks=body.get("incentive_ranks"), incentive=body.get("incentive"),
+            by=access.user,
+            panel=panel,
+            task=task,
+            threshold=body.get("threshold"),
+            ranks=body.get("incentive_ranks"),
+            incentive=body.get("incentive"),
             active=body["active"],
-        )  # fmt: skip
+        )
         return Response(WatchOut(made).data)
 
 
@@ -235,9 +249,11 @@ class Exclusions(Listing):
         return self.page(task.exclusions.select_related("worker"), ExclusionOut)
 
     @extend_schema(
-        request=ExcludeIn, responses={201: ExclusionOut}, summary="Leave a worker out of results",
+        request=ExcludeIn,
+        responses={201: ExclusionOut},
+        summary="Leave a worker out of results",
         description="From the next run on. No answer and no pay changes, and it can be undone.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         body = read(ExcludeIn, request)
@@ -263,10 +279,12 @@ class ExclusionEffect(Endpoint):
     writes = "run"
 
     @extend_schema(
-        request=EffectIn, responses=EffectOut, summary="What leaving a worker out would change",
+        request=EffectIn,
+        responses=EffectOut,
+        summary="What leaving a worker out would change",
         description="The task's method runs twice, with and without the worker; nothing is kept. "
         "That takes a while.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         worker = get_worker(access, read(EffectIn, request)["worker"])

@@ -49,19 +49,35 @@ def select(
     if not found.chosen:
         raise Invalid("This rule chooses nobody.", fields={"rule": "Change it."})
     made = Selection.objects.create(
-        panel=panel, task=run.task, run=run, rule=wanted.rule, params=params,
-        rows=[row.told() for row in found.rows], by=by,
-    )  # fmt: skip
+        panel=panel,
+        task=run.task,
+        run=run,
+        rule=wanted.rule,
+        params=params,
+        rows=[row.told() for row in found.rows],
+        by=by,
+    )
     record(
-        by=by, project=run.project, action="panel.select", on=made, panel=panel.name,
-        run=run.number, rule=wanted.rule, chosen=len(found.chosen), border=len(found.border),
+        by=by,
+        project=run.project,
+        action="panel.select",
+        on=made,
+        panel=panel.name,
+        run=run.number,
+        rule=wanted.rule,
+        chosen=len(found.chosen),
+        border=len(found.border),
         **params,
-    )  # fmt: skip
+    )
     why = WHY[Selection.Rule(wanted.rule)].format(run=run.number, **params)
     panels.admit(
-        by=by, panel=panel, run_number=run.number, why=why, words=words,
+        by=by,
+        panel=panel,
+        run_number=run.number,
+        why=why,
+        words=words,
         workers=Membership.objects.filter(pk__in=[row.worker for row in found.chosen]),
-    )  # fmt: skip
+    )
     return made, True
 
 
@@ -77,6 +93,10 @@ def evaluate(*, by: User, panel: Panel, task: Task, also: int | None = None) -> 
     recipe = recipe_in_force(task)
     params = {**recipe.params, "panel": panel.pk, "also": also or None}
     return runs.start(
-        by=by, task=task, method=panel_runs.SLUG, params=params, lane=f"panel {panel.pk}",
+        by=by,
+        task=task,
+        method=panel_runs.SLUG,
+        params=params,
+        lane=f"panel {panel.pk}",
         seed=recipe.seed,
-    )  # fmt: skip
+    )

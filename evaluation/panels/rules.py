@@ -19,9 +19,18 @@ Rule = Selection.Rule
 IN, OUT = "chosen", "not chosen"
 FEW, APART, GONE = "no interval", "another board", "cannot be let in"
 COLUMNS = (
-    "worker_id", "worker__pseudonym", "worker__removed_at", "component", "estimate", "low", "high",
-    "n", "rank_low", "rank_high", "extra",
-)  # fmt: skip
+    "worker_id",
+    "worker__pseudonym",
+    "worker__removed_at",
+    "component",
+    "estimate",
+    "low",
+    "high",
+    "n",
+    "rank_low",
+    "rank_high",
+    "extra",
+)
 
 
 @dataclass
@@ -53,8 +62,20 @@ class Row:
 
     def told(self) -> dict[str, Any]:
         """The row as a selection keeps it."""
-        names = ("worker", "name", "component", "estimate", "low", "high", "n", "rank_low",
-                 "rank_high", "why", "place", "border")  # fmt: skip
+        names = (
+            "worker",
+            "name",
+            "component",
+            "estimate",
+            "low",
+            "high",
+            "n",
+            "rank_low",
+            "rank_high",
+            "why",
+            "place",
+            "border",
+        )
         return {name: getattr(self, name) for name in names}
 
 
@@ -103,9 +124,13 @@ class Choice:
     @property
     def groups(self) -> list[tuple[str, list[Row]]]:
         """The rows by their place, in the order of the page."""
-        heads = ((IN, "Chosen"), (OUT, "Not chosen"), (GONE, "Cannot be let in"),
-                 (FEW, "No interval, so no place in the order"),
-                 (APART, "On another board: they compare with nobody here"))  # fmt: skip
+        heads = (
+            (IN, "Chosen"),
+            (OUT, "Not chosen"),
+            (GONE, "Cannot be let in"),
+            (FEW, "No interval, so no place in the order"),
+            (APART, "On another board: they compare with nobody here"),
+        )
         found = [(head, [row for row in self.rows if row.place == place]) for place, head in heads]
         return [(head, rows) for head, rows in found if rows]
 
@@ -123,10 +148,21 @@ def rows_of(run: Run, dimension: str = "") -> list[Row]:
             why = "no longer in the project"
         elif pk in out:
             why = f"left out of results: {out[pk]}"
-        found.append(Row(
-            pk, name, component, estimate, low, high, n, first, last, why,
-            gone=removed is not None or pk in out,
-        ))  # fmt: skip
+        found.append(
+            Row(
+                pk,
+                name,
+                component,
+                estimate,
+                low,
+                high,
+                n,
+                first,
+                last,
+                why,
+                gone=removed is not None or pk in out,
+            )
+        )
     found.sort(key=lambda row: (row.component or 10**6, -(row.estimate or 0.0), row.name))
     return found
 
@@ -275,7 +311,10 @@ def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> Wanted:
     if None in ticked:
         raise Invalid("Choose workers of the run.", fields={"worker": "Of this run."})
     return Wanted(
-        rule=str(data.get("rule") or Rule.TOP), k=number("k", whole),
-        threshold=number("threshold", real), dimension=str(data.get("dimension") or ""),
-        part=number("part", whole) or 1, workers=tuple(pk for pk in ticked if pk is not None),
-    )  # fmt: skip
+        rule=str(data.get("rule") or Rule.TOP),
+        k=number("k", whole),
+        threshold=number("threshold", real),
+        dimension=str(data.get("dimension") or ""),
+        part=number("part", whole) or 1,
+        workers=tuple(pk for pk in ticked if pk is not None),
+    )

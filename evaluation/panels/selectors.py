@@ -20,9 +20,11 @@ from evaluation.runs.selectors.lists import with_titles
 MOST_NOTES, MOST_RUNS = 100, 10
 TEXT_TYPES = [slug for slug, one in TYPES.items() if one.shape == "texts"]
 DONE = {
-    "kept": "kept on the panel", "ended": "taken off the panel", "proposed": "incentive proposed",
+    "kept": "kept on the panel",
+    "ended": "taken off the panel",
+    "proposed": "incentive proposed",
     "overtaken": "a later run no longer says so",
-}  # fmt: skip
+}
 
 
 def _number(rows: QuerySet[Any], of: str = "panel") -> Coalesce:
@@ -111,7 +113,7 @@ def page(panel: Panel) -> dict[str, Any]:
                 project=panel.project_id, method=panel_runs.SLUG, params__panel=panel.pk
             ).select_related("task__current")[:MOST_RUNS]
         ),
-    }  # fmt: skip
+    }
 
 
 def outsiders(panel: Panel) -> Sequence[Membership]:

@@ -58,15 +58,27 @@ def watch(
             "Say what to look for.", fields={"threshold": "A threshold, an incentive, or both."}
         )
     made, _ = PanelWatch.objects.update_or_create(
-        panel=panel, task=task,
-        defaults={"threshold": threshold, "incentive_ranks": ranks, "incentive": incentive,
-                  "active": active, "changed_by": by},
-    )  # fmt: skip
+        panel=panel,
+        task=task,
+        defaults={
+            "threshold": threshold,
+            "incentive_ranks": ranks,
+            "incentive": incentive,
+            "active": active,
+            "changed_by": by,
+        },
+    )
     record(
-        by=by, project=panel.project, action="panel.watch", on=made, panel=panel.name,
-        threshold=threshold, ranks=ranks, active=active,
+        by=by,
+        project=panel.project,
+        action="panel.watch",
+        on=made,
+        panel=panel.name,
+        threshold=threshold,
+        ranks=ranks,
+        active=active,
         incentive=str(incentive) if incentive is not None else None,
-    )  # fmt: skip
+    )
     return made
 
 
@@ -138,21 +150,29 @@ def said_by(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
 def _detail(watch: PanelWatch, run: Run, row: Row) -> dict[str, object]:
     """What was known when the note was written; the rule of then stays with it."""
     return {
-        "estimate": row.estimate, "low": row.low, "high": row.high, "n": row.n,
-        "rank_low": row.rank_low, "rank_high": row.rank_high, "run": run.number,
-        "threshold": watch.threshold, "ranks": watch.incentive_ranks,
+        "estimate": row.estimate,
+        "low": row.low,
+        "high": row.high,
+        "n": row.n,
+        "rank_low": row.rank_low,
+        "rank_high": row.rank_high,
+        "run": run.number,
+        "threshold": watch.threshold,
+        "ranks": watch.incentive_ranks,
         "amount": str(watch.incentive) if watch.incentive is not None else None,
-    }  # fmt: skip
+    }
 
 
 def _tell(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
     notify(
-        to=people_of(run.project), kind="panel.watch", project=run.project,
+        to=people_of(run.project),
+        kind="panel.watch",
+        project=run.project,
         key=f"panel.watch:{watch.pk}:{run.pk}",
         url=reverse("panel", args=[run.project_id, watch.panel_id]) + "#watch",
         text=f"Run {run.number} says something of {plural(len(new), 'member')} of the panel "
         f"“{watch.panel.name}”. It decides nothing; somebody has to look.",
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -176,9 +196,16 @@ def settle(*, by: User, note: WatchNote, what: str, why: str = "") -> WatchNote:
     locked.done, locked.seen_at, locked.seen_by = what, timezone.now(), by
     locked.save(update_fields=["done", "seen_at", "seen_by"])
     record(
-        by=by, project=panel.project, action="panel.note", on=locked, panel=panel.name,
-        worker=locked.worker.pseudonym, kind=locked.kind, what=what, run=locked.detail.get("run"),
-    )  # fmt: skip
+        by=by,
+        project=panel.project,
+        action="panel.note",
+        on=locked,
+        panel=panel.name,
+        worker=locked.worker.pseudonym,
+        kind=locked.kind,
+        what=what,
+        run=locked.detail.get("run"),
+    )
     if what == ENDED:
         member = panel.members.filter(worker=locked.worker, until__isnull=True).first()
         if member is not None:
@@ -197,9 +224,7 @@ def _unpaid(task: Task, workers: Iterable[Membership]) -> list[WatchNote]:
     return list(rows.select_related("watch__panel").order_by("worker_id", "pk"))
 
 
-def incentives_for(
-    task: Task, workers: Iterable[Membership]
-) -> dict[int, tuple[Decimal, str]]:  # fmt: skip
+def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple[Decimal, str]]:
     """What people proposed as incentives and nobody has paid: worker -> (amount, why).
 
     It belongs to one line of the worker. ``take_incentives`` says that a proposal holds them.
@@ -212,8 +237,9 @@ def incentives_for(
             f"{score(note.detail['low'])} to {score(note.detail['high'])}"
         )
         found[note.worker_id] = (
-            amount + Decimal(str(note.detail["amount"])), f"{told}; {here}" if told else here
-        )  # fmt: skip
+            amount + Decimal(str(note.detail["amount"])),
+            f"{told}; {here}" if told else here,
+        )
     return found
 
 
@@ -231,9 +257,11 @@ def take_incentives(batch: PayoutBatch) -> int:
         .order_by("pk")
     )
     workers = {line.assignment.worker_id: line.assignment.worker for line in lines}
-    list(WatchNote.objects.select_for_update().filter(
-        watch__task=batch.task_id, worker__in=list(workers)
-    ).values_list("pk"))  # fmt: skip
+    list(
+        WatchNote.objects.select_for_update()
+        .filter(watch__task=batch.task_id, worker__in=list(workers))
+        .values_list("pk")
+    )
     owed: dict[int, list[WatchNote]] = {}
     for note in _unpaid(batch.task, workers.values()):
         owed.setdefault(note.worker_id, []).append(note)
@@ -241,9 +269,9 @@ def take_incentives(batch: PayoutBatch) -> int:
     for worker, notes in owed.items():
         total = sum(Decimal(str(note.detail["amount"])) for note in notes)
         line = next(
-            (one for one in lines
-             if one.assignment.worker_id == worker and one.bonus >= total), None
-        )  # fmt: skip
+            (one for one in lines if one.assignment.worker_id == worker and one.bonus >= total),
+            None,
+        )
         if line is not None:
             bound += WatchNote.objects.filter(pk__in=[note.pk for note in notes]).update(line=line)
     return bound

@@ -26,8 +26,14 @@ from evaluation.payouts.selectors.review import evidence_of_waiting
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 # Fields of the form -> those of the API.
-NAMES = {"decision": "decision", "base": "base", "bonus": "bonus", "code": "reason_code",
-         "reason": "reason", "less": "reason"}  # fmt: skip
+NAMES = {
+    "decision": "decision",
+    "base": "base",
+    "bonus": "bonus",
+    "code": "reason_code",
+    "reason": "reason",
+    "less": "reason",
+}
 
 
 class WaitingOut(serializers.Serializer[Any]):
@@ -77,9 +83,10 @@ class ApproveIn(Body):
         max_digits=12, decimal_places=2, help_text="The amount you saw; another is refused"
     )
     lines = serializers.ListField(
-        child=serializers.IntegerField(), required=False,
+        child=serializers.IntegerField(),
+        required=False,
         help_text="Ids of the lines that go through; left out: all that are not held",
-    )  # fmt: skip
+    )
 
 
 class NoteIn(Body):
@@ -97,9 +104,17 @@ class LineOut(serializers.ModelSerializer[PayoutLine]):
     class Meta:
         model = PayoutLine
         fields = (
-            "id", "assignment", "worker", "decision", "base", "bonus", "bonus_note",
-            "reason_code", "reason", "live",
-        )  # fmt: skip
+            "id",
+            "assignment",
+            "worker",
+            "decision",
+            "base",
+            "bonus",
+            "bonus_note",
+            "reason_code",
+            "reason",
+            "live",
+        )
 
 
 class PayoutRowOut(serializers.ModelSerializer[PayoutBatch]):
@@ -109,10 +124,20 @@ class PayoutRowOut(serializers.ModelSerializer[PayoutBatch]):
     class Meta:
         model = PayoutBatch
         fields = (
-            "id", "number", "task", "title", "state", "evidence_note", "evidence_run",
+            "id",
+            "number",
+            "task",
+            "title",
+            "state",
+            "evidence_note",
+            "evidence_run",
             "proposed_by",
-            "proposed_at", "decided_by", "decided_at", "decision_note", "single_approval",
-        )  # fmt: skip
+            "proposed_at",
+            "decided_by",
+            "decided_at",
+            "decision_note",
+            "single_approval",
+        )
 
 
 class PayoutOut(PayoutRowOut):
@@ -129,9 +154,14 @@ class PayoutOut(PayoutRowOut):
 
     class Meta(PayoutRowOut.Meta):
         fields = (  # type: ignore[assignment]
-            *PayoutRowOut.Meta.fields, "currency", "total", "may_approve",
-            "reason_cannot_approve", "approvers", "lines",
-        )  # fmt: skip
+            *PayoutRowOut.Meta.fields,
+            "currency",
+            "total",
+            "may_approve",
+            "reason_cannot_approve",
+            "approvers",
+            "lines",
+        )
 
     @extend_schema_field(serializers.DecimalField(**MONEY))
     def get_total(self, batch: PayoutBatch) -> str:
@@ -166,9 +196,11 @@ class PreviewLineOut(serializers.Serializer[Any]):
     rule_gives = serializers.DecimalField(source="given.amount", **MONEY)
     rule_says = serializers.CharField(source="given.note")
     hourly_under = serializers.DecimalField(
-        source="under", allow_null=True, **MONEY,
+        source="under",
+        allow_null=True,
+        **MONEY,
         help_text="Its pay by the hour, where that is under the project's floor",
-    )  # fmt: skip
+    )
     errors = serializers.DictField(child=serializers.CharField())
 
 
@@ -221,10 +253,13 @@ def drafted(
     for line in lines:
         pk, code = line["assignment"], line.get("reason_code", "")
         form |= {
-            f"decision_{pk}": line["decision"], f"base_{pk}": str(line.get("base", "")),
-            f"bonus_{pk}": str(line.get("bonus", "")), f"code_{pk}": code,
-            f"reason_{pk}": line.get("reason", ""), f"less_{pk}": line.get("reason", ""),
-        }  # fmt: skip
+            f"decision_{pk}": line["decision"],
+            f"base_{pk}": str(line.get("base", "")),
+            f"bonus_{pk}": str(line.get("bonus", "")),
+            f"code_{pk}": code,
+            f"reason_{pk}": line.get("reason", ""),
+            f"less_{pk}": line.get("reason", ""),
+        }
     rows = [waiting[line["assignment"]] for line in lines]
     terms = payout_form.terms_of(task, around, rows)
     found = payout_form.read(rows, form, terms)
@@ -273,9 +308,11 @@ class Rule(Endpoint):
         return Response(RuleOut(rule).data)
 
     @extend_schema(
-        request=RuleIn, responses=RuleOut, summary="Set the rule",
+        request=RuleIn,
+        responses=RuleOut,
+        summary="Set the rule",
         description="Proposals begin with what it gives; a person may write another bonus.",
-    )  # fmt: skip
+    )
     def put(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         payout_bonus.set_rule(by=access.user, task=task, **read(RuleIn, request))
@@ -287,26 +324,34 @@ class Propose(Endpoint):
     needs_key = True
 
     @extend_schema(
-        request=ProposeIn, responses={201: PayoutOut}, summary="Propose to pay",
+        request=ProposeIn,
+        responses={201: PayoutOut},
+        summary="Propose to pay",
         description="It waits for a second person. Each line is work that waits.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         body = read(ProposeIn, request)
         lines, around = drafted(task, body["lines"])
         wrong = {
             f"lines.{n}.{NAMES[name]}": text
-            for n, draft in enumerate(lines) for name, text in draft.errors.items()
-        }  # fmt: skip
+            for n, draft in enumerate(lines)
+            for name, text in draft.errors.items()
+        }
         if wrong:
             raise Invalid("Some lines must be mended first.", fields=wrong)
         key = uuid.uuid5(
             uuid.NAMESPACE_URL, f"{access.user.pk} {request.headers['Idempotency-Key']}"
         )
         batch = propose(
-            by=access.user, task=task, key=key, lines=[one.line for one in lines if one.line],
-            title=body["title"], evidence_note=around.source, evidence_run=around.number,
-        )  # fmt: skip
+            by=access.user,
+            task=task,
+            key=key,
+            lines=[one.line for one in lines if one.line],
+            title=body["title"],
+            evidence_note=around.source,
+            evidence_run=around.number,
+        )
         return told(request, task.project_id, batch.number, 201)
 
 
@@ -314,17 +359,19 @@ class ProposePreview(Endpoint):
     reads = writes = "pay"
 
     @extend_schema(
-        request=ProposeIn, responses=PreviewPayOut,
+        request=ProposeIn,
+        responses=PreviewPayOut,
         summary="What such a proposal would say, and what is wrong with it",
-    )  # fmt: skip
+    )
     def post(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         lines, _note = drafted(task, read(ProposeIn, request)["lines"])
         sums = payout_form.totals(lines)
         rows = PreviewLineOut(lines, many=True).data
-        shown = {name: getattr(sums, name) for name in (
-            "people", "approve", "hold", "reject", "base", "bonus", "pay"
-        )}  # fmt: skip
+        shown = {
+            name: getattr(sums, name)
+            for name in ("people", "approve", "hold", "reject", "base", "bonus", "pay")
+        }
         return Response({**PreviewPayOut({**shown, "lines": []}).data, "lines": rows})
 
 
@@ -348,9 +395,11 @@ class Approve(Endpoint):
     needs_key = True
 
     @extend_schema(
-        request=ApproveIn, responses=PayoutOut, summary="Approve a proposal",
+        request=ApproveIn,
+        responses=PayoutOut,
+        summary="Approve a proposal",
         description="Writes the ledger, once. Never by who proposed it or is paid by it.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, number: int) -> Response:
         access, batch = get_batch(request, project_id, number)
         require_decider(access.project, access.user)

@@ -94,9 +94,11 @@ def terms_of(task: Task, around: TaskEvidence, rows: Sequence[Evidence]) -> Term
     """The rule of the task with what it was used for so far, and incentives of these people."""
     rule = PayoutRule.objects.filter(task=task).first()
     frame = Frame(
-        currency=task.project.currency, floor=task.project.hourly_floor,
-        run=around.run.number if around.run else None, given=bonus_given(task),
-    )  # fmt: skip
+        currency=task.project.currency,
+        floor=task.project.hourly_floor,
+        run=around.run.number if around.run else None,
+        given=bonus_given(task),
+    )
     people = {row.assignment.worker for row in rows}
     return Terms(frame, rule, incentives_for(task, people), around.median_seconds)
 
@@ -197,10 +199,16 @@ def _line(draft: DraftLine, terms: Terms) -> Line | None:
             errors["code"] = "Choose a reason"
         if len(draft.reason.strip()) < MIN_REASON:
             errors["reason"] = f"The worker reads this: at least {MIN_REASON} characters"
-        return None if errors else Line(
-            assignment.pk, draft.decision, reason_code=draft.reason_code,
-            reason=draft.reason.strip(),
-        )  # fmt: skip
+        return (
+            None
+            if errors
+            else Line(
+                assignment.pk,
+                draft.decision,
+                reason_code=draft.reason_code,
+                reason=draft.reason.strip(),
+            )
+        )
     base = _amount(draft, "base", draft.base, assignment.pay)
     if base is not None and (why_not := why_not_base(assignment, base)):
         errors["base"] = why_not
@@ -210,10 +218,13 @@ def _line(draft: DraftLine, terms: Terms) -> Line | None:
     if errors or bonus is None:
         return None
     return Line(
-        assignment.pk, draft.decision, base=base, bonus=bonus,
+        assignment.pk,
+        draft.decision,
+        base=base,
+        bonus=bonus,
         reason=draft.less.strip() if draft.is_less else "",
         bonus_note=_note(draft, bonus, terms),
-    )  # fmt: skip
+    )
 
 
 def _note(draft: DraftLine, bonus: Decimal, terms: Terms) -> str:
@@ -253,9 +264,9 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
     paid = [line for line in ready if line.decision == Decision.APPROVE]
     ids = {line.assignment_id for line in paid}
     return Totals(
-        people=len({
-            d.evidence.assignment.worker_id for d in lines if d.evidence.assignment.pk in ids
-        }),
+        people=len(
+            {d.evidence.assignment.worker_id for d in lines if d.evidence.assignment.pk in ids}
+        ),
         approve=len(paid),
         hold=sum(line.decision == Decision.HOLD for line in ready),
         reject=sum(line.decision == Decision.REJECT for line in ready),
@@ -264,6 +275,7 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
         wrong=sum(bool(draft.errors) for draft in lines),
         under=[
             (draft.evidence.assignment.worker.pseudonym, draft.under)
-            for draft in lines if draft.under is not None
+            for draft in lines
+            if draft.under is not None
         ],
-    )  # fmt: skip
+    )

@@ -93,9 +93,10 @@ class CardTimesOut(serializers.Serializer[Any]):
     slowest = serializers.FloatField()
     n = serializers.IntegerField(help_text="Assignments of the worker")
     usual = serializers.ListField(
-        child=serializers.FloatField(), allow_null=True,
+        child=serializers.FloatField(),
+        allow_null=True,
         help_text="Quartiles of everybody's; null where they are too few",
-    )  # fmt: skip
+    )
 
 
 class CardPastingOut(serializers.Serializer[Any]):
@@ -211,9 +212,10 @@ def _worker(request: Request, project_id: int, membership_id: int) -> tuple[Acce
 
 class Card(Endpoint):
     @extend_schema(
-        responses=CardOut, summary="What is known of a worker",
+        responses=CardOut,
+        summary="What is known of a worker",
         description="Across the project's tasks, with what cannot be concluded from it.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int, membership_id: int) -> Response:
         _, worker = _worker(request, project_id, membership_id)
         card = worker_card(worker, page=1, work_page=1)
@@ -222,9 +224,10 @@ class Card(Endpoint):
 
 class WorkerData(Endpoint):
     @extend_schema(
-        responses=ZIPPED, summary="All that is kept of a worker, to be handed to them",
+        responses=ZIPPED,
+        summary="All that is kept of a worker, to be handed to them",
         description="The audit log says who fetched it.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int, membership_id: int) -> StreamingHttpResponse:
         access, worker = _worker(request, project_id, membership_id)
         return _zipped(person_data.of_worker(by=access.user, worker=worker))
@@ -266,10 +269,11 @@ class Domains(Endpoint):
 
 class DomainBoard(Endpoint):
     @extend_schema(
-        responses=DomainBoardOut, summary="A leaderboard over the tasks of one domain",
+        responses=DomainBoardOut,
+        summary="A leaderboard over the tasks of one domain",
         parameters=[OpenApiParameter("of", str, enum=list(domains.MEASURES))],
         description="Differences within tasks are pooled; scores of tasks are never averaged.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int, name: str) -> Response:
         access = get_access(request, project_id)
         tasks = domains.tasks_of(access.project, name)

@@ -158,9 +158,10 @@ def spoil(scope: Scope, calls: Collection[int]) -> int:
     snapshots = [
         pk
         for pk, ids in Snapshot.objects.filter(project=scope.project)
-        .values_list("pk", "answer_ids").iterator(chunk_size=20)
+        .values_list("pk", "answer_ids")
+        .iterator(chunk_size=20)
         if not scope.answers.isdisjoint(ids)
-    ]  # fmt: skip
+    ]
     read = runs.filter(snapshot__in=snapshots).exclude(method__in=CHOICES_ONLY)
     marked = read.update(spoiled=SPOILED[scope.why])
     used = CallUse.objects.filter(call__in=calls).values("run")
@@ -186,9 +187,12 @@ def _about(scope: Scope, since: int) -> list[int]:
     items = Item.objects.filter(models.Q(first__in=scope.texts) | models.Q(second__in=scope.texts))
     shown = set(items.values_list("pk", flat=True))
     known = {
-        "answer": scope.answers, "text": scope.texts, "item": shown, "pair": shown,
+        "answer": scope.answers,
+        "text": scope.texts,
+        "item": shown,
+        "pair": shown,
         "checklist": _checklists(scope),
-    }  # fmt: skip
+    }
     uses = CallUse.objects.filter(run__project=scope.project, call__pk__gt=since)
     own: set[int] = set()
     others: set[int] = set()

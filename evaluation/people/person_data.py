@@ -34,7 +34,14 @@ def _scores(members: Sequence[Membership]) -> Iterator[dict[str, Any]]:
     rows = WorkerScore.objects.filter(worker__in=shown).select_related("run").order_by("pk")
     for one in rows.iterator(chunk_size=500):
         yield {
-            "run": one.run.number, "method": one.run.method, "at": one.run.finished_at,
-            "about": one.dimension, "score": one.estimate, "low": one.low, "high": one.high,
-            "from_answers": one.n, "rank_from": one.rank_low, "rank_to": one.rank_high,
-        }  # fmt: skip
+            "run": one.run.number,
+            "method": one.run.method,
+            "at": one.run.finished_at,
+            "about": one.dimension,
+            "score": one.estimate,
+            "low": one.low,
+            "high": one.high,
+            "from_answers": one.n,
+            "rank_from": one.rank_low,
+            "rank_to": one.rank_high,
+        }

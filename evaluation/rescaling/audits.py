@@ -23,9 +23,10 @@ DEFAULT_SEED = 20417
 def judges(task: Task) -> list[User]:
     """Staff of the project who rated nothing in the task: they may judge its explanations."""
     staff = User.objects.filter(
-        memberships__project=task.project_id, memberships__role__in=STAFF,
+        memberships__project=task.project_id,
+        memberships__role__in=STAFF,
         memberships__removed_at__isnull=True,
-    )  # fmt: skip
+    )
     raters = Membership.objects.filter(answers__item__task=task, user__isnull=False)
     return list(staff.exclude(pk__in=raters.values("user")).distinct().order_by("username"))
 
@@ -60,17 +61,28 @@ def open_audit(
     if not rows:
         raise Invalid("No rating that counts has an explanation.", fields={"scale": "Another."})
     drawn = explanation_audit.sample(
-        [row.worker_id for row in rows], [row.value for row in rows], each=each,
+        [row.worker_id for row in rows],
+        [row.value for row in rows],
+        each=each,
         rng=np.random.default_rng(seed),
-    )  # fmt: skip
+    )
     audit = ExplanationAudit.objects.create(
-        task=task, judge=judge, scale=chosen.name, per_label=each, seed=seed, created_by=by,
+        task=task,
+        judge=judge,
+        scale=chosen.name,
+        per_label=each,
+        seed=seed,
+        created_by=by,
         answer_ids=[rows[at].answer_id for at in drawn],
-    )  # fmt: skip
+    )
     record(
-        by=by, project=task.project, action="audit.open", on=audit, explanations=len(drawn),
+        by=by,
+        project=task.project,
+        action="audit.open",
+        on=audit,
+        explanations=len(drawn),
         judge=judge.pk,
-    )  # fmt: skip
+    )
     return audit
 
 
@@ -91,13 +103,12 @@ def give_verdict(
     if not 1 <= place <= len(locked.answer_ids):
         raise Invalid("There is no such explanation in the audit.", fields={"n": "Another."})
     verdict, _ = AuditVerdict.objects.update_or_create(
-        audit=locked, answer_id=locked.answer_ids[place - 1],
+        audit=locked,
+        answer_id=locked.answer_ids[place - 1],
         defaults={"agrees": agrees, "note": note.strip()[:300]},
-    )  # fmt: skip
+    )
     # What was said stays out of the log until the audit is closed.
-    record(
-        by=by, project=locked.task.project, action="audit.verdict", on=locked, place=place
-    )  # fmt: skip
+    record(by=by, project=locked.task.project, action="audit.verdict", on=locked, place=place)
     return verdict
 
 

@@ -49,8 +49,13 @@ def by_model(
     for reply in ask_all(run, model, asked, steps):
         pk = int(reply.subject.partition(":")[2])
         found.append((pk, reply.call_id, reply.value, reply.reason))
-    told = {"source": "endpoint", "model": model.name, "base_url": model.endpoint.base_url,
-            "prompt": asked[0].prompt.ref if asked else "", "variant": variant}  # fmt: skip
+    told = {
+        "source": "endpoint",
+        "model": model.name,
+        "base_url": model.endpoint.base_url,
+        "prompt": asked[0].prompt.ref if asked else "",
+        "variant": variant,
+    }
     return _scored(run, found, told)
 
 
@@ -71,15 +76,18 @@ def by_import(run: Run, frozen: FrozenExplained, source_id: int) -> Scored:
             found.append((pk, use.call_id, value, use.call.reason))
             used.append(CallUse(run=run, call_id=use.call_id, subject=use.subject))
     CallUse.objects.bulk_create(used, batch_size=BATCH, ignore_conflicts=True)
-    told = {"source": "import", "model": source.params["model_name"], "base_url": "",
-            "prompt": source.params["prompt"], "variant": source.params.get("variant", ""),
-            "import": source.number}  # fmt: skip
+    told = {
+        "source": "import",
+        "model": source.params["model_name"],
+        "base_url": "",
+        "prompt": source.params["prompt"],
+        "variant": source.params.get("variant", ""),
+        "import": source.number,
+    }
     return _scored(run, found, told)
 
 
-def _scored(
-    run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str, Any]
-) -> Scored:  # fmt: skip
+def _scored(run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str, Any]) -> Scored:
     keys = dict(run.uses.values_list("call_id", "call__key"))
     digest = hashlib.sha256()
     score: dict[int, float] = {}
@@ -92,6 +100,8 @@ def _scored(
         else:
             score[pk] = given
     return Scored(
-        score, {pk: call for pk, call, _, _ in found}, reason,
+        score,
+        {pk: call for pk, call, _, _ in found},
+        reason,
         {**told, "calls": len(found), "digest": digest.hexdigest()},
-    )  # fmt: skip
+    )

@@ -118,6 +118,8 @@ def now(task: Task, scale: RatingScale) -> FrozenExplained:
 
 def _frozen(rows: Sequence[Explained], scale: RatingScale) -> FrozenExplained:
     return FrozenExplained(
-        tuple(rows), scale, tuple(sorted({row.worker_id for row in rows})),
+        tuple(rows),
+        scale,
+        tuple(sorted({row.worker_id for row in rows})),
         tuple(sorted({row.item_id for row in rows})),
-    )  # fmt: skip
+    )

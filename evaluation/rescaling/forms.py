@@ -19,9 +19,13 @@ ENSEMBLE_HELP = (
 def ensemble_field() -> forms.FloatField:
     """λ of equation 1."""
     return forms.FloatField(
-        min_value=0, max_value=1, initial=0.0, label="Ensemble λ", help_text=ENSEMBLE_HELP,
+        min_value=0,
+        max_value=1,
+        initial=0.0,
+        label="Ensemble λ",
+        help_text=ENSEMBLE_HELP,
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
 
 def scale_field() -> forms.ChoiceField:
@@ -65,9 +69,10 @@ class ScoresForm(forms.Form):
     )
     model_name = forms.CharField(label="Model", max_length=160)
     prompt = forms.CharField(
-        label="What it was told", max_length=80,
+        label="What it was told",
+        max_length=80,
         help_text="For instance: label, explanation and article.",
-    )  # fmt: skip
+    )
     scale = scale_field()
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:

@@ -50,15 +50,26 @@ VARIANTS: dict[str, Variant] = {
     for one in (
         Variant("explanation", "rescale_explanation", "Explanation only", (), "only explanation"),
         Variant("label", "rescale_label", "With the label", ("label",), "EBR w/o article"),
-        Variant("article", "rescale_article", "With label and article", ("label", "article"),
-                "EBR"),
-        Variant("question", "rescale_question", "With the question too",
-                ("label", "article", "question"), "EBR + Question"),
-        Variant("answer", "rescale_answer", "With question and answer too",
-                ("label", "article", "question", "answer"), "EBR + Question + Answer",
-                judges=True),
+        Variant(
+            "article", "rescale_article", "With label and article", ("label", "article"), "EBR"
+        ),
+        Variant(
+            "question",
+            "rescale_question",
+            "With the question too",
+            ("label", "article", "question"),
+            "EBR + Question",
+        ),
+        Variant(
+            "answer",
+            "rescale_answer",
+            "With question and answer too",
+            ("label", "article", "question", "answer"),
+            "EBR + Question + Answer",
+            judges=True,
+        ),
     )
-}  # fmt: skip
+}
 DEFAULT = "article"
 
 
@@ -101,9 +112,11 @@ def _asks(task: Task, frozen: FrozenExplained, variant: Variant) -> Iterator[Ask
             continue
         item = about[row.item_id]
         told = {
-            "label": described(scale, row.value), "article": articles.get(item.group_id, ""),
-            "question": item.question, "answer": item.answer,
-        }  # fmt: skip
+            "label": described(scale, row.value),
+            "article": articles.get(item.group_id, ""),
+            "question": item.question,
+            "answer": item.answer,
+        }
         filled = {name: told[name] for name in variant.inputs}
         prompt = template.render(scale=asked, explanation=row.explanation, **filled)
         yield Ask(subject_of(row.answer_id), prompt, SCORE, PARAMS, tries=TRIES)
@@ -116,8 +129,12 @@ def _complete(
     lacking: Counter[str] = Counter()
     for pk in frozen.items:
         item = about[pk]
-        has = {"article": articles.get(item.group_id), "question": item.question,
-               "answer": item.answer, "label": "always"}  # fmt: skip
+        has = {
+            "article": articles.get(item.group_id),
+            "question": item.question,
+            "answer": item.answer,
+            "label": "always",
+        }
         lacking.update(name for name in variant.inputs if not (has[name] or "").strip())
     for name, count in lacking.items():
         instead = " Choose the variant with the label alone." if name == "article" else ""

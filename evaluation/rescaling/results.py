@@ -49,11 +49,18 @@ def ensembles(data: Annotations, means: LabelMeans, limits: Mapping[str, Any]) -
         for weight in LAMBDAS:
             after = rescale(data, means, ensemble=weight)
             mean = agreement(data, rows, data.rating, after, **chosen).mean
-            found.append({
-                "setting": setting, "lambda": weight, "before": _plain(mean.before),
-                "after": _plain(mean.after), "low": _plain(mean.low), "high": _plain(mean.high),
-                "pairs": mean.pairs, "reason": mean.reason,
-            })  # fmt: skip
+            found.append(
+                {
+                    "setting": setting,
+                    "lambda": weight,
+                    "before": _plain(mean.before),
+                    "after": _plain(mean.after),
+                    "low": _plain(mean.low),
+                    "high": _plain(mean.high),
+                    "pairs": mean.pairs,
+                    "reason": mean.reason,
+                }
+            )
     return found
 
 
@@ -64,17 +71,25 @@ def answer_rows(done: Computed) -> list[Row]:
     for at, row in enumerate(done.frozen.rows):
         f = scored.score.get(row.answer_id)
         why = "" if f is not None else NO_NUMBER if row.explanation else NO_EXPLANATION
-        made.append({
-            "answer_id": row.answer_id, "dimension": done.frozen.scale.name, "component": 1,
-            "estimate": float(done.scores[at]), "n": 1,
-            "extra": {
-                "label": done.frozen.scale.label_of(row.value), "value": row.value, "f": f,
-                "g": float(means.mean[data.worker[at], data.label[at]]),
-                "fallback": f is None, "why": why,
-                "reason": scored.reason.get(row.answer_id, ""),
-                "call": scored.call.get(row.answer_id),
-            },
-        })  # fmt: skip
+        made.append(
+            {
+                "answer_id": row.answer_id,
+                "dimension": done.frozen.scale.name,
+                "component": 1,
+                "estimate": float(done.scores[at]),
+                "n": 1,
+                "extra": {
+                    "label": done.frozen.scale.label_of(row.value),
+                    "value": row.value,
+                    "f": f,
+                    "g": float(means.mean[data.worker[at], data.label[at]]),
+                    "fallback": f is None,
+                    "why": why,
+                    "reason": scored.reason.get(row.answer_id, ""),
+                    "call": scored.call.get(row.answer_id),
+                },
+            }
+        )
     return made
 
 
@@ -85,17 +100,25 @@ def worker_rows(done: Computed, level: float) -> list[Row]:
     for at, pk in enumerate(done.frozen.workers):
         own = data.worker == at
         mean = mean_of(done.scores[own], data.item[own], level=level)
-        made.append({
-            "worker_id": pk, "dimension": done.frozen.scale.name, "component": 1,
-            "estimate": _plain(mean.value), "low": _plain(mean.low), "high": _plain(mean.high),
-            "n": mean.n,
-            "extra": {
-                "before": float(data.rating[own].mean()), "place": float(place[own].mean()),
-                "spread": _plain(mean.spread), "items": mean.items,
-                "fallback": int((own & ~data.scored).sum()),
-                "labels": by_label(data, done.scores, own, level=level),
-            },
-        })  # fmt: skip
+        made.append(
+            {
+                "worker_id": pk,
+                "dimension": done.frozen.scale.name,
+                "component": 1,
+                "estimate": _plain(mean.value),
+                "low": _plain(mean.low),
+                "high": _plain(mean.high),
+                "n": mean.n,
+                "extra": {
+                    "before": float(data.rating[own].mean()),
+                    "place": float(place[own].mean()),
+                    "spread": _plain(mean.spread),
+                    "items": mean.items,
+                    "fallback": int((own & ~data.scored).sum()),
+                    "labels": by_label(data, done.scores, own, level=level),
+                },
+            }
+        )
     return made
 
 
@@ -107,15 +130,21 @@ def item_rows(done: Computed) -> list[Row]:
     made = []
     for own in np.split(order, ends):
         before, after = place[own], done.scores[own]
-        made.append({
-            "item_id": done.frozen.items[data.item[own[0]]],
-            "dimension": done.frozen.scale.name, "component": 1,
-            "estimate": float(after.mean()), "n": len(own),
-            "extra": {
-                "before": float(before.mean()), "moved": float(after.mean() - before.mean()),
-                "spread_before": float(before.std()), "spread": float(after.std()),
-            },
-        })  # fmt: skip
+        made.append(
+            {
+                "item_id": done.frozen.items[data.item[own[0]]],
+                "dimension": done.frozen.scale.name,
+                "component": 1,
+                "estimate": float(after.mean()),
+                "n": len(own),
+                "extra": {
+                    "before": float(before.mean()),
+                    "moved": float(after.mean() - before.mean()),
+                    "spread_before": float(before.std()),
+                    "spread": float(after.std()),
+                },
+            }
+        )
     return made
 
 
@@ -126,15 +155,19 @@ def figures(run: Run, done: Computed) -> Row:
     told: Row = {
         "by_label": by_label(data, done.scores, level=level),
         "frame": {
-            "scale": done.frozen.scale.name, "label": done.frozen.scale.label,
+            "scale": done.frozen.scale.name,
+            "label": done.frozen.scale.label,
             "points": [[p.value, p.label] for p in done.frozen.scale.points],
-            "ratings": len(data), "explained": int(data.explained.sum()),
-            "no_explanation": why.count(NO_EXPLANATION), "no_number": why.count(NO_NUMBER),
-            "level": level, "agreement": done.fitted is not None,
+            "ratings": len(data),
+            "explained": int(data.explained.sum()),
+            "no_explanation": why.count(NO_EXPLANATION),
+            "no_number": why.count(NO_NUMBER),
+            "level": level,
+            "agreement": done.fitted is not None,
         },
         "ensembles": done.ensembles,
         "recipe": _recipe(run, done),
-    }  # fmt: skip
+    }
     if done.fitted is None:
         return told
     tables = done.fitted.estimates
@@ -172,10 +205,14 @@ def _means(done: Computed, table: Table) -> list[Row]:
 def _recipe(run: Run, done: Computed) -> Row:
     """Everything that gives the same numbers again; the calls are inputs like the ratings."""
     return {
-        "method": run.method, "version": run.version, "params": dict(run.params),
-        "seed": run.seed, "snapshot": run.snapshot.content_hash if run.snapshot else "",
-        "counts": dict(run.snapshot.counts) if run.snapshot else {}, "calls": done.scored.told,
-    }  # fmt: skip
+        "method": run.method,
+        "version": run.version,
+        "params": dict(run.params),
+        "seed": run.seed,
+        "snapshot": run.snapshot.content_hash if run.snapshot else "",
+        "counts": dict(run.snapshot.counts) if run.snapshot else {},
+        "calls": done.scored.told,
+    }
 
 
 def write(run: Run, done: Computed) -> Outcome:

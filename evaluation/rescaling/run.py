@@ -34,9 +34,13 @@ STEPS = {SLUG: (SNAPSHOT, SCORES, step_of("agreement"), step_of("no ties"), ENSE
 OF_METHOD = ("ensemble", "noise", "draws", "level", "min_items")
 # Table 8 without ties moves by about .01 with a draw of the noise; so many make it settle.
 PARAMS: dict[str, Any] = {
-    "model": 0, "imported": 0, "variant": prompts.DEFAULT, "scale": "", **method.DEFAULTS,
+    "model": 0,
+    "imported": 0,
+    "variant": prompts.DEFAULT,
+    "scale": "",
+    **method.DEFAULTS,
     "draws": 50,
-}  # fmt: skip
+}
 
 
 def check(**params: Any) -> None:
@@ -96,9 +100,10 @@ def compute(run: Run, steps: Recorder) -> Computed:
     frozen = rescaling_data.load(snapshot, scale)
     counts = snapshot.counts
     steps.say(
-        sub=snapshot.content_hash[:8], mono=True,
+        sub=snapshot.content_hash[:8],
+        mono=True,
         count=f"{plural(counts['answers'], 'rating')}, {counts['explained']:,} explained",
-    )  # fmt: skip
+    )
     steps.begin(SCORES, total=counts["explained"])
     scored = _scores(run, frozen, steps)
     steps.say(count=f"{len(scored.score):,} of {plural(counts['explained'], 'explanation')}")

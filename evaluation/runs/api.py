@@ -43,10 +43,24 @@ class RunOut(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = (
-            "id", "number", "task", "method", "version", "params", "seed", "state", "trigger",
-            "snapshot", "progress", "error", "result_hash", "created_at", "started_at",
-            "finished_at", "official",
-        )  # fmt: skip
+            "id",
+            "number",
+            "task",
+            "method",
+            "version",
+            "params",
+            "seed",
+            "state",
+            "trigger",
+            "snapshot",
+            "progress",
+            "error",
+            "result_hash",
+            "created_at",
+            "started_at",
+            "finished_at",
+            "official",
+        )
 
     @extend_schema_field(StepOut(many=True))
     def get_progress(self, run: Run) -> list[dict[str, Any]]:

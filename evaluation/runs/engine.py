@@ -256,9 +256,13 @@ def _follow(run_id: int) -> bool:
         try:
             with transaction.atomic():
                 start(
-                    by=run.started_by, task=run.task, method=following, seed=run.seed, source=run,
+                    by=run.started_by,
+                    task=run.task,
+                    method=following,
+                    seed=run.seed,
+                    source=run,
                     trigger="follows",
-                )  # fmt: skip
+                )
         except Conflict as conflict:
             # The one in work belongs to another run; when it ends, this one's are queued.
             logger.info("task %s: %s", run.task_id, conflict.message)

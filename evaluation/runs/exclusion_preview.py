@@ -37,20 +37,27 @@ SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn
 UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
 SAME = 5e-4  # what no page shows
 TABLES = {
-    "workers": (WorkerScore, "worker_id"), "systems": (SystemScore, "system_id"),
+    "workers": (WorkerScore, "worker_id"),
+    "systems": (SystemScore, "system_id"),
     "texts": (CandidateScore, "candidate_id"),
-}  # fmt: skip
+}
 COLUMNS = ("dimension", "component", "estimate", "low", "high", "rank_low", "rank_high")
 # Figures of a run that are told beside its scores, and which of their numbers.
 FIGURES: dict[str, Mapping[str, tuple[str, ...]]] = {
     "texts": {"components": ("mean", "raw_best")},
     "ratings": {"agreement": ("alpha",)},
-    "responses": {"general": ("responses", "mean"), "ranks": ("value",),
-                  "reuse": ("mean", "share")},
-    "checks": {"agreement": ("estimate", "alpha"), "correlation": ("estimate", "value"),
-               "question": ("share", "alpha")},
+    "responses": {
+        "general": ("responses", "mean"),
+        "ranks": ("value",),
+        "reuse": ("mean", "share"),
+    },
+    "checks": {
+        "agreement": ("estimate", "alpha"),
+        "correlation": ("estimate", "value"),
+        "question": ("share", "alpha"),
+    },
     "attributes": {"diversity": ("n", "value", "estimate", "mean", "count")},
-}  # fmt: skip
+}
 Place = tuple[int, str, int]  # whose, dimension, board
 
 
@@ -154,22 +161,27 @@ def effect(task: Task, worker: Membership) -> Effect:
     tables = [
         _table(name, title, before, after, worker)
         for name, title in (
-            ("workers", "Other workers"), ("systems", "Systems"), ("texts", "Texts"),
+            ("workers", "Other workers"),
+            ("systems", "Systems"),
+            ("texts", "Texts"),
         )
         if before.scores[name]
-    ]  # fmt: skip
+    ]
     paths = dict.fromkeys([*before.figures, *after.figures])
     figures = [Figure(path, before.figures.get(path), after.figures.get(path)) for path in paths]
     figures = [one for one in figures if one.change is None or abs(one.change) >= SAME]
     return Effect(
-        _sentence(tables, figures), recipe, tables, figures[:LISTED],
+        _sentence(tables, figures),
+        recipe,
+        tables,
+        figures[:LISTED],
         before.answers - after.answers,
-    )  # fmt: skip
+    )
 
 
 def _bounded(
     method: str, options: Mapping[str, Any], last: Run | None
-) -> tuple[dict[str, Any], str]:  # fmt: skip
+) -> tuple[dict[str, Any], str]:
     """The options with fewer resamples where there are many, and what the recipe is called."""
     kind = run_types.run_types()[method]
     params = kind.clean_params(kind.recipe(method), dict(options))
@@ -207,11 +219,18 @@ def _outcome(
 def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
     kind, now = run_types.run_types()[method], timezone.now()
     run = Run.objects.create(
-        project_id=task.project_id, task=task, number=UNUSED + secrets.randbelow(10**8),
-        method=method, lane=f"preview {uuid.uuid4()}", version=kind.recipe(method).version,
-        params=params, seed=seed, state=RunState.RUNNING, started_at=now,
+        project_id=task.project_id,
+        task=task,
+        number=UNUSED + secrets.randbelow(10**8),
+        method=method,
+        lane=f"preview {uuid.uuid4()}",
+        version=kind.recipe(method).version,
+        params=params,
+        seed=seed,
+        state=RunState.RUNNING,
+        started_at=now,
         progress=fresh_steps(kind.steps(method)),
-    )  # fmt: skip
+    )
     steps = Recorder(run.pk, now, kind.steps(method))
     done = kind.compute(run, steps)
     result = getattr(done, "result", None)
@@ -254,21 +273,24 @@ def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str,
                 yield f"{path}, {name}".replace("_", " "), float(value)
 
 
-def _table(
-    name: str, title: str, before: Outcome, after: Outcome, worker: Membership
-) -> Table:  # fmt: skip
+def _table(name: str, title: str, before: Outcome, after: Outcome, worker: Membership) -> Table:
     """Every place of either side but the worker's own; boards may be numbered anew."""
-    sides = [{place[:2]: one for place, one in side.scores[name].items()}
-             for side in (before, after)]  # fmt: skip
+    sides = [
+        {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)
+    ]
     places = dict.fromkeys([*sides[0], *sides[1]])
     if name == "workers":
         places = {place: None for place in places if place[0] != worker.pk}
     names = names_of(name, [pk for pk, _ in places])
     every = [
-        Changed(names.get(pk, str(pk)), dimension, sides[0].get((pk, dimension)),
-                sides[1].get((pk, dimension)))
+        Changed(
+            names.get(pk, str(pk)),
+            dimension,
+            sides[0].get((pk, dimension)),
+            sides[1].get((pk, dimension)),
+        )
         for pk, dimension in places
-    ]  # fmt: skip
+    ]
     rows = [one for one in every if one.change is None or abs(one.change) >= SAME or one.moves]
     rows = [one for one in rows if _known(one)]
     rows.sort(key=lambda one: (-abs(one.change or 0.0), one.name, one.dimension))

@@ -82,9 +82,11 @@ class RunForm(forms.Form):
         """Offer the embedding models of the project's endpoints as encoders too."""
         widget = self.fields["encoder"].widget
         there = LanguageModel.objects.filter(
-            endpoint__project=project_id, use=LanguageModel.Use.EMBEDDING,
-            archived_at__isnull=True, endpoint__archived_at__isnull=True,
-        ).select_related("endpoint")  # fmt: skip
+            endpoint__project=project_id,
+            use=LanguageModel.Use.EMBEDDING,
+            archived_at__isnull=True,
+            endpoint__archived_at__isnull=True,
+        ).select_related("endpoint")
         named = {f"endpoint:{one.pk}": f"{one.name} at {one.endpoint.name}" for one in there}
         kept = [choice for choice in widget.choices if choice[0] not in named]
         widget.choices = [*kept, *named.items()]
@@ -92,9 +94,13 @@ class RunForm(forms.Form):
 
 def _number(name: str, *, low: int, high: int, label: str, help_text: str) -> forms.IntegerField:
     return forms.IntegerField(
-        min_value=low, max_value=high, initial=pairwise.DEFAULTS[name], label=label,
-        help_text=help_text, widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+        min_value=low,
+        max_value=high,
+        initial=pairwise.DEFAULTS[name],
+        label=label,
+        help_text=help_text,
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
 
 
 class PairRunForm(forms.Form):
@@ -126,13 +132,19 @@ class PairRunForm(forms.Form):
         "restarts", low=1, high=200, label="Random starts", help_text="The best of so many fits."
     )
     draws = _number(
-        "draws", low=0, high=20_000, label="Draws for the intervals of competence",
+        "draws",
+        low=0,
+        high=20_000,
+        label="Draws for the intervals of competence",
         help_text="0 leaves them out; else 100 or more.",
-    )  # fmt: skip
+    )
     resamples = _number(
-        "resamples", low=100, high=20_000, label="Resamples for ranks and agreement",
+        "resamples",
+        low=100,
+        high=20_000,
+        label="Resamples for ranks and agreement",
         help_text="How often the judgments are drawn anew.",
-    )  # fmt: skip
+    )
     regularisation = forms.FloatField(
         min_value=0.01,
         max_value=100,
@@ -142,9 +154,12 @@ class PairRunForm(forms.Form):
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
     )
     early = _number(
-        "early", low=1, high=500, label="Pairs that count as early",
+        "early",
+        low=1,
+        high=500,
+        label="Pairs that count as early",
         help_text="The drift of neutral votes is measured before and after so many pairs.",
-    )  # fmt: skip
+    )
     seed = _seed("judgments")
 
 
@@ -192,8 +207,10 @@ class PlainRunForm(forms.Form):
 
 # The form of the method that runs on tasks of a shape.
 RUN_FORMS: dict[str, type[forms.Form]] = {
-    "texts": RunForm, "pairs": PairRunForm, "responses": WritingRunForm,
-}  # fmt: skip
+    "texts": RunForm,
+    "pairs": PairRunForm,
+    "responses": WritingRunForm,
+}
 
 
 class ScheduleForm(forms.Form):

@@ -30,18 +30,25 @@ def tell(run: Run, state: str) -> None:
     else:
         return
     notify(
-        to=people, kind="run.failed" if failed else "run.finished", project=run.project,
-        key=f"run.ended:{run.pk}", url=reverse("run", args=[run.project_id, run.number]),
+        to=people,
+        kind="run.failed" if failed else "run.finished",
+        project=run.project,
+        key=f"run.ended:{run.pk}",
+        url=reverse("run", args=[run.project_id, run.number]),
         text=f"Run {run.number} ({title_of(run.method)}) {'failed' if failed else 'is done'}.",
         mail=failed or timezone.now() - run.created_at > LONG,
-    )  # fmt: skip
+    )
 
 
 def _failed_before(run: Run) -> bool:
     """Whether the run of this kind before it, also started automatically, failed too."""
     before = Run.objects.filter(
-        task=run.task_id, method=run.method, lane=run.lane, started_by=None, pk__lt=run.pk,
+        task=run.task_id,
+        method=run.method,
+        lane=run.lane,
+        started_by=None,
+        pk__lt=run.pk,
         state__in=[RunState.DONE, RunState.FAILED],
-    )  # fmt: skip
+    )
     last = before.order_by("-pk").values_list("state", flat=True).first()
     return last == RunState.FAILED

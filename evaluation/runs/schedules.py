@@ -89,9 +89,7 @@ def last_run(task: Task) -> Run | None:
 def _last_by(task: Task, recipe: Recipe) -> Run | None:
     """The latest run by a recipe: what a trial by another one has seen says nothing of it."""
     rows = task.runs.filter(method=main_method(task), params=recipe.params, seed=recipe.seed)
-    return (
-        rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
-    )  # fmt: skip
+    return rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,11 @@ def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) ->
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
     context = {
-        "run": run, "live": reads.live(run), "title": reads.title_of(run.task),
+        "run": run,
+        "live": reads.live(run),
+        "title": reads.title_of(run.task),
         "standing": standing(run),
-    }  # fmt: skip
+    }
     if fragment:
         return page_or_fragment(
             request, "evaluation/runs/run.html", "evaluation/runs/_live_oob.html", context
@@ -103,9 +105,13 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
             messages.success(request, f"Run {number} is the official run now.")
             return redirect(run_words.results_page(found.task))
     context = {
-        "run": found, "title": reads.title_of(found.task), "task": found.task, "error": error,
-        "standing": stands, "effect": official_effect.effect(found),
-    }  # fmt: skip
+        "run": found,
+        "title": reads.title_of(found.task),
+        "task": found.task,
+        "error": error,
+        "standing": stands,
+        "effect": official_effect.effect(found),
+    }
     status = error.status if error is not None else 200
     return render(request, "evaluation/runs/official.html", context, status=status)
 

@@ -44,13 +44,23 @@ class _Read:
             digest.update(_line([topic.key, *map(_short, (*topic.passages, *topic.titles))]))
         for row in self.rows:
             item, log = self.asked[row.item_id], self.logs.get(row.assignment_id or 0)
-            digest.update(_line([
-                f"{item.key}@{item.since}", item.style, self.topics[item.topic_id].key, item.query,
-                row.worker_id, row.system_id, row.replicate, row.first_number,
-                _short(self.texts[row.answer_id]),
-                sorted(self.forms.get(row.answer_id, {}).items()),
-                [log.streams, log.events, log.bytes] if log else None,
-            ]))  # fmt: skip
+            digest.update(
+                _line(
+                    [
+                        f"{item.key}@{item.since}",
+                        item.style,
+                        self.topics[item.topic_id].key,
+                        item.query,
+                        row.worker_id,
+                        row.system_id,
+                        row.replicate,
+                        row.first_number,
+                        _short(self.texts[row.answer_id]),
+                        sorted(self.forms.get(row.answer_id, {}).items()),
+                        [log.streams, log.events, log.bytes] if log else None,
+                    ]
+                )
+            )
         return digest.hexdigest()
 
 
@@ -67,9 +77,14 @@ def _order(row: Header, asked: Mapping[int, Asked]) -> tuple[Any, ...]:
     author = row.system_id if row.worker_id is None else row.worker_id
     item = asked[row.item_id]
     return (
-        row.worker_id is None, author, item.key, item.since, row.replicate, row.answered_at,
+        row.worker_id is None,
+        author,
+        item.key,
+        item.since,
+        row.replicate,
+        row.answered_at,
         row.answer_id,
-    )  # fmt: skip
+    )
 
 
 def _read(task: Task, answer_ids: Iterable[int]) -> _Read:
@@ -80,9 +95,13 @@ def _read(task: Task, answer_ids: Iterable[int]) -> _Read:
     used = {asked[row.item_id].topic_id for row in rows}
     assignments = {row.assignment_id for row in rows if row.assignment_id is not None}
     return _Read(
-        rows, texts, asked, collected_texts.topics(used), collected_texts.forms(ids),
+        rows,
+        texts,
+        asked,
+        collected_texts.topics(used),
+        collected_texts.forms(ids),
         collected_texts.log_sizes(sorted(assignments)),
-    )  # fmt: skip
+    )
 
 
 def take(task: Task) -> Snapshot:
@@ -183,10 +202,16 @@ def _arrays(task: Task, read: _Read) -> Responses:
     ]
     columns = [list(column) for column in zip(*cited, strict=True)] or [[], [], [], []]
     return Responses.build(
-        [groups.index(name) for name in origin], [styles.index(item.style) for item in items],
+        [groups.index(name) for name in origin],
+        [styles.index(item.style) for item in items],
         [topic_at[item.topic_id] for item in items],
         [read.texts[row.answer_id] for row in read.rows],
-        response=columns[0], start=columns[1], end=columns[2], rank=columns[3],
-        passages=[one.passages for one in topics], groups=groups, styles=styles,
+        response=columns[0],
+        start=columns[1],
+        end=columns[2],
+        rank=columns[3],
+        passages=[one.passages for one in topics],
+        groups=groups,
+        styles=styles,
         topics=[one.key for one in topics],
-    )  # fmt: skip
+    )

@@ -134,9 +134,11 @@ def _processes(
                 continue
             try:
                 process = read(
-                    own, sources.of(at), target=target_of(row.item_id),
+                    own,
+                    sources.of(at),
+                    target=target_of(row.item_id),
                     first_number=1 if row.first_number is None else row.first_number,
-                )  # fmt: skip
+                )
             except ValueError as gap:  # events are missing: said, and nothing is concluded from it
                 logger.info("response %s: %s", row.answer_id, gap)
                 yield at, None, str(gap)
@@ -159,10 +161,15 @@ def rates(
         rate = base_rate(fired[judged], worker[judged], level)
         counts = dict(zip(STATES, np.bincount(states, minlength=len(STATES)).tolist(), strict=True))
         told[signal.slug] = {
-            "judged": rate.n, "workers": rate.workers, "share": rate.share, "low": rate.low,
-            "high": rate.high, "reason": rate.reason,
-            "workers_fired": len(np.unique(worker[fired])), **counts,
-        }  # fmt: skip
+            "judged": rate.n,
+            "workers": rate.workers,
+            "share": rate.share,
+            "low": rate.low,
+            "high": rate.high,
+            "reason": rate.reason,
+            "workers_fired": len(np.unique(worker[fired])),
+            **counts,
+        }
     return told
 
 

@@ -57,9 +57,10 @@ def compute(run: Run, steps: Recorder) -> Computed:
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of models" if counts["system_answers"] else ""
     steps.say(
-        sub=snapshot.content_hash[:8], mono=True,
+        sub=snapshot.content_hash[:8],
+        mono=True,
         count=f"{plural(counts['answers'], 'response')}{of_systems}",
-    )  # fmt: skip
+    )
     steps.begin(LOGS, total=len(frozen.people))
     written = writing_logs.read_all(frozen, advance=steps.advance)
     steps.say(count=f"{plural(counts['logs'], 'log')} of {plural(counts['answers'], 'response')}")
@@ -93,9 +94,12 @@ def forms(
     ).reshape(len(people), len(names))
     workers = np.array([frozen.rows[at].worker_id or 0 for at in people], dtype=np.int64)
     given = Forms(
-        value, np.unique(workers, return_inverse=True)[1] if len(workers) else workers,
-        frozen.data.style[people], tuple(names), frozen.data.styles,
-    )  # fmt: skip
+        value,
+        np.unique(workers, return_inverse=True)[1] if len(workers) else workers,
+        frozen.data.style[people],
+        tuple(names),
+        frozen.data.styles,
+    )
     pairs = [
         (names.index(one), names.index(two))
         for one, two in combinations(names, 2)
@@ -119,11 +123,15 @@ def answer_rows(done: Computed) -> list[Row]:
         at = row["response"]
         written = done.written.get(at)
         extra = {name: _plain(row[name]) for name in row if name not in INDICES}
-        made.append({
-            "answer_id": done.frozen.rows[at].answer_id, "dimension": OWN,
-            "estimate": _plain(row["words"]), "n": 1,
-            "extra": extra | (written.told() if written is not None else {"fired": 0}),
-        })  # fmt: skip
+        made.append(
+            {
+                "answer_id": done.frozen.rows[at].answer_id,
+                "dimension": OWN,
+                "estimate": _plain(row["words"]),
+                "n": 1,
+                "extra": extra | (written.told() if written is not None else {"fired": 0}),
+            }
+        )
     return made
 
 
@@ -143,10 +151,13 @@ def write(run: Run, done: Computed) -> Outcome:
     told["logs"] = writing_logs.kept(done.written)
     told["forms"] = done.forms
     told["recipe"] = {
-        "method": done.result.name, "version": done.result.version, "params": dict(run.params),
-        "signals": dict(DEFAULTS), "seed": run.seed,
+        "method": done.result.name,
+        "version": done.result.version,
+        "params": dict(run.params),
+        "signals": dict(DEFAULTS),
+        "seed": run.seed,
         "snapshot": run.snapshot.content_hash if run.snapshot else "",
         "counts": dict(run.snapshot.counts) if run.snapshot else {},
-    }  # fmt: skip
+    }
     rows: dict[type[models.Model], list[Row]] = {AnswerScore: answer_rows(done)}
     return Outcome(rows, told)

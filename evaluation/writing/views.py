@@ -27,10 +27,12 @@ from evaluation.writing.selectors import lists as writing_lists
 from evaluation.writing.selectors.facts import VIEWS, Told
 
 FIGURES = {
-    "overview": writing_figures.overview, "passages": writing_figures.passages,
-    "reuse": writing_figures.reuse, "citations": writing_figures.citations,
+    "overview": writing_figures.overview,
+    "passages": writing_figures.passages,
+    "reuse": writing_figures.reuse,
+    "citations": writing_figures.citations,
     "readability": writing_figures.readability,
-}  # fmt: skip
+}
 LISTS = {"signals": writing_lists.signals, "responses": writing_lists.responses}
 
 
@@ -50,9 +52,10 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if view == "overview" and access.is_requester:
         context["chain"] = chain_of(task)
     context.update(
-        sentence=writing.sentence(run), level=told.level,
+        sentence=writing.sentence(run),
+        level=told.level,
         recipe=reads.recipe_pairs(run, told.figures.get("recipe")),
-    )  # fmt: skip
+    )
     return render(request, f"evaluation/writing/{view}.html", context)
 
 
@@ -84,8 +87,12 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
         "title": reads.title_of(task),
         "view": view,
         "views": [
-            {"slug": slug, "label": label, "current": slug == view,
-             "url": f"{page}?view={slug}{keep}"}
+            {
+                "slug": slug,
+                "label": label,
+                "current": slug == view,
+                "url": f"{page}?view={slug}{keep}",
+            }
             for slug, (label, _) in VIEWS.items()
         ],
         "run": run,
@@ -97,7 +104,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
         "last": last,
         "fresh": since,
         "start_words": reads.start_words(since, first=last is None, noun="response"),
-    }  # fmt: skip
+    }
     return run, context
 
 

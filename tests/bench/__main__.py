@@ -78,11 +78,16 @@ def table(rows: list[dict[str, Any]]) -> str:
     head = ("benchmark", "value", "unit", "peer", "peer value", "ratio", "note")
     lines = [head] + [
         (
-            str(row["name"]), figure(row["value"]), str(row["unit"]), str(row["peer"]),
-            figure(row["peer_value"]), figure(row["ratio"]), str(row["note"]),
+            str(row["name"]),
+            figure(row["value"]),
+            str(row["unit"]),
+            str(row["peer"]),
+            figure(row["peer_value"]),
+            figure(row["ratio"]),
+            str(row["note"]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

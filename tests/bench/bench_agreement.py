@@ -51,10 +51,13 @@ def measure(size: int) -> dict[str, float]:
 
     worker, item, label = votes(size)
     data = Labels.build(
-        worker, item, label,
+        worker,
+        item,
+        label,
         workers=[str(k) for k in range(int(worker.max()) + 1)],
-        items=[str(k) for k in range(size // EACH)], labels=["A", "N", "B"],
-    )  # fmt: skip
+        items=[str(k) for k in range(size // EACH)],
+        labels=["A", "N", "B"],
+    )
     counts = np.bincount(item * LABELS + label, minlength=(size // EACH) * LABELS)
     counts = counts.reshape(-1, LABELS)
     ours, alpha = best(lambda: agreement.krippendorff_alpha(data, "ordinal"))
@@ -102,23 +105,32 @@ def run() -> list[dict[str, Any]]:
         )
         rows.append(
             figure(
-                name, 1000 * found["ours"], "ms",
+                name,
+                1000 * found["ours"],
+                "ms",
                 ("krippendorff, from value counts", 1000 * found["peer"]),
                 f"ordinal, from votes; equal to 1e-12; {note}",
             )
-        )  # fmt: skip
+        )
         rows.append(
             figure(
-                f"{name}: interval", 1000 * found["interval"], "ms",
+                f"{name}: interval",
+                1000 * found["interval"],
+                "ms",
                 ("krippendorff x 2,000 resamples", 1000 * 2000 * found["peer"]),
                 "bootstrap of 2,000; the peer's time is that of one alpha times 2,000",
             )
-        )  # fmt: skip
+        )
         if "crowdkit" in found:
             rows.append(
-                figure(name, 1000 * found["ours"], "ms", ("crowd-kit", 1000 * found["crowdkit"]),
-                       "the peer knows the nominal level only")
-            )  # fmt: skip
+                figure(
+                    name,
+                    1000 * found["ours"],
+                    "ms",
+                    ("crowd-kit", 1000 * found["crowdkit"]),
+                    "the peer knows the nominal level only",
+                )
+            )
     return rows
 
 

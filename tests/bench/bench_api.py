@@ -39,9 +39,10 @@ def run() -> list[dict[str, Any]]:
     with harness.scratch_database() as environment:
         paths = harness.fill(environment, items=10_000, people=PROGRAMS, answered=0)
         peer = {
-            **environment, "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
+            **environment,
+            "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
             "BENCH_ITEM": str(paths["item"]),
-        }  # fmt: skip
+        }
         with harness.served(peer, "crowdqc.wsgi", workers=2) as port:
             rate, made = harness.trivial(port, PROGRAMS, SECONDS / 2)
             trivial = percentile(made, "trivial")
@@ -55,11 +56,26 @@ def run() -> list[dict[str, Any]]:
         "a turn is claim and submit"
     )
     return [
-        figure("API submit p95, 50 at once", percentile(clients, "submit"), "ms",
-               (f"{PEER}, p95 of {PROGRAMS}", trivial), note),
-        figure("API claim p95, 50 at once", percentile(clients, "claim"), "ms",
-               (f"{PEER}, p95 of {PROGRAMS}", trivial), note),
+        figure(
+            "API submit p95, 50 at once",
+            percentile(clients, "submit"),
+            "ms",
+            (f"{PEER}, p95 of {PROGRAMS}", trivial),
+            note,
+        ),
+        figure(
+            "API claim p95, 50 at once",
+            percentile(clients, "claim"),
+            "ms",
+            (f"{PEER}, p95 of {PROGRAMS}", trivial),
+            note,
+        ),
         figure("API requests, 50 at once", requests / took, "1/s", (PEER, rate), note),
-        figure("API submits, 50 at once", harness.count(clients, "submit") / took, "1/s",
-               (PEER, rate), note),
-    ]  # fmt: skip
+        figure(
+            "API submits, 50 at once",
+            harness.count(clients, "submit") / took,
+            "1/s",
+            (PEER, rate),
+            note,
+        ),
+    ]

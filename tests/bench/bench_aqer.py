@@ -83,10 +83,12 @@ def measure_words(questions: int) -> dict[str, float]:
         for i in range(20)
     ]
     bags = bag_of_words.Bags.build(
-        np.tile(np.arange(20), questions), np.repeat(np.arange(questions), 20),
+        np.tile(np.arange(20), questions),
+        np.repeat(np.arange(questions), 20),
         [[str(w) for w in one] for one in words],
-        workers=[str(k) for k in range(20)], questions=[str(k) for k in range(questions)],
-    )  # fmt: skip
+        workers=[str(k) for k in range(20)],
+        questions=[str(k) for k in range(questions)],
+    )
     seconds, rounds = [], 0
     for _ in range(REPEATS):
         start = time.perf_counter()

@@ -71,10 +71,12 @@ def vectors(questions: int) -> Any:
     truth = rng.standard_normal((questions, 1, WIDTH))
     raw = truth + 2 * rng.standard_normal((questions, WORKERS, WIDTH))
     return Texts.build(
-        np.tile(np.arange(WORKERS), questions), np.repeat(np.arange(questions), WORKERS),
+        np.tile(np.arange(WORKERS), questions),
+        np.repeat(np.arange(questions), WORKERS),
         raw.reshape(-1, WIDTH).astype(np.float32),
-        workers=[str(k) for k in range(WORKERS)], questions=[str(k) for k in range(questions)],
-    )  # fmt: skip
+        workers=[str(k) for k in range(WORKERS)],
+        questions=[str(k) for k in range(questions)],
+    )
 
 
 def apart(questions: int) -> dict[str, Any]:
@@ -136,14 +138,18 @@ def peers() -> dict[str, tuple[str, float]]:
     for name, peer, call, ours in (
         ("BLEU4", "NLTK sentence_bleu", lambda: slow_bleu(texts), bleu(ids, question, votes)),
         (
-            "F1", "NLTK f_measure", lambda: slow_pairs(texts, slow_f1),
+            "F1",
+            "NLTK f_measure",
+            lambda: slow_pairs(texts, slow_f1),
             reduce_pairs(f1(ids), question, votes),
         ),
         (
-            "ROUGE-L", "plain Python LCS", lambda: slow_pairs(texts, slow_rouge),
+            "ROUGE-L",
+            "plain Python LCS",
+            lambda: slow_pairs(texts, slow_rouge),
             reduce_pairs(rouge_l(ids), question, votes),
         ),
-    ):  # fmt: skip
+    ):
         seconds, theirs = best_of(call, 1)
         np.testing.assert_allclose(theirs, ours, atol=1e-9)
         out[name] = (peer, seconds)
@@ -175,17 +181,22 @@ def run() -> list[dict[str, Any]]:
             peer, seconds = beside[name]
             rows.append(
                 figure(
-                    f"{name}, {SIZES[0] * WORKERS} answers", 1000 * small, "ms",
-                    (peer, 1000 * seconds), f"{seconds / small:.0f} times its speed, same scores",
+                    f"{name}, {SIZES[0] * WORKERS} answers",
+                    1000 * small,
+                    "ms",
+                    (peer, 1000 * seconds),
+                    f"{seconds / small:.0f} times its speed, same scores",
                 )
-            )  # fmt: skip
+            )
         rows.append(
             figure(
-                f"{name}, {SIZES[-1] * WORKERS} answers", 1000 * large, "ms",
+                f"{name}, {SIZES[-1] * WORKERS} answers",
+                1000 * large,
+                "ms",
                 ("ours on a tenth", 1000 * small),
                 f"answers: {sizes}; peak {found[SIZES[-1]]['peak']:.2f} GB, all of them together",
             )
-        )  # fmt: skip
+        )
     return rows
 
 

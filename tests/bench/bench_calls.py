@@ -46,11 +46,17 @@ def run() -> list[dict[str, Any]]:
     return [
         figure("calls to a model", told["rate"], "calls/s", peer, note),
         figure(
-            "calls to a model, asked again", told["again"], "calls/s", peer,
+            "calls to a model, asked again",
+            told["again"],
+            "calls/s",
+            peer,
             "all answered by the rows there are, none sent",
         ),
         figure(
-            "memory of a run of calls", late, "MB", ("the same run after 2,000 calls", early),
+            "memory of a run of calls",
+            late,
+            "MB",
+            ("the same run after 2,000 calls", early),
             f"resident, after {CALLS:,} calls; flat is 1",
         ),
-    ]  # fmt: skip
+    ]

@@ -60,9 +60,14 @@ def our_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[fl
     table = labels(*data)
     began = time.process_time()
     found = mace.fit(
-        table, rng=np.random.default_rng(0), iterations=rounds, restarts=restarts,
-        polish=0, tolerance=0.0, resamples=0,
-    )  # fmt: skip
+        table,
+        rng=np.random.default_rng(0),
+        iterations=rounds,
+        restarts=restarts,
+        polish=0,
+        tolerance=0.0,
+        resamples=0,
+    )
     took = time.process_time() - began
     return took, found.diagnostics["log_marginal_likelihood"]
 
@@ -154,9 +159,13 @@ def apart(case: str, items: int, *counts: int) -> dict[str, float]:
     command = [sys.executable, "-m", "tests.bench.bench_competence", case, str(items)]
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     done = subprocess.run(
-        [*command, *map(str, counts)], capture_output=True, text=True, check=True, cwd=ROOT,
+        [*command, *map(str, counts)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
         env={**os.environ, **one},
-    )  # fmt: skip
+    )
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -23,9 +23,14 @@ def typing(first: int, rng: random.Random) -> list[dict[str, Any]]:
         letter = rng.choice("etaoin shrdlu")
         events.append({"method": "keydown", "time": ms, "target": "item-123", "name": "letter"})
         events.append(
-            {"method": "input", "time": ms, "target": "item-123", "name": "insertText",
-             "delta": [ms, first // 2 + n, 0, letter]}
-        )  # fmt: skip
+            {
+                "method": "input",
+                "time": ms,
+                "target": "item-123",
+                "name": "insertText",
+                "delta": [ms, first // 2 + n, 0, letter],
+            }
+        )
     return events
 
 
@@ -34,9 +39,10 @@ def run() -> list[dict[str, Any]]:
     with harness.scratch_database() as environment:
         paths = harness.fill(environment, items=400, people=TABS, answered=0, leases=TABS)
         peer = {
-            **environment, "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
+            **environment,
+            "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
             "BENCH_ITEM": str(paths["item"]),
-        }  # fmt: skip
+        }
         with harness.served(peer, "crowdqc.wsgi", workers=1) as port:
             rate, made = harness.trivial(port, TABS, SECONDS / 2)
             trivial = percentile(made, "trivial")
@@ -53,10 +59,13 @@ def run() -> list[dict[str, Any]]:
             figure("interaction events", batches * BATCH / took, "events/s", (PEER, rate), note),
             figure("batches of events", batches / took, "1/s", (PEER, rate), note),
             figure(
-                "batch of events p95", percentile(clients, "events"), "ms",
-                (f"{PEER}, p95", trivial), note,
+                "batch of events p95",
+                percentile(clients, "events"),
+                "ms",
+                (f"{PEER}, p95", trivial),
+                note,
             ),
-        ]  # fmt: skip
+        ]
 
 
 def _tabs(port: int, paths: dict[str, Any]) -> tuple[list[Client], Any]:
@@ -66,16 +75,19 @@ def _tabs(port: int, paths: dict[str, Any]) -> tuple[list[Client], Any]:
         client = Client(port, session)
         clients.append(client)
         state[id(client)] = {
-            "url": f"/work/assignments/{lease}/events/", "stream": str(uuid.uuid4()), "first": 0,
+            "url": f"/work/assignments/{lease}/events/",
+            "stream": str(uuid.uuid4()),
+            "first": 0,
             "rng": random.Random(lease),
-        }  # fmt: skip
+        }
 
     def turn(client: Client) -> None:
         tab = state[id(client)]
         body = {
-            "stream": tab["stream"], "first_seq": tab["first"],
+            "stream": tab["stream"],
+            "first_seq": tab["first"],
             "events": typing(tab["first"], tab["rng"]),
-        }  # fmt: skip
+        }
         status, answer = client.ask("events", "POST", tab["url"], body)
         if status != 200 or answer["next"] != tab["first"] + BATCH:
             raise RuntimeError(f"events answered {status}: {answer!r}")

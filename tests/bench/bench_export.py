@@ -39,16 +39,35 @@ def run() -> list[dict[str, Any]]:
     out, back, peer = told["export"], told["import"], told["copy"]
     note = f"{rows:,} answers of {out['size'] / 1e6:.0f} MB as JSONL, written as a background file"
     return [
-        figure("export of answers", rows / out["seconds"], "rows/s",
-               ("COPY of the same rows", rows / peer["seconds"]), note),
-        figure("export, growth of resident memory", out["grown"], "MB",
-               ("the file itself", out["size"] / 1e6), f"{note}; aim under 150 MB"),
-        figure("import of these answers", rows / back["seconds"], "rows/s",
-               ("the export", rows / out["seconds"]),
-               f"the same {back['new']:,} answers again: {back['same']}"),
-        figure("import, growth of resident memory", back["grown"], "MB",
-               ("the file itself", out["size"] / 1e6), "all of it is checked before any is kept"),
-    ]  # fmt: skip
+        figure(
+            "export of answers",
+            rows / out["seconds"],
+            "rows/s",
+            ("COPY of the same rows", rows / peer["seconds"]),
+            note,
+        ),
+        figure(
+            "export, growth of resident memory",
+            out["grown"],
+            "MB",
+            ("the file itself", out["size"] / 1e6),
+            f"{note}; aim under 150 MB",
+        ),
+        figure(
+            "import of these answers",
+            rows / back["seconds"],
+            "rows/s",
+            ("the export", rows / out["seconds"]),
+            f"the same {back['new']:,} answers again: {back['same']}",
+        ),
+        figure(
+            "import, growth of resident memory",
+            back["grown"],
+            "MB",
+            ("the file itself", out["size"] / 1e6),
+            "all of it is checked before any is kept",
+        ),
+    ]
 
 
 def _fill() -> dict[str, Any]:
@@ -61,8 +80,9 @@ def _fill() -> dict[str, Any]:
     task = factories.make_task(n=QUESTIONS)
     workers = answer_imports.workers_by_id(task.project, {f"w{n}" for n in range(WORKERS)})
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE annotation_item SET redundancy = %s WHERE task_id = %s",
-                       [WORKERS, task.pk])  # fmt: skip
+        cursor.execute(
+            "UPDATE annotation_item SET redundancy = %s WHERE task_id = %s", [WORKERS, task.pk]
+        )
         cursor.execute(
             "INSERT INTO annotation_assignment (task_id, version_id, worker_id, state, source, pay,"
             " leased_at, expires_at, extensions, submitted_at, settled_at) SELECT %s, %s, m, "
@@ -78,8 +98,9 @@ def _fill() -> dict[str, Any]:
         )
         cursor.execute(
             "INSERT INTO annotation_textvalue (answer_id, field, index, text) SELECT id, 'answer', "
-            "0, id || ': ' || %s || worker_id FROM annotation_answer", [WORDS],
-        )  # fmt: skip
+            "0, id || ': ' || %s || worker_id FROM annotation_answer",
+            [WORDS],
+        )
         cursor.execute("ANALYZE")
     return {"task": task.pk}
 
@@ -145,8 +166,12 @@ def _import() -> dict[str, Any]:
         columns = ("answer__item__key", "answer__worker__pseudonym", "text", "answer__answered_at")
         return hash(tuple(rows.values_list(*columns)))
 
-    return {"seconds": seconds, "grown": grown, "new": report.new,
-            "same": "equal" if held(first) == held(task) else "NOT equal"}  # fmt: skip
+    return {
+        "seconds": seconds,
+        "grown": grown,
+        "new": report.new,
+        "same": "equal" if held(first) == held(task) else "NOT equal",
+    }
 
 
 def _path() -> Path:
@@ -168,7 +193,10 @@ if __name__ == "__main__":
 
     os.environ.setdefault("BENCH_EXPORT_FILE", f"/tmp/crowdqc-bench-{os.getppid()}.jsonl")  # noqa: S108
     django.setup()
-    print(json.dumps({"fill": _fill, "copy": _copy, "export": _export, "import": _import}[
-        sys.argv[1]]()))  # fmt: skip
+    print(
+        json.dumps(
+            {"fill": _fill, "copy": _copy, "export": _export, "import": _import}[sys.argv[1]]()
+        )
+    )
     if sys.argv[1] == "import":
         _path().unlink()

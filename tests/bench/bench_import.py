@@ -36,30 +36,53 @@ def run() -> list[dict[str, Any]]:
         note = f"{rows:,} rows of {kind}, {told['size'] / 1e6:.0f} MB of CSV, by the job"
         cost = f"{told['worked']:.1f} s of computing, the database's included"
         found += [
-            figure(f"upload of {kind}, read and checked", rows / told["read"], "rows/s",
-                   ("COPY of the same rows", rows / told["copy"]), note),
-            figure(f"import of {kind}", rows / told["import"], "rows/s",
-                   ("COPY of the same rows", rows / told["copy"]), f"{note}; aim 10,000; {cost}"),
-            figure(f"import of {kind}, growth of resident memory", told["grown"], "MB",
-                   ("the file itself", told["size"] / 1e6), f"{note}; aim under 60 MB"),
-        ]  # fmt: skip
+            figure(
+                f"upload of {kind}, read and checked",
+                rows / told["read"],
+                "rows/s",
+                ("COPY of the same rows", rows / told["copy"]),
+                note,
+            ),
+            figure(
+                f"import of {kind}",
+                rows / told["import"],
+                "rows/s",
+                ("COPY of the same rows", rows / told["copy"]),
+                f"{note}; aim 10,000; {cost}",
+            ),
+            figure(
+                f"import of {kind}, growth of resident memory",
+                told["grown"],
+                "MB",
+                ("the file itself", told["size"] / 1e6),
+                f"{note}; aim under 60 MB",
+            ),
+        ]
     for name in ("parquet", "columns"):
         last = harness.python(dict(os.environ), "-m", "tests.bench.bench_import", name)
         told = json.loads(last.splitlines()[-1])
         found += [
-            figure(f"refusal of {told['what']}", told["seconds"], "s", ("the aim", 1.0),
-                   told["said"]),
-            figure(f"refusal of {told['what']}, growth of memory", told["grown"], "MB",
-                   ("the aim", 50.0), f"a file of {told['size']:,} bytes"),
-        ]  # fmt: skip
+            figure(
+                f"refusal of {told['what']}", told["seconds"], "s", ("the aim", 1.0), told["said"]
+            ),
+            figure(
+                f"refusal of {told['what']}, growth of memory",
+                told["grown"],
+                "MB",
+                ("the aim", 50.0),
+                f"a file of {told['size']:,} bytes",
+            ),
+        ]
     return found
 
 
 def _lines(kind: str, keys: list[str]) -> list[list[str]]:
     if kind == "items":
         head = ["item_id", "question", "topic"]
-        return [head, *([f"n{n}", f"{n}: {WORDS}", f"t{n % 1000}"]
-                        for n in range(WORKERS * QUESTIONS))]  # fmt: skip
+        return [
+            head,
+            *([f"n{n}", f"{n}: {WORDS}", f"t{n % 1000}"] for n in range(WORKERS * QUESTIONS)),
+        ]
     who = "worker_id" if kind == "answers" else "system"
     said = ([key, f"w{n}", f"{n} {key}: {WORDS}"] for n in range(WORKERS) for key in keys)
     return [["item_id", who, "answer"], *said]
@@ -103,8 +126,14 @@ def _import(kind: str) -> dict[str, Any]:
     file.refresh_from_db()
     if file.report["new"] < WORKERS * QUESTIONS - 1:
         raise SystemExit(f"Rows are missing: {file.report}.")
-    return {"copy": copied, "read": read, "import": took, "size": size, "worked": worked,
-            "grown": max(0.0, _peak() - before)}  # fmt: skip
+    return {
+        "copy": copied,
+        "read": read,
+        "import": took,
+        "size": size,
+        "worked": worked,
+        "grown": max(0.0, _peak() - before),
+    }
 
 
 def _refuse(name: str) -> dict[str, Any]:
@@ -122,8 +151,13 @@ def _refuse(name: str) -> dict[str, Any]:
         read(made, "a.csv")
     except Invalid as refused:
         said = refused.message
-    return {"what": what, "said": said, "seconds": time.perf_counter() - began,
-            "grown": _peak() - before, "size": len(made)}  # fmt: skip
+    return {
+        "what": what,
+        "said": said,
+        "seconds": time.perf_counter() - began,
+        "grown": _peak() - before,
+        "size": len(made),
+    }
 
 
 def _worked() -> float:

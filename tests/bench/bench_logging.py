@@ -216,25 +216,31 @@ def _figures(logged: list[Session], plain: list[Session], sampled: Session) -> l
     found = [
         figure("traffic of the writer's log", a_minute(logged, "log"), "kB/min", drafts, note),
         figure(
-            "requests of the writer's log", requests, "1/min",
+            "requests of the writer's log",
+            requests,
+            "1/min",
             ("drafts", mean(row.traffic.number["drafts"] / row.seconds * 60 for row in logged)),
             note,
         ),
-    ]  # fmt: skip
+    ]
     for part, words in (("thread", "the page's thread"), ("process", "the page's process")):
         more = share(logged, part) - share(plain, part)
         found.append(
             figure(
-                f"processor share of the log in {words}", more, "% of a core",
+                f"processor share of the log in {words}",
+                more,
+                "% of a core",
                 ("the same page without the log", share(plain, part)),
                 f"with the log less without it, {len(logged)} minutes each in turns; aim under 2 %",
             )
-        )  # fmt: skip
+        )
     found.append(
         figure(
-            "processor share of the log's scripts", 100 * sampled.scripts / sampled.seconds,
-            "% of a core", ("the same page without the log", share(plain, "thread")),
+            "processor share of the log's scripts",
+            100 * sampled.scripts / sampled.seconds,
+            "% of a core",
+            ("the same page without the log", share(plain, "thread")),
             "by samples each 0.25 ms of a minute of its own; aim under 2 %",
         )
-    )  # fmt: skip
+    )
     return found

@@ -55,10 +55,15 @@ def run() -> list[dict[str, Any]]:
                         f"aim {AIM} ms"
                     )
                     value = percentile([client], name)
-                    found.append(figure(f"a million: {name} p95", value, "ms", (PEER, trivial),
-                                        note))  # fmt: skip
+                    found.append(
+                        figure(f"a million: {name} p95", value, "ms", (PEER, trivial), note)
+                    )
         subprocess.run(
-            [sys.executable, "-m", "tests.bench.million", "plans", str(PLANS)], cwd=ROOT,
-            env=plain, input=json.dumps(made), text=True, check=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "tests.bench.million", "plans", str(PLANS)],
+            cwd=ROOT,
+            env=plain,
+            input=json.dumps(made),
+            text=True,
+            check=True,
+        )
     return found

@@ -72,9 +72,12 @@ def ours(size: int) -> dict[str, float]:
     full, _ = best(board, 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "seconds": seconds, "named": best(named)[0] if found else 0.0, "board": full,
-        "value": found.value if found else 0.0, "peak": (peak - before) / 1024,
-    }  # fmt: skip
+        "seconds": seconds,
+        "named": best(named)[0] if found else 0.0,
+        "board": full,
+        "value": found.value if found else 0.0,
+        "peak": (peak - before) / 1024,
+    }
 
 
 def _likelihood(size: int) -> tuple[Any, Any, Callable[[Any], float]]:

@@ -30,9 +30,16 @@ def judgments() -> Any:
     from tests.evaluation.methods.pairwise.studies import study
 
     return study(
-        np.random.default_rng(0), merits=(0.6, 0.4, 0.2, -0.1, -0.4, -0.7), topics=65,
-        workers=420, votes=7, dimensions=DIMENSIONS, guessers=60, lefts=25, forced=True,
-    )  # fmt: skip
+        np.random.default_rng(0),
+        merits=(0.6, 0.4, 0.2, -0.1, -0.4, -0.7),
+        topics=65,
+        workers=420,
+        votes=7,
+        dimensions=DIMENSIONS,
+        guessers=60,
+        lefts=25,
+        forced=True,
+    )
 
 
 def ours() -> float:

@@ -56,9 +56,10 @@ def run() -> list[dict[str, Any]]:
     with harness.scratch_database() as environment:
         paths = harness.fill(environment, items=10_000, people=PEOPLE)
         peer = {
-            **environment, "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
+            **environment,
+            "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
             "BENCH_ITEM": str(paths["item"]),
-        }  # fmt: skip
+        }
         with harness.served(peer, "crowdqc.wsgi", workers=2) as port:
             rate, made = harness.trivial(port, PEOPLE, SECONDS / 2)
             trivial = percentile(made, "trivial")

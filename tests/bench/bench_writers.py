@@ -87,9 +87,14 @@ class Writer:
         times, place = self._times(number), len(self.text) - number
         delta = [self.ms, place, number, ""]
         event = {
-            "method": "input", "target": f"item-{self.item}", "time": self.ms, "name": "run",
-            "delta": delta, "ms": times, "keys": number,
-        }  # fmt: skip
+            "method": "input",
+            "target": f"item-{self.item}",
+            "time": self.ms,
+            "name": "run",
+            "delta": delta,
+            "ms": times,
+            "keys": number,
+        }
         self.text = self.text[:place]
         self.ms += sum(times) + BEAT
         return event
@@ -179,9 +184,10 @@ def run() -> list[dict[str, Any]]:
             environment, items=70, passages=20, people=WRITERS, answered=0, leases=WRITERS
         )
         peer = {
-            **environment, "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
+            **environment,
+            "DJANGO_SETTINGS_MODULE": "tests.bench.trivial_settings",
             "BENCH_ITEM": str(made["item"]),
-        }  # fmt: skip
+        }
         with harness.served(peer, "crowdqc.wsgi", workers=2) as port:
             rate, _ = harness.trivial(port, 16, EVERY)
             trivial = percentile(_trivial(port), "trivial")
@@ -210,7 +216,10 @@ def run() -> list[dict[str, Any]]:
         figure("log of 200 writers p95", paced["events"], "ms", slow, note),
         figure("drafts of 200 writers p95", paced["draft"], "ms", slow, note),
         figure(
-            "writers' requests without pause", most, "1/s", (PEER, rate),
+            "writers' requests without pause",
+            most,
+            "1/s",
+            (PEER, rate),
             f"16 at once; a writer sends {(1 + DRAFTS) / EVERY:g} a second",
         ),
-    ]  # fmt: skip
+    ]

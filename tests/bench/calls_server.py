@@ -7,12 +7,20 @@ import json
 
 ANSWER = json.dumps(
     {
-        "id": "c", "object": "chat.completion", "created": 0, "model": "stub-1",
-        "choices": [{"index": 0, "finish_reason": "stop",
-                     "message": {"role": "assistant", "content": '{"score": 70}'}}],
+        "id": "c",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "stub-1",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": '{"score": 70}'},
+            }
+        ],
         "usage": {"prompt_tokens": 120, "completion_tokens": 6, "total_tokens": 126},
     }
-).encode()  # fmt: skip
+).encode()
 HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(ANSWER)}\r\n\r\n"
 WHOLE = HEAD.encode() + ANSWER
 

@@ -102,9 +102,15 @@ def main() -> None:
     task = factories.make_task(project)
     now = timezone.now()
     run = Run.objects.create(
-        project=project, task=task, number=1, method="m", version="1", state=RunState.RUNNING,
-        started_at=now, heartbeat_at=now,
-    )  # fmt: skip
+        project=project,
+        task=task,
+        number=1,
+        method="m",
+        version="1",
+        state=RunState.RUNNING,
+        started_at=now,
+        heartbeat_at=now,
+    )
     model = make_model(project, base_url, parallel=threads, hard_budget=1000)
     steps = Watched(run.pk, now, ("Calls",))
     steps.memory = {}
@@ -117,12 +123,16 @@ def main() -> None:
     cached = sum(reply.cached for reply in ask_all(run, model, asks, steps))
     again = time.perf_counter() - again
     told = {
-        "rate": calls / took, "memory": steps.memory, "wrong": steps.wrong, "looks": steps.looks,
+        "rate": calls / took,
+        "memory": steps.memory,
+        "wrong": steps.wrong,
+        "looks": steps.looks,
         "answered": sum(reply.value is not None for reply in replies),
         "calls": LLMCall.objects.filter(state="done").count(),
-        "attempts": LLMAttempt.objects.filter(outcome="ok").count(), "cached": cached,
+        "attempts": LLMAttempt.objects.filter(outcome="ok").count(),
+        "cached": cached,
         "again": calls / again,
-    }  # fmt: skip
+    }
     if "BENCH_NO_PEER" not in os.environ:
         told["peer"] = bare(base_url, asks, threads)
     print(json.dumps(told))

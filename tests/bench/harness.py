@@ -74,9 +74,13 @@ def scratch_database() -> Iterator[dict[str, str]]:
 def python(environment: dict[str, str], *arguments: str) -> str:
     """Run Python in the repository; returns what it printed."""
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True,
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     if done.returncode:
         raise RuntimeError(f"{arguments} failed:\n{done.stderr[-2000:]}")
     return done.stdout
@@ -96,9 +100,21 @@ def served(environment: dict[str, str], app: str, *, workers: int) -> Iterator[i
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--log-level",
-        "error", "--workers", str(workers), "--threads", "4", "--keep-alive", "60",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "gunicorn",
+        app,
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--log-level",
+        "error",
+        "--workers",
+        str(workers),
+        "--threads",
+        "4",
+        "--keep-alive",
+        "60",
+    ]
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
     try:
         for _ in range(300):
@@ -207,10 +223,14 @@ def figure(
     """One row of ``build/bench.json``; ``peer`` is its name and value, the ratio value to peer."""
     peer_name, peer_value = peer
     return {
-        "name": name, "value": round(value, 2), "unit": unit, "peer": peer_name,
+        "name": name,
+        "value": round(value, 2),
+        "unit": unit,
+        "peer": peer_name,
         "peer_value": round(peer_value, 2),
-        "ratio": round(value / peer_value, 3) if peer_value else None, "note": note,
-    }  # fmt: skip
+        "ratio": round(value / peer_value, 3) if peer_value else None,
+        "note": note,
+    }
 
 
 def trivial(port: int, clients: int, seconds: float) -> tuple[float, list[Client]]:

@@ -49,10 +49,14 @@ from tests.support import factories  # noqa: E402
 PROJECTS, TASKS = 5, 5
 PAIRS, VOTES, BUNDLE, WORKERS, TOPICS = 2000, 5, 10, 250, 50
 DIMENSIONS = tuple(
-    {"name": name, "label": name.capitalize(), "question": f"Which is better in {name}?",
-     "neutral": True}
+    {
+        "name": name,
+        "label": name.capitalize(),
+        "question": f"Which is better in {name}?",
+        "neutral": True,
+    }
     for name in ("clarity", "depth", "style", "overall")
-)  # fmt: skip
+)
 QUICK = {"restarts": 2, "draws": 100, "resamples": 100}
 SLOWEST = 2  # queries explained a page
 
@@ -96,10 +100,15 @@ def make_task(project: Project, number: int) -> Task:
         by=project.owner, project=project, type="pairwise", title=f"Which text is better? {number}"
     )
     tasks.edit_draft(
-        by=project.owner, task=task,
-        fields={"redundancy": VOTES, "items_per_assignment": BUNDLE, "pay": "1.20",
-                "settings": {"dimensions": [dict(row) for row in DIMENSIONS]}},
-    )  # fmt: skip
+        by=project.owner,
+        task=task,
+        fields={
+            "redundancy": VOTES,
+            "items_per_assignment": BUNDLE,
+            "pay": "1.20",
+            "settings": {"dimensions": [dict(row) for row in DIMENSIONS]},
+        },
+    )
     texts = make_texts(project, number)
     groups = ItemGroup.objects.bulk_create(
         ItemGroup(task=task, key=topic, title=topic, passage="[1]", position=at, since=1)
@@ -110,10 +119,18 @@ def make_task(project: Project, number: int) -> Task:
         inside = texts[group.key]
         pairs = [(a, b) for i, a in enumerate(inside) for b in inside[i + 1 :]]
         rows += [
-            Item(task=task, group=group, key=f"{first.pk}_{second.pk}", question="Which is better?",
-                 position=len(rows) + at, since=1, first=first, second=second)
+            Item(
+                task=task,
+                group=group,
+                key=f"{first.pk}_{second.pk}",
+                question="Which is better?",
+                position=len(rows) + at,
+                since=1,
+                first=first,
+                second=second,
+            )
             for at, (first, second) in enumerate(pairs[: PAIRS // TOPICS])
-        ]  # fmt: skip
+        ]
     Item.objects.bulk_create(rows)
     tasks.publish(by=project.owner, task=task)
     Item.objects.filter(task=task).update(held=VOTES, redundancy=VOTES)
@@ -129,11 +146,18 @@ def make_texts(project: Project, number: int) -> dict[str, list[Candidate]]:
         for k in range(10)
     ]
     rows = [
-        Candidate(project=project, key=f"t{number}-{topic}-{k}", topic=f"topic-{topic}",
-                  text=f"A text on topic {topic}. " * 20, query="How is tea made?", system=system,
-                  words=100)
-        for topic in range(TOPICS) for k, system in enumerate(systems)
-    ]  # fmt: skip
+        Candidate(
+            project=project,
+            key=f"t{number}-{topic}-{k}",
+            topic=f"topic-{topic}",
+            text=f"A text on topic {topic}. " * 20,
+            query="How is tea made?",
+            system=system,
+            words=100,
+        )
+        for topic in range(TOPICS)
+        for k, system in enumerate(systems)
+    ]
     found: dict[str, list[Candidate]] = {}
     for row in Candidate.objects.bulk_create(rows):
         found.setdefault(row.topic, []).append(row)
@@ -147,17 +171,19 @@ def answer(task: Task) -> None:
     items = list(task.items.order_by("position").values_list("pk", flat=True))
     blocks = PAIRS // BUNDLE
     given = {
-        "task_id": str(task.pk), "version_id": str(version), "state": "'submitted'",
+        "task_id": str(task.pk),
+        "version_id": str(version),
+        "state": "'submitted'",
         "pay": "1.20",
         # Five different people a block, other ones in the next, so that all are connected.
         "worker_id": f"{first} + ((s / {VOTES}) * 7 + (s % {VOTES}) * (1 + (s / {VOTES}) %% 49))"
-                     f" %% {WORKERS}",
+        f" %% {WORKERS}",
         "leased_at": "now() - (s + 60) * interval '1 minute'",
         "opened_at": "now() - (s + 60) * interval '1 minute'",
         "expires_at": "now() - s * interval '1 minute'",
         "submitted_at": "now() - (s + 20 + s %% 25) * interval '1 minute'",
         "stretch": "s",
-    }  # fmt: skip
+    }
     given["worker_id"] = given["worker_id"].replace("% 5", "%% 5")
     insert(Assignment, given, f"FROM generate_series(0, {blocks * VOTES - 1}) AS s")
     start = items[0]
@@ -168,30 +194,45 @@ def answer(task: Task) -> None:
     item = f"{start} + (a.stretch / {VOTES}) * {BUNDLE} + k"
     insert(
         AssignmentItem,
-        {"assignment_id": "a.id", "item_id": item, "position": "k",
-         "flipped": "(a.stretch + k) %% 2 = 0"},
+        {
+            "assignment_id": "a.id",
+            "item_id": item,
+            "position": "k",
+            "flipped": "(a.stretch + k) %% 2 = 0",
+        },
         within,
-    )  # fmt: skip
+    )
     insert(
         Answer,
-        {"version_id": str(version), "item_id": item, "assignment_id": "a.id",
-         "worker_id": "a.worker_id", "order_shown": "k", "flipped": "(a.stretch + k) %% 2 = 0",
-         "answered_at": "a.submitted_at", "counts": "TRUE", "uncounted_reason": "''"},
+        {
+            "version_id": str(version),
+            "item_id": item,
+            "assignment_id": "a.id",
+            "worker_id": "a.worker_id",
+            "order_shown": "k",
+            "flipped": "(a.stretch + k) %% 2 = 0",
+            "answered_at": "a.submitted_at",
+            "counts": "TRUE",
+            "uncounted_reason": "''",
+        },
         within,
-    )  # fmt: skip
+    )
     # The first text wins more often, the more so on some pairs; one in ten is neutral.
     draw = "hashint8(w.id * 31 + d.n) & 1023"
     names = ", ".join(f"({n}, '{row['name']}')" for n, row in enumerate(DIMENSIONS))
     code = f"CASE WHEN ({draw}) < 102 THEN 0 WHEN ({draw}) < 500 + (w.item_id %% 400) THEN -1 "
     insert(
         ChoiceValue,
-        {"answer_id": "w.id", "field": "d.name",
-         "code": code.replace("THEN 0", "THEN 'neutral'").replace("THEN -1", "THEN 'first'")
-                 + "ELSE 'second' END",
-         "ordinal": code + "ELSE 1 END"},
+        {
+            "answer_id": "w.id",
+            "field": "d.name",
+            "code": code.replace("THEN 0", "THEN 'neutral'").replace("THEN -1", "THEN 'first'")
+            + "ELSE 'second' END",
+            "ordinal": code + "ELSE 1 END",
+        },
         f"FROM annotation_answer w JOIN annotation_item i ON i.id = w.item_id "
         f"CROSS JOIN (VALUES {names}) AS d(n, name) WHERE i.task_id = {task.pk}",
-    )  # fmt: skip
+    )
 
 
 def quickly() -> None:
@@ -228,11 +269,15 @@ def scored(project: Project) -> dict[str, Any]:
         cursor.execute("VACUUM (ANALYZE)")  # as the housekeeping of one in service has done
     worker = project.memberships.filter(role="worker").order_by("pk")[100]
     return {
-        "judgments": ChoiceValue.objects.count(), "answers": Answer.objects.count(),
-        "owner": factories.session_of(project.owner), "worker": factories.session_of(worker.user),
-        "token": token_of(project.owner, "read"), "owner_id": project.owner_id,
-        "worker_id": worker.user_id, **pages(project, two[0], worker),
-    }  # fmt: skip
+        "judgments": ChoiceValue.objects.count(),
+        "answers": Answer.objects.count(),
+        "owner": factories.session_of(project.owner),
+        "worker": factories.session_of(worker.user),
+        "token": token_of(project.owner, "read"),
+        "owner_id": project.owner_id,
+        "worker_id": worker.user_id,
+        **pages(project, two[0], worker),
+    }
 
 
 def pages(project: Project, task: Task, worker: Membership) -> dict[str, dict[str, str]]:
@@ -241,28 +286,34 @@ def pages(project: Project, task: Task, worker: Membership) -> dict[str, dict[st
     item = task.items.order_by("pk").values_list("pk", flat=True)[50]
     lease = worker.assignments.filter(task=task).order_by("pk").values_list("pk", flat=True)[0]
     staff = {
-        "overview": reverse("project", args=at), "tasks": reverse("task_list", args=at),
-        "task": reverse("task", args=own), "people": reverse("people", args=at),
-        "results": reverse("results", args=at), "leaderboard": reverse("pair_results", args=own),
+        "overview": reverse("project", args=at),
+        "tasks": reverse("task_list", args=at),
+        "task": reverse("task", args=own),
+        "people": reverse("people", args=at),
+        "results": reverse("results", args=at),
+        "leaderboard": reverse("pair_results", args=own),
         "study's workers": reverse("pair_workers", args=own),
         "study's worker": reverse("pair_worker", args=[*own, worker.pk]),
-        "pairs": reverse("pair_list", args=own), "pair": reverse("pair", args=[*own, item]),
+        "pairs": reverse("pair_list", args=own),
+        "pair": reverse("pair", args=[*own, item]),
         "worker card": reverse("worker_card", args=[project.pk, worker.pk]),
         "domain board": reverse("domain_board", args=[project.pk, "tea"]),
         "review queue": reverse("review", args=own),
         "answers of an assignment": reverse("review_answers", args=[*own, lease]),
-        "payouts": reverse("payout_list", args=at), "ledger": reverse("ledger", args=at),
+        "payouts": reverse("payout_list", args=at),
+        "ledger": reverse("ledger", args=at),
         "runs": reverse("run_list", args=at),
-    }  # fmt: skip
+    }
     api = {
         "API answers": reverse("api_answers", args=[task.pk]),
         "API assignments": reverse("api_assignments", args=[task.pk]),
         "API tasks": reverse("api_tasks", args=at),
     }
     mine = {
-        "work home": reverse("work_home"), "own record": reverse("work_record"),
+        "work home": reverse("work_home"),
+        "own record": reverse("work_record"),
         "own card": reverse("work_card", args=at),
-    }  # fmt: skip
+    }
     return {"staff": staff, "api": api, "mine": mine}
 
 

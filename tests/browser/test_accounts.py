@@ -131,9 +131,14 @@ def test_a_passkey_signs_in_without_a_password(
     made()
     device = person.new_cdp_session(page)
     device.send("WebAuthn.enable")
-    options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True,
-               "hasUserVerification": True, "isUserVerified": True,
-               "automaticPresenceSimulation": True}  # fmt: skip
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
     device.send("WebAuthn.addVirtualAuthenticator", {"options": options})
     enters(page, root)
     page.get_by_role("link", name="Add passkey").click()

@@ -81,10 +81,15 @@ def takes_answers(page: Page) -> None:
 def takes_a_file(page: Page) -> None:
     """Two systems' texts on the same topics, through the page that shows how a file is read."""
     rows = [
-        {"topic": f"q-{n + 1:03d}", "query": question, "model": system,
-         "response": f"{system} on bird {n + 1}: " + "the sources agree [1]. " * (n % 4 + 2)}
-        for n, question in enumerate(QUESTIONS) for system in ("Halcyon", "Orrery")
-    ]  # fmt: skip
+        {
+            "topic": f"q-{n + 1:03d}",
+            "query": question,
+            "model": system,
+            "response": f"{system} on bird {n + 1}: " + "the sources agree [1]. " * (n % 4 + 2),
+        }
+        for n, question in enumerate(QUESTIONS)
+        for system in ("Halcyon", "Orrery")
+    ]
     page.get_by_role("link", name="Choose a file").click()
     content = "\n".join(map(json.dumps, rows)).encode()
     page.locator("input[type=file]").set_input_files(
@@ -142,9 +147,15 @@ def sums_up_and_publishes(page: Page, pairs: int) -> None:
     page.get_by_text("Publish version 1…").click()
     summary = page.locator(".summary-frame")
     for words in (
-        f"{pairs}", f"{pairs * 5 * 7:,}", f"{pairs * 5:,} judgments on 7 lines", "One component:",
-        "at most", "an hour", "Expected interval.", "planning 1.",
-    ):  # fmt: skip
+        f"{pairs}",
+        f"{pairs * 5 * 7:,}",
+        f"{pairs * 5:,} judgments on 7 lines",
+        "One component:",
+        "at most",
+        "an hour",
+        "Expected interval.",
+        "planning 1.",
+    ):
         expect(summary).to_contain_text(words)
     assignments = -(-pairs * 5 // 12)
     expect(summary).to_contain_text(f"€{assignments * 4.8:.2f}")

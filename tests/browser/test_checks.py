@@ -110,9 +110,14 @@ def test_people_and_a_model_fill_a_checklist_and_stand_side_by_side(
     page.get_by_text("tea-0-4", exact=True).click()
     row = page.locator("table.checked-texts > tbody > tr", has_text="tea-0-4")
     expect(row).to_contain_text("Does the note name the leaf?")
-    expect(row).to_contain_text("of 2 yes" if Answer.objects.filter(
-        item__task=task, worker__isnull=False, item__first__key="tea-0-4"
-    ).count() == 2 else "of 1 yes")  # fmt: skip
+    expect(row).to_contain_text(
+        "of 2 yes"
+        if Answer.objects.filter(
+            item__task=task, worker__isnull=False, item__first__key="tea-0-4"
+        ).count()
+        == 2
+        else "of 1 yes"
+    )
     expect(row).to_contain_text("4 of 4")
     fits(page, "texts")
     page.get_by_role("link", name="Conditions", exact=True).click()

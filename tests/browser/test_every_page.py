@@ -31,11 +31,23 @@ def test_every_page_fits_every_window_is_clean_for_axe_and_logs_no_error(
 
 # Pages of things that the demo has none of.
 ELSEWHERE = (
-    "account_email", "audit", "checklist", "checklist_ask", "checklist_stage",
-    "checklist_version", "hook", "mfa_index", "models_model", "models_model_new",
-    "recruitment", "recruitment_edit", "set_comparison_new", "task_feedback",
-    "task_rounds", "usersessions_list",
-)  # fmt: skip
+    "account_email",
+    "audit",
+    "checklist",
+    "checklist_ask",
+    "checklist_stage",
+    "checklist_version",
+    "hook",
+    "mfa_index",
+    "models_model",
+    "models_model_new",
+    "recruitment",
+    "recruitment_edit",
+    "set_comparison_new",
+    "task_feedback",
+    "task_rounds",
+    "usersessions_list",
+)
 
 
 @pytest.fixture

@@ -136,9 +136,11 @@ def is_logged(held: Assignment) -> None:
         if event["target"] == log.target_of(items[0])
     ]
     assert of_first[:4] == [
-        (f"d-{NAMES[0]}", "left"), (f"d-{NAMES[1]}", "neutral"), (f"d-{NAMES[2]}", "right"),
+        (f"d-{NAMES[0]}", "left"),
+        (f"d-{NAMES[1]}", "neutral"),
+        (f"d-{NAMES[2]}", "right"),
         (f"d-{NAMES[2]}", "left"),
-    ]  # fmt: skip
+    ]
     times = dwell.times_of(held.task)
     by_item = dict(held.answers.values_list("item_id", "pk"))
     pairs = [times[by_item[item]] for item in items]
@@ -162,8 +164,10 @@ def test_nothing_moves_the_text_while_it_is_read(
         assert places(page) == before, act
     page.get_by_role("button", name="Explain less").click()
     assert places(page) == before
-    marked = page.evaluate("[...CSS.highlights.get('only-here')].map((r) => String("
-                           "r.startContainer.data.slice(r.startOffset, r.endOffset)))")  # fmt: skip
+    marked = page.evaluate(
+        "[...CSS.highlights.get('only-here')].map((r) => String("
+        "r.startContainer.data.slice(r.startOffset, r.endOffset)))"
+    )
     assert "Crossing" in marked[0]
     assert not any("heliopause" in run for run in marked)
     press(page, "d")

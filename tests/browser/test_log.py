@@ -123,8 +123,11 @@ def test_a_citation_and_a_paste_name_the_passage_they_come_from(
     (paste,) = [e for e in events if e["method"] == "paste"]
     assert (paste["comment"], paste["name"], paste["length"]) == ("passage", "3", len(text))
     assert [(e["name"], e.get("comment")) for e in changes(held)] == [
-        ("run", None), ("cite", None), ("run", None), ("insertFromPaste", "passage"),
-    ]  # fmt: skip
+        ("run", None),
+        ("cite", None),
+        ("run", None),
+        ("insertFromPaste", "passage"),
+    ]
     assert replayed(held) == field.input_value()
 
 

@@ -69,8 +69,9 @@ def page(context: BrowserContext) -> Page:
 
 
 def test_a_choice_that_was_not_made_looks_empty(parts: Page) -> None:
-    unset, chosen, some = (style(parts, f"#{one}", "backgroundColor") for one in
-                           ("unset", "set", "some"))  # fmt: skip
+    unset, chosen, some = (
+        style(parts, f"#{one}", "backgroundColor") for one in ("unset", "set", "some")
+    )
     assert unset != chosen == some
 
 

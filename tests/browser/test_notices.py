@@ -34,9 +34,13 @@ def test_a_notice_is_reached_read_and_counted_by_keyboard(
 ) -> None:
     for n in range(2):
         notify(
-            to=[world.worker.user], kind="rejection.decided", text=f"Your reply {n} was answered.",
-            key=f"rejection.decided:{n}", url=reverse("work_record"), project=world.project,
-        )  # fmt: skip
+            to=[world.worker.user],
+            kind="rejection.decided",
+            text=f"Your reply {n} was answered.",
+            key=f"rejection.decided:{n}",
+            url=reverse("work_record"),
+            project=world.project,
+        )
     page.goto(live_server.url + reverse("work_home"))
     tab_to(page, "a.told")
     expect(page.locator("a.told")).to_have_text("Notices 2 unread")

@@ -94,8 +94,9 @@ def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(
 
     first, second = held.answers.order_by("order_shown")
     assert dict(first.choices.values_list("field", "ordinal")) == {
-        "completeness": 70, "correctness": 1,
-    }  # fmt: skip
+        "completeness": 70,
+        "correctness": 1,
+    }
     assert list(first.spans.order_by("index").values_list("start", flat=True)) == [1, 3, 4]
     assert dict(second.choices.values_list("field", "ordinal"))["completeness"] == 100
     assert list(second.spans.values_list("start", "target")) == [(4, "sentence")]

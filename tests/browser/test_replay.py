@@ -167,9 +167,12 @@ def extend(lease: Any, events: list[dict[str, Any]], first: int) -> None:
 
     stream = lease.streams.get()
     actions.append(
-        by=lease.worker.user, assignment=lease, stream_key=stream.key, first_seq=first,
+        by=lease.worker.user,
+        assignment=lease,
+        stream_key=stream.key,
+        first_seq=first,
         events=events,
-    )  # fmt: skip
+    )
 
 
 def page_context(context: BrowserContext, task: Any, live_server: Any) -> None:

@@ -30,12 +30,26 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(trans
 BUNDLE = 6
 # What each of the three presses on the seven lines of a pair.
 STYLES = {
-    "first": ["ArrowLeft", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowDown",
-              "ArrowLeft"],
-    "second": ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowDown",
-               "ArrowRight"],
+    "first": [
+        "ArrowLeft",
+        "ArrowRight",
+        "ArrowDown",
+        "ArrowLeft",
+        "ArrowLeft",
+        "ArrowDown",
+        "ArrowLeft",
+    ],
+    "second": [
+        "ArrowRight",
+        "ArrowRight",
+        "ArrowDown",
+        "ArrowDown",
+        "ArrowLeft",
+        "ArrowDown",
+        "ArrowRight",
+    ],
     "always left": ["ArrowLeft"] * 7,
-}  # fmt: skip
+}
 
 
 @pytest.fixture

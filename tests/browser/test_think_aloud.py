@@ -76,9 +76,12 @@ def select(page: Page, words: str) -> None:
 
 
 def test_one_types_and_one_marks_a_transcript(
-    signed_in: BrowserContext, page: Page, browser: Browser, live_server: Any,
+    signed_in: BrowserContext,
+    page: Page,
+    browser: Browser,
+    live_server: Any,
     world: factories.World,
-) -> None:  # fmt: skip
+) -> None:
     task = thinking.make_think(world.project)
     typed = factories.claim(task, world.worker)
     opens(page, live_server, typed)
@@ -123,17 +126,21 @@ def test_one_types_and_one_marks_a_transcript(
 
     rows = attributes.counting_attributes(task)
     assert [row.text for row in rows if row.worker_id == world.worker.pk] == [
-        "Each sentence links to the next", "Time runs one way", "Names stay",
-    ]  # fmt: skip
+        "Each sentence links to the next",
+        "Time runs one way",
+        "Names stay",
+    ]
     assert [row.text for row in rows if row.worker_id == other.pk] == [
-        "Time does not jump", "Names should stay the same",
-    ]  # fmt: skip
+        "Time does not jump",
+        "Names should stay the same",
+    ]
     said = TextValue.objects.get(field="transcript").text
     assert said == f"🙂 To begin: {thinking.SAID}"
     spans = SpanValue.objects.order_by("index").values_list("index", "start", "end")
     assert [(index, said[start:end]) for index, start, end in spans] == [
-        (0, "jump around in time"), (1, "Names should stay the same"),
-    ]  # fmt: skip
+        (0, "jump around in time"),
+        (1, "Names should stay the same"),
+    ]
     did = [event["method"] for event in log.assignment_events(typed.pk)]
     assert {"show", "input", "mark", "keydown"} <= set(did)
 
@@ -197,9 +204,13 @@ def test_a_checklist_by_keyboard_as_wide_as_a_phone(
     submits(page, "2 checklists")
     said = [(row.name, row.yes) for row in checks.counting_checks(task)]
     assert said == [
-        ("links", True), ("time", True), ("names", False),
-        ("links", False), ("time", False), ("names", True),
-    ]  # fmt: skip
+        ("links", True),
+        ("time", True),
+        ("names", False),
+        ("links", False),
+        ("time", False),
+        ("names", True),
+    ]
     chosen = [e for e in log.assignment_events(held.pk) if e["method"] == "change"]
     assert {e["comment"] for e in chosen} == {"yes", "no"}
 
@@ -215,9 +226,12 @@ def test_the_builders_of_both_are_well(
     check = thinking.make_checklist(world.project, 3, publish=False)
     group = think.groups.order_by("position").first().key
     for task, query in (
-        (think, f"?part=dimensions&text={group}&question=s2"), (think, "?part=order"),
-        (check, "?part=asked&question=time"), (check, "?part=texts"), (check, "?part=text"),
-    ):  # fmt: skip
+        (think, f"?part=dimensions&text={group}&question=s2"),
+        (think, "?part=order"),
+        (check, "?part=asked&question=time"),
+        (check, "?part=texts"),
+        (check, "?part=text"),
+    ):
         page.goto(live_server.url + reverse("task_build", args=[task.project_id, task.pk]) + query)
         page.wait_for_load_state("networkidle")
         part = query.split("=")[1].split("&")[0]

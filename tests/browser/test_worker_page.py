@@ -223,8 +223,10 @@ def test_pastes_from_the_text_from_oneself_and_from_outside_are_told_apart(
     paste(page, "Ciconia ciconia is a large bird of the stork family.")
     log_is_sent(page)
     assert [event["comment"] for event in events_of(held, "paste")] == [
-        "passage", "own", "outside",
-    ]  # fmt: skip
+        "passage",
+        "own",
+        "outside",
+    ]
     summary = log.log_summaries([held.pk])[held.pk]
     assert (summary.pastes_passage, summary.pastes_own, summary.pastes_outside) == (1, 1, 1)
     assert summary.typed_chars == len("My very own words. ")

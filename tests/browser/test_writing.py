@@ -162,14 +162,28 @@ def is_told_exactly(held: Assignment) -> None:
     assert {row.field: row.code for row in answer.choices.all()} == writing.ENTRY | writing.EXIT
     pastes = [(e["comment"], e.get("name", "")) for e in events_of(held, "paste")]
     assert pastes == [("passage", "3"), ("outside", "")]
-    put_in = [(e["comment"], e["delta"][3]) for e in events_of(held, "input")
-              if e.get("name") == "insertFromPaste"]  # fmt: skip
-    assert put_in == [("passage", "warm air, which does not rise over the sea"),
-                      ("outside", OUTSIDE)]  # fmt: skip
-    cited = [(e["method"], e["name"]) for e in events_of(held, "cite", "input")
-             if e["method"] == "cite" or e.get("name") == "cite"]  # fmt: skip
-    assert cited == [("cite", "1"), ("input", "cite"), ("cite", "2"), ("input", "cite"),
-                     ("cite", "3"), ("input", "cite")]  # fmt: skip
+    put_in = [
+        (e["comment"], e["delta"][3])
+        for e in events_of(held, "input")
+        if e.get("name") == "insertFromPaste"
+    ]
+    assert put_in == [
+        ("passage", "warm air, which does not rise over the sea"),
+        ("outside", OUTSIDE),
+    ]
+    cited = [
+        (e["method"], e["name"])
+        for e in events_of(held, "cite", "input")
+        if e["method"] == "cite" or e.get("name") == "cite"
+    ]
+    assert cited == [
+        ("cite", "1"),
+        ("input", "cite"),
+        ("cite", "2"),
+        ("input", "cite"),
+        ("cite", "3"),
+        ("input", "cite"),
+    ]
     chosen = {(e["name"], e["comment"]) for e in events_of(held, "change")}
     assert chosen == set((writing.ENTRY | writing.EXIT).items())
     seen = {e["name"] for e in events_of(held, "dwell")}
@@ -251,10 +265,14 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
     many = [
-        {"key": f"d{n}", "title": f"Document {n}",
-         "text": ("Storks soar on warm air over meadows. " * 30) + f"Nest number {n} weighs more."}
+        {
+            "key": f"d{n}",
+            "title": f"Document {n}",
+            "text": ("Storks soar on warm air over meadows. " * 30)
+            + f"Nest number {n} weighs more.",
+        }
         for n in range(1, 101)
-    ]  # fmt: skip
+    ]
     held = opened(page, live_server, world, passages=many)
     page.keyboard.press("Alt+p")
     expect(page.locator("[data-find]")).to_be_focused()

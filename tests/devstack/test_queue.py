@@ -51,8 +51,11 @@ def test_a_job_is_done_at_once_and_the_worker_reports_itself(
 
 def test_every_job_has_an_end_and_those_of_other_systems_a_queue_of_their_own() -> None:
     """(B8) Soft and hard limits for all, the hard one later; the table names jobs that exist."""
-    ours = {name: job for name, job in app.tasks.items() if name.split(".")[0] in ("annotation",
-            "evaluation")}  # fmt: skip
+    ours = {
+        name: job
+        for name, job in app.tasks.items()
+        if name.split(".")[0] in ("annotation", "evaluation")
+    }
     for name, job in ours.items():
         soft = job.soft_time_limit or app.conf.task_soft_time_limit
         hard = job.time_limit or app.conf.task_time_limit

@@ -29,15 +29,102 @@ from annotation.models import (
 from evaluation.models import CallUse, LLMCall, Run, RunFigure
 
 NASTY = (
-    "0", "1", "2", "10", "100", "00", "0.0", "1.80", "100.00", "-1", "1e5", "2026", "2026-11-22",
-    "None", "none", "null", "true", "True", "false", "nan", "NaN", "Infinity", "undefined", "id",
-    "EUR", "USD", "GBP", "amount", "participant", "submission", "payment", "base", "bonus", "kind",
-    "matched", "unknown", "status", "worker", "rows", "a", "e", "the", "stork", "storks", "yes",
-    "no", "first", "second", "text", "photosynthesis", ".", ".*", "\\", "\\d+", "^", "$", "(", "[",
-    "[erased]", "erased-1", "%", "%s", "{", "{}", "{0}", '"', "'", "''", "--", ";", ",", ":", "/",
-    " ", "  x  ", "\t", "é", "e\u0301", "Ω", "ß", "漢", "🦆", "\u200b", "\u202e", "ﬁ", "Ａ", "İ",
-    "DROP TABLE", "prolific:0", "panel-0:0", "heron-05", "q-001", "aqer", "draft", "open",
-)  # fmt: skip
+    "0",
+    "1",
+    "2",
+    "10",
+    "100",
+    "00",
+    "0.0",
+    "1.80",
+    "100.00",
+    "-1",
+    "1e5",
+    "2026",
+    "2026-11-22",
+    "None",
+    "none",
+    "null",
+    "true",
+    "True",
+    "false",
+    "nan",
+    "NaN",
+    "Infinity",
+    "undefined",
+    "id",
+    "EUR",
+    "USD",
+    "GBP",
+    "amount",
+    "participant",
+    "submission",
+    "payment",
+    "base",
+    "bonus",
+    "kind",
+    "matched",
+    "unknown",
+    "status",
+    "worker",
+    "rows",
+    "a",
+    "e",
+    "the",
+    "stork",
+    "storks",
+    "yes",
+    "no",
+    "first",
+    "second",
+    "text",
+    "photosynthesis",
+    ".",
+    ".*",
+    "\\",
+    "\\d+",
+    "^",
+    "$",
+    "(",
+    "[",
+    "[erased]",
+    "erased-1",
+    "%",
+    "%s",
+    "{",
+    "{}",
+    "{0}",
+    '"',
+    "'",
+    "''",
+    "--",
+    ";",
+    ",",
+    ":",
+    "/",
+    " ",
+    "  x  ",
+    "\t",
+    "é",
+    "e\u0301",
+    "Ω",
+    "ß",
+    "漢",
+    "🦆",
+    "\u200b",
+    "\u202e",
+    "ﬁ",
+    "Ａ",
+    "İ",
+    "DROP TABLE",
+    "prolific:0",
+    "panel-0:0",
+    "heron-05",
+    "q-001",
+    "aqer",
+    "draft",
+    "open",
+)
 LETTERS = "ab01eo.-_:@ "
 
 
@@ -90,10 +177,14 @@ def plant(task: Task, worker: Membership, other: Membership, called: Sequence[st
         events += _events(way, own, their)
         statements.append(
             Statement(
-                task=task, recruitment=way, digest=f"d{way.pk}", name=f"{own}.csv", by=by,
+                task=task,
+                recruitment=way,
+                digest=f"d{way.pk}",
+                name=f"{own}.csv",
+                by=by,
                 rows=_rows(own, their, other),
             )
-        )  # fmt: skip
+        )
     Visit.objects.bulk_create(visits)
     made = PlatformEvent.objects.bulk_create(events)
     Statement.objects.bulk_create(statements)
@@ -117,21 +208,35 @@ def _events(way: Recruitment, own: str, their: str) -> list[PlatformEvent]:
     )
     return [
         PlatformEvent(
-            recruitment=way, event_id=f"{kind}-{way.pk}", kind="submission.status.change",
-            payload=payload, note=f"About {own}", applied_at=timezone.now(),
+            recruitment=way,
+            event_id=f"{kind}-{way.pk}",
+            kind="submission.status.change",
+            payload=payload,
+            note=f"About {own}",
+            applied_at=timezone.now(),
         )
         for kind, payload in told
-    ]  # fmt: skip
+    ]
 
 
 def _rows(own: str, their: str, other: Membership) -> list[dict[str, Any]]:
     payment = Payment.objects.filter(worker=other).values_list("pk", flat=True).first()
     row = {
-        own: own, "kind": "base", "amount": "100.00", "currency": "EUR", "fee": "10.00",
-        "more": "0.00", "more_fee": "0.10", "paid_at": "2026-11-10", "ours": "100.00",
-        "worker": own, "outcome": "unknown", "waits": False, "books": True,
+        own: own,
+        "kind": "base",
+        "amount": "100.00",
+        "currency": "EUR",
+        "fee": "10.00",
+        "more": "0.00",
+        "more_fee": "0.10",
+        "paid_at": "2026-11-10",
+        "ours": "100.00",
+        "worker": own,
+        "outcome": "unknown",
+        "waits": False,
+        "books": True,
         "note": f"said of {own}",
-    }  # fmt: skip
+    }
     return [
         {**row, "line": 1, "participant": own, "submission": their, "payment": None},
         {**row, "line": 2, "participant": their, "submission": own, "payment": None},
@@ -149,11 +254,15 @@ def _elsewhere(task: Task, other: Membership, called: Sequence[str]) -> None:
     now = timezone.now()
     HookDelivery.objects.bulk_create(
         HookDelivery(
-            hook=hook, event_id=f"00000000-0000-0000-0000-{at:012d}", event="payment.done",
-            payload={"data": {"amount": "100.00", name: name}}, next_at=now, error=name,
+            hook=hook,
+            event_id=f"00000000-0000-0000-0000-{at:012d}",
+            event="payment.done",
+            payload={"data": {"amount": "100.00", name: name}},
+            next_at=now,
+            error=name,
         )
         for at, name in enumerate(called)
-    )  # fmt: skip
+    )
     Notice.objects.create(
         user=project.owner, project=project, kind="x", text=all_of_them[:400], key=f"k{now}"
     )
@@ -161,10 +270,16 @@ def _elsewhere(task: Task, other: Membership, called: Sequence[str]) -> None:
     assert run is not None
     RunFigure.objects.create(run=run, name="planted", data=[{name: name} for name in called])
     call = LLMCall.objects.create(
-        project=project, model_name="m", key=f"planted-{now}", prompt="p@1", state="done",
-        messages=[{"role": "user", "content": all_of_them}], text=all_of_them,
-        value={"score": 1, "text": called[0]}, finished_at=now,
-    )  # fmt: skip
+        project=project,
+        model_name="m",
+        key=f"planted-{now}",
+        prompt="p@1",
+        state="done",
+        messages=[{"role": "user", "content": all_of_them}],
+        text=all_of_them,
+        value={"score": 1, "text": called[0]},
+        finished_at=now,
+    )
     answer = other.answers.first()
     assert answer is not None
     CallUse.objects.create(run=run, call=call, subject=f"answer:{answer.pk}")
@@ -182,11 +297,14 @@ def _uploads(task: Task, own: str, called: Sequence[str]) -> list[int]:
     assert isinstance(task.current, TaskVersion)
     made = [
         keep_file(
-            by=task.project.owner, task=task, kind="answers", name=f"{at}.csv",
+            by=task.project.owner,
+            task=task,
+            kind="answers",
+            name=f"{at}.csv",
             content=table.encode(),
         )
         for at, table in enumerate(tables)
-    ]  # fmt: skip
+    ]
     for one in made:
         process(one.pk)
     day = timezone.now() - dt.timedelta(days=1)

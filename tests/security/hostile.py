@@ -14,8 +14,17 @@ from contextlib import contextmanager, suppress
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 DRIP_SECONDS = 0.05
 # What a server may do to whoever asks it; "mute" and "mute-tls" have ports of their own.
-WAYS = ("drip", "drip-headers", "endless", "endless-headers", "packed", "redirect", "mute",
-        "mute-tls", "deaf")  # fmt: skip
+WAYS = (
+    "drip",
+    "drip-headers",
+    "endless",
+    "endless-headers",
+    "packed",
+    "redirect",
+    "mute",
+    "mute-tls",
+    "deaf",
+)
 
 
 class Hostile:

@@ -70,9 +70,10 @@ def approve(client: Client, batch: PayoutBatch) -> Any:
     """Approve over the API, at the amount that stands there."""
     return client.post(
         f"/api/projects/{batch.project_id}/payouts/{batch.number}/approve/",
-        {"total": str(payouts.total(batch))}, content_type=JSON,
+        {"total": str(payouts.total(batch))},
+        content_type=JSON,
         headers={"Idempotency-Key": str(uuid4())},
-    )  # fmt: skip
+    )
 
 
 def owed(project: Project) -> Decimal:
@@ -88,9 +89,14 @@ def correct(world: World, amount: str, *, by: User | None = None, **more: Any) -
     """Book a correction of a worker's account."""
     worker = factories.make_worker(world.project)
     wanted = {
-        "task": world.task, "debit": books.owed(worker.pk), "credit": books.work(world.task.pk),
-        "amount": Decimal(amount), "memo": MEMO, "key": uuid4(), **more,
-    }  # fmt: skip
+        "task": world.task,
+        "debit": books.owed(worker.pk),
+        "credit": books.work(world.task.pk),
+        "amount": Decimal(amount),
+        "memo": MEMO,
+        "key": uuid4(),
+        **more,
+    }
     return books.book_correction(by=by or world.manager, **wanted)
 
 

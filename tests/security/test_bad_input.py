@@ -19,15 +19,48 @@ pytestmark = pytest.mark.django_db
 
 HUGE = "9" * 5000
 NUMBERS = (
-    HUGE, str(2**63), str(2**31), "-1", "0", "1e999999", "NaN", "Infinity", "-Infinity", "1_000",
-    "٣", "²", "0x10", " 7 ", "1.5", "1,5", "1e-999999", "--1", "+", "", "None", "true",
-)  # fmt: skip
+    HUGE,
+    str(2**63),
+    str(2**31),
+    "-1",
+    "0",
+    "1e999999",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1_000",
+    "٣",
+    "²",
+    "0x10",
+    " 7 ",
+    "1.5",
+    "1,5",
+    "1e-999999",
+    "--1",
+    "+",
+    "",
+    "None",
+    "true",
+)
 BODIES = (
-    "[" * 100_000, '{"a":' * 5000 + "1" + "}" * 5000, "[" * 60 + "]" * 60,
-    '{"name": "half \\ud800"}', '{"name": "nul \\u0000"}', '{"name": ' + HUGE + "}",
-    '{"name": 1e999999}', '{"name": NaN}', '{"name": Infinity}', '{"\\ud800": 1}', "", "null",
-    '"x"', "[]", "{", "\x00", "\udcff",
-)  # fmt: skip
+    "[" * 100_000,
+    '{"a":' * 5000 + "1" + "}" * 5000,
+    "[" * 60 + "]" * 60,
+    '{"name": "half \\ud800"}',
+    '{"name": "nul \\u0000"}',
+    '{"name": ' + HUGE + "}",
+    '{"name": 1e999999}',
+    '{"name": NaN}',
+    '{"name": Infinity}',
+    '{"\\ud800": 1}',
+    "",
+    "null",
+    '"x"',
+    "[]",
+    "{",
+    "\x00",
+    "\udcff",
+)
 
 
 @pytest.fixture
@@ -65,10 +98,12 @@ def test_numbers_in_addresses_and_forms_never_fail(staff: Client, world: make.Wo
 def send_number(staff: Client, world: make.World, text: str) -> None:
     project, task = world.project.pk, world.task.pk
     for address in (
-        reverse("audit_log", args=[project]), reverse("task_preview", args=[project, task]),
-        reverse("ledger", args=[project]), reverse("payment_by_hand_export", args=[project]),
+        reverse("audit_log", args=[project]),
+        reverse("task_preview", args=[project, task]),
+        reverse("ledger", args=[project]),
+        reverse("payment_by_hand_export", args=[project]),
         reverse("files_list", args=[project]),
-    ):  # fmt: skip
+    ):
         sent = dict.fromkeys(("before", "n", "page", "task", "proposal", "run", "person"), text)
         assert staff.get(address, sent).status_code < 500, (address, text)
     for name, args in (("ledger_correct", [project]), ("project_settings_kept", [project])):
@@ -112,10 +147,14 @@ def test_files_name_the_row_that_cannot_be_read(world: make.World) -> None:
     from annotation.files.reading.sheet import read
 
     lines = (
-        '{"item_id": "a", "answer": "\\udfff"}', '{"item_id": "b", "answer": "\\ud83d"}',
-        '{"item_id": "c", "answer": "\\u0000"}', '{"item_id": ' + "[" * 9000 + "]" * 9000 + "}",
-        '{"item_id": 1e999}', '{"item_id": NaN}', '{"item_id": "good", "answer": "\\ud83d\\ude00"}',
-    )  # fmt: skip
+        '{"item_id": "a", "answer": "\\udfff"}',
+        '{"item_id": "b", "answer": "\\ud83d"}',
+        '{"item_id": "c", "answer": "\\u0000"}',
+        '{"item_id": ' + "[" * 9000 + "]" * 9000 + "}",
+        '{"item_id": 1e999}',
+        '{"item_id": NaN}',
+        '{"item_id": "good", "answer": "\\ud83d\\ude00"}',
+    )
     sheet = read("\n".join(lines).encode(), "rows.jsonl")
     assert [problem.line for problem in sheet.unreadable] == [1, 2, 3, 4, 5, 6]
     assert [row.values["item_id"] for row in sheet.rows] == ["good"]
@@ -143,8 +182,10 @@ def test_the_run_of_a_file_is_a_bounded_number(staff: Client, world: make.World)
     for number in (HUGE, 10**30, "²", True):
         answer = Client(raise_request_exception=False).post(
             f"/api/projects/{world.project.pk}/files/",
-            json.dumps({"what": "bundle", "form": "zip", "task": world.task.pk,
-                        "params": {"run": number}}),
-            content_type="application/json", **api(world.requester),
-        )  # fmt: skip
+            json.dumps(
+                {"what": "bundle", "form": "zip", "task": world.task.pk, "params": {"run": number}}
+            ),
+            content_type="application/json",
+            **api(world.requester),
+        )
         assert 400 <= answer.status_code < 500, answer.content[:300]

@@ -74,8 +74,13 @@ def test_starting_a_run_waits_for_no_broker(port: type[Iterator[int]]) -> None:
         }
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, json.dumps([task.pk for task in tasks])],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     took = json.loads(done.stdout.splitlines()[-1])
     # What comes after the run's rows were written is the waiting for the broker.

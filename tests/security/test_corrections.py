@@ -57,8 +57,13 @@ def test_a_large_correction_is_booked_once_by_a_second_manager(world: World) -> 
         project=world.project, user=tied, role="manager", given_by=world.manager, state="given"
     )
     worker = factories.make_worker(world.project)
-    body = {"task": world.task.pk, "debit": books.owed(worker.pk), "amount": "1000.00",
-            "credit": books.work(world.task.pk), "memo": MEMO}  # fmt: skip
+    body = {
+        "task": world.task.pk,
+        "debit": books.owed(worker.pk),
+        "amount": "1000.00",
+        "credit": books.work(world.task.pk),
+        "memo": MEMO,
+    }
     base = f"/api/projects/{world.project.pk}/"
     key = {"Idempotency-Key": "one"}
     sent = program(world.manager, "read", "pay").post(f"{base}ledger/", body, JSON, headers=key)
@@ -79,11 +84,18 @@ def test_the_ledger_shows_what_awaits_a_second_manager(world: World) -> None:
     assert second is not None
     factories.make_task(world.project, 1)
     payouts.approve_payout(
-        by=world.manager, batch=(batch := propose(world.requester, world.task)),
+        by=world.manager,
+        batch=(batch := propose(world.requester, world.task)),
         expected_total=payouts.total(batch),
-    )  # fmt: skip
-    form = {"task": world.task.pk, "debit": books.work(world.task.pk), "credit": "paid:hand",
-            "amount": "75.00", "memo": MEMO, "key": str(uuid4())}  # fmt: skip
+    )
+    form = {
+        "task": world.task.pk,
+        "debit": books.work(world.task.pk),
+        "credit": "paid:hand",
+        "amount": "75.00",
+        "memo": MEMO,
+        "key": str(uuid4()),
+    }
     url = reverse("ledger_correct", args=[world.project.pk])
     ledger = reverse("ledger", args=[world.project.pk])
     assert browser(world.manager).post(url, form)["Location"] == f"{ledger}#corrections"
@@ -113,9 +125,12 @@ def test_rows_of_a_statement_count_towards_the_same_limit(world: World) -> None:
         "elsewhere,bonus,40.00,EUR,2999-01-02\nelsewhere2,bonus,40.00,EUR,2999-01-03\n"
     )
     statement, _ = statements.import_statement(
-        by=world.manager, task=world.task, recruitment=None, name="bank.csv",
+        by=world.manager,
+        task=world.task,
+        recruitment=None,
+        name="bank.csv",
         content=content.encode(),
-    )  # fmt: skip
+    )
     book = {
         place: statements.book_difference(by=world.manager, statement=statement, place=place)
         for place in (0, 1, 2)
@@ -159,10 +174,17 @@ def test_two_corrections_at_once_do_not_stay_under_the_limit_together() -> None:
     def book() -> None:
         try:
             start.wait()
-            made.append(books.book_correction(
-                by=world.manager, task=world.task, debit=books.owed(worker.pk), memo=MEMO,
-                credit=books.work(world.task.pk), amount=Decimal("30.00"), key=uuid4(),
-            ))  # fmt: skip
+            made.append(
+                books.book_correction(
+                    by=world.manager,
+                    task=world.task,
+                    debit=books.owed(worker.pk),
+                    memo=MEMO,
+                    credit=books.work(world.task.pk),
+                    amount=Decimal("30.00"),
+                    key=uuid4(),
+                )
+            )
         finally:
             connection.close()
 

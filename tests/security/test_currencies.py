@@ -80,17 +80,21 @@ def test_a_study_in_another_currency_is_refused_when_it_is_entered(world: World)
     fields = {"name": "Study", "study_id": "abc", "entry": "bound", "fee_percent": Decimal(0)}
     with pytest.raises(Invalid) as refused:
         recruitment.add(
-            by=world.requester, task=world.task, kind="prolific",
+            by=world.requester,
+            task=world.task,
+            kind="prolific",
             fields={**fields, "study_currency": "GBP"},
-        )  # fmt: skip
+        )
     assert "study_currency" in refused.value.fields
     with prolific.serving(currency="") as platform:
         way = prolific.make_recruitment(world.task, platform, study_currency="EUR")
         [visit] = prolific.make_visited(way, platform)
         batch = payouts.propose_payout(
-            by=world.requester, task=world.task, key=uuid4(),
+            by=world.requester,
+            task=world.task,
+            key=uuid4(),
             lines=[payouts.Line(visit.assignment_id)],
-        )  # fmt: skip
+        )
         assert approve(program(world.manager, "read", "pay"), batch).status_code == 200
         payment_sending.send_due()
         assert platform.books() == {visit.session: (1, [])}

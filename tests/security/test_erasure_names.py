@@ -53,23 +53,28 @@ OWN = {
     "annotation_spanvalue": "answer_id = ANY(%(a)s)",
     "annotation_assignmentitem": "assignment_id = ANY(%(s)s)",
     "annotation_eventstream": "assignment_id = ANY(%(s)s)",
-    "annotation_eventbatch":
-        "stream_id IN (SELECT id FROM annotation_eventstream WHERE assignment_id = ANY(%(s)s))",
+    "annotation_eventbatch": (
+        "stream_id IN (SELECT id FROM annotation_eventstream WHERE assignment_id = ANY(%(s)s))"
+    ),
     "annotation_rejection": "assignment_id = ANY(%(s)s)",
-    "annotation_paymentattempt":
-        "payment_id IN (SELECT id FROM annotation_payment WHERE worker_id = %(w)s)",
+    "annotation_paymentattempt": (
+        "payment_id IN (SELECT id FROM annotation_payment WHERE worker_id = %(w)s)"
+    ),
     "annotation_exportfile": "project_id = %(p)s",
     "evaluation_grade": "answer_id = ANY(%(a)s)",
     "evaluation_auditverdict": "answer_id = ANY(%(a)s)",
     "evaluation_llmcall": "id IN (SELECT call_id FROM evaluation_calluse WHERE subject ~ "
-        "('^answer:(' || array_to_string(%(a)s, '|') || ')(\\D|$)'))",
-}  # fmt: skip
+    "('^answer:(' || array_to_string(%(a)s, '|') || ')(\\D|$)'))",
+}
 # JSON in which somebody's entries stand beside others': every changed value is judged.
 MIXED = {
-    "annotation_statement": "rows", "annotation_platformevent": "payload",
-    "evaluation_checkliststage": "data", "evaluation_checklistversion": "questions",
-    "annotation_taskversion": "settings", "evaluation_setcomparison": "sets",
-}  # fmt: skip
+    "annotation_statement": "rows",
+    "annotation_platformevent": "payload",
+    "evaluation_checkliststage": "data",
+    "evaluation_checklistversion": "questions",
+    "annotation_taskversion": "settings",
+    "evaluation_setcomparison": "sets",
+}
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 Rows = dict[str, dict[str, str]]
@@ -117,9 +122,12 @@ def own_rows(worker: Membership) -> dict[str, set[str]]:
     """Table -> keys of the person's own rows."""
     assignments = list(worker.assignments.values_list("pk", flat=True))
     values = {
-        "w": worker.pk, "u": worker.user_id, "p": worker.project_id, "s": assignments,
+        "w": worker.pk,
+        "u": worker.user_id,
+        "p": worker.project_id,
+        "s": assignments,
         "a": list(worker.answers.values_list("pk", flat=True)),
-    }  # fmt: skip
+    }
     found = {}
     with connection.cursor() as cursor:
         for table, mine in OWN.items():
@@ -166,9 +174,10 @@ def erase(worker: Membership) -> None:
 def check_round(task: Task, worker: Membership, other: Membership, called: list[str]) -> None:
     planted, known = plant(task, worker, other, called), tables()
     Payment.objects.filter(worker=worker).update(state="done")
-    own, texts = own_rows(worker), set(
-        TextValue.objects.filter(answer__worker=worker).values_list("text", flat=True)
-    )  # fmt: skip
+    own, texts = (
+        own_rows(worker),
+        set(TextValue.objects.filter(answer__worker=worker).values_list("text", flat=True)),
+    )
     # What stands there before the erasure is decided, which marks the membership alone.
     before, booked = digests(known), balances()
     mixed = {table: values_of(table) for table in MIXED}
@@ -193,9 +202,12 @@ def check_round(task: Task, worker: Membership, other: Membership, called: list[
 
 
 def assert_only_names(
-    before: dict[str, Any], after: dict[str, Any], changed: set[str], planted: Planted,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    changed: set[str],
+    planted: Planted,
     words: set[str],
-) -> None:  # fmt: skip
+) -> None:
     for key in changed:
         if int(key) in planted.own_events and after[key] == {}:
             continue
@@ -259,9 +271,15 @@ def test_the_demo_keeps_what_workers_wrote_in_the_declared_tables_alone(demo: Ta
             if (cursor.fetchone() or (False,))[0]:
                 found.add(table)
     assert found <= {
-        "annotation_textvalue", "annotation_assignmentitem", "annotation_eventbatch",
-        "annotation_candidate", "annotation_itemgroup",  # a passage that somebody copied from
-        "evaluation_checkliststage", "evaluation_checklistversion", "evaluation_llmcall",
-        "annotation_taskversion", "evaluation_setcomparison",
-    }  # fmt: skip
+        "annotation_textvalue",
+        "annotation_assignmentitem",
+        "annotation_eventbatch",
+        "annotation_candidate",
+        "annotation_itemgroup",  # a passage that somebody copied from
+        "evaluation_checkliststage",
+        "evaluation_checklistversion",
+        "evaluation_llmcall",
+        "annotation_taskversion",
+        "evaluation_setcomparison",
+    }
     assert LedgerEntry.objects.exists()

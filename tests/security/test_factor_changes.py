@@ -12,9 +12,11 @@ from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db]
 PAGES = (
-    "mfa_add_webauthn", "mfa_deactivate_totp", "mfa_view_recovery_codes",
+    "mfa_add_webauthn",
+    "mfa_deactivate_totp",
+    "mfa_view_recovery_codes",
     "mfa_generate_recovery_codes",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(autouse=True)

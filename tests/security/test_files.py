@@ -59,15 +59,19 @@ def many_columns(count: int = 100_000) -> bytes:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: parquet(item_id=repeated("x", 1_000_000), question=repeated("y", 1_000_000)),
-         "The file has 1,000,000 rows; 500,000 is the most."),
+        (
+            lambda: parquet(item_id=repeated("x", 1_000_000), question=repeated("y", 1_000_000)),
+            "The file has 1,000,000 rows; 500,000 is the most.",
+        ),
         (many_columns, "The file has 100,000 columns; 500 is the most."),
-        (lambda: parquet(**{f"c{n}": [1] for n in range(3_000)}),
-         "The file has 3,000 columns; 500 is the most."),
+        (
+            lambda: parquet(**{f"c{n}": [1] for n in range(3_000)}),
+            "The file has 3,000 columns; 500 is the most.",
+        ),
         (lambda: b"\n".join(b'{"c%d": 1}' % n for n in range(100_000)), "500 is the most."),
     ],
     ids=["parquet of a million rows", "CSV columns", "parquet columns", "JSONL columns"],
-)  # fmt: skip
+)
 def test_a_file_of_too_many_rows_or_columns_is_refused_at_once(
     make: Any, words: str, tmp_path: Path
 ) -> None:
@@ -75,9 +79,12 @@ def test_a_file_of_too_many_rows_or_columns_is_refused_at_once(
     path = tmp_path / "a.csv"
     path.write_bytes(make())
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(path)], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "-c", MEASURE, str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     said, seconds, grown = done.stdout.strip().split("|")
     assert words in said
     assert float(seconds) < 1 and float(grown) < 50
@@ -104,9 +111,13 @@ def test_a_parquet_footer_that_lies_is_refused_in_words() -> None:
     good = parquet(item_id=["a"], question=["b"])
     at = len(good) - 40
     broken = [
-        b"PAR1", b"PAR1" * 5, good[:-1], good[:at] + b"\xff" * 20 + good[at + 20 :],
-        good[:-8] + b"\xff\xff\xff\x7fPAR1", good[:8] + b"\0" * 30 + good[38:],
-    ]  # fmt: skip
+        b"PAR1",
+        b"PAR1" * 5,
+        good[:-1],
+        good[:at] + b"\xff" * 20 + good[at + 20 :],
+        good[:-8] + b"\xff\xff\xff\x7fPAR1",
+        good[:8] + b"\0" * 30 + good[38:],
+    ]
     for content in broken:
         try:
             assert len(read(content, "a.parquet").rows) <= 1
@@ -169,8 +180,9 @@ def test_old_line_ends_and_other_encodings_are_read_alike() -> None:
         for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"):
             sheet = read(text.encode(encoding), "a.csv")
             assert [dict(row.values) for row in sheet.rows] == [
-                {"a": "1", "b": "\xe9"}, {"a": "2", "b": "y"}
-            ]  # fmt: skip
+                {"a": "1", "b": "\xe9"},
+                {"a": "2", "b": "y"},
+            ]
             assert bool(sheet.encoding_note) == (encoding in ("utf-16-le", "latin-1"))
     rows = read(b'{"a": 1}\r{"a": 2}\r', "a.jsonl").rows
     assert [row.values["a"] for row in rows] == ["1", "2"]

@@ -47,9 +47,10 @@ def test_of_fifty_guesses_at_once_ten_are_looked_at(live_server: Any) -> None:
     def guess(number: int) -> None:
         data = {"login": "guessed", "password": f"wrong-{number}", "csrfmiddlewaretoken": token}
         request = urllib.request.Request(
-            live_server.url + "/login/", urllib.parse.urlencode(data).encode(),
+            live_server.url + "/login/",
+            urllib.parse.urlencode(data).encode(),
             headers={"Cookie": cookie},
-        )  # fmt: skip
+        )
         start.wait()
         while not seen[f"done {number}"]:
             try:
@@ -247,8 +248,19 @@ def test_secrets_of_second_factors_are_sealed_at_rest() -> None:
     assert secret not in str(Authenticator.objects.get(user=user).data)
 
 
-@pytest.mark.parametrize("junk", ["[]", "{}", '"x"', "1", '{"response": 1}', "{" * 3000, "null",
-                                  '{"response": {"userHandle": "w6c"}}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "[]",
+        "{}",
+        '"x"',
+        "1",
+        '{"response": 1}',
+        "{" * 3000,
+        "null",
+        '{"response": {"userHandle": "w6c"}}',
+    ],
+)
 def test_junk_for_a_passkey_is_refused(client: Client, junk: str) -> None:
     client.get(reverse("mfa_login_webauthn"), headers={"Accept": "application/json"})
     answer = client.post(reverse("mfa_login_webauthn"), {"credential": junk})

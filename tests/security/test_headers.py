@@ -78,8 +78,9 @@ def test_what_was_written_is_not_lost_with_a_refusal() -> None:
     fields = {"text": written, "short": "x", "password": "never-to-be-shown-" * 4}
     refused = client.post(
         f"/projects/{world.project.pk}/tasks/999999/move/",
-        urlencode(fields), content_type="application/x-www-form-urlencoded",
-    )  # fmt: skip
+        urlencode(fields),
+        content_type="application/x-www-form-urlencoded",
+    )
     text = refused.content.decode()
     assert refused.status_code == 404
     assert "What you wrote" in text and "&lt;b&gt;all&lt;/b&gt; of them." in text

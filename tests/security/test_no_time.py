@@ -57,17 +57,22 @@ def test_every_page_of_pay_opens_where_work_took_no_time(microseconds: int) -> N
         submitted_at=F("opened_at") + dt.timedelta(microseconds=microseconds)
     )
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
         lines=[payouts.Line(one.pk) for one in done[:2]],
-    )  # fmt: skip
+    )
     client = Client()
     client.force_login(world.manager)
     here, task = [world.project.pk], [world.project.pk, world.task.pk]
     pages = [
-        reverse("project", args=here), reverse("task", args=task), reverse("review", args=task),
-        reverse("payout_new", args=task), reverse("payout", args=[*here, batch.number]),
+        reverse("project", args=here),
+        reverse("task", args=task),
+        reverse("review", args=task),
+        reverse("payout_new", args=task),
+        reverse("payout", args=[*here, batch.number]),
         reverse("worker_card", args=[*here, done[2].worker_id]),
-    ]  # fmt: skip
+    ]
     text = {page: client.get(page) for page in pages}
     assert {page: one.status_code for page, one in text.items()} == dict.fromkeys(pages, 200)
     assert "no working time was measured" in text[pages[4]].content.decode()

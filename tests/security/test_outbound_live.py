@@ -47,8 +47,12 @@ def running(*words: str, log: Path, **env: str) -> Iterator[None]:
     whole = os.environ | {"DATABASE_URL": test_database_url(), **env}
     with open(log, "ab") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", *words], cwd=ROOT, env=whole, stdout=out, stderr=out,
-        )  # fmt: skip
+            [sys.executable, "-m", *words],
+            cwd=ROOT,
+            env=whole,
+            stdout=out,
+            stderr=out,
+        )
     try:
         yield
     finally:
@@ -67,8 +71,15 @@ def stack(folder: Path, **env: str) -> Iterator[str]:
     server.close()
     address = f"http://127.0.0.1:{port}"
     with ExitStack() as programs:
-        web = ("gunicorn", "crowdqc.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads",
-               "4", "--no-control-socket")  # fmt: skip
+        web = (
+            "gunicorn",
+            "crowdqc.wsgi:application",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--threads",
+            "4",
+            "--no-control-socket",
+        )
         programs.enter_context(running(*web, log=folder / "web.log", **env))
         shares = (f"{role}={3 if role == 'platforms' else 1}" for role in ROLES)
         workers = ("crowdqc.jobs.workers", *shares)
@@ -105,11 +116,13 @@ def dripping_ways_in(world: factories.World, enemy: Hostile) -> list[Recruitment
     start = {"entry": "jwt", "active": True, "parameter_participant": "pid", "audience": "x"}
     return [
         recruitments.add(
-            by=world.requester, task=world.task, kind="panel",
+            by=world.requester,
+            task=world.task,
+            kind="panel",
             fields={**start, "name": f"Panel {n}", "jwks_url": f"{enemy.url('drip')}/{n}"},
         )
         for n in range(WAYS_IN)
-    ]  # fmt: skip
+    ]
 
 
 def entries(address: str, ways: list[Recruitment]) -> list[str]:
@@ -124,16 +137,21 @@ def test_what_drips_holds_up_no_page_and_no_other_job(tmp_path: Path) -> None:
     empty_queue()
     world = factories.make_world(n=1, redundancy=9)
     times = {
-        "CROWDQC_KEYS_TIMEOUT": "1", "CROWDQC_PAYMENT_TIMEOUT": str(HELD),
+        "CROWDQC_KEYS_TIMEOUT": "1",
+        "CROWDQC_PAYMENT_TIMEOUT": str(HELD),
         "CROWDQC_WEBHOOK_TIMEOUT": str(HELD),
-    }  # fmt: skip
+    }
     with hostile() as enemy, stack(tmp_path, **times) as address:
         usual = max(get(f"{address}/{page}")[1] for page in ("healthz", "login/") * 5)
         _hold_the_platforms_queue(world, enemy)
         ways = dripping_ways_in(world, enemy)
         export = export_files.request_export(
-            by=world.requester, project=world.project, task=world.task, what="answers", form="csv",
-        )  # fmt: skip
+            by=world.requester,
+            project=world.project,
+            task=world.task,
+            what="answers",
+            form="csv",
+        )
 
         worst, codes = _pages_meanwhile(address, ways)
         assert worst < 1.0 + 3 * usual and codes == {200, 503}, (worst, usual, codes)
@@ -152,7 +170,7 @@ def _hold_the_platforms_queue(world: factories.World, enemy: Hostile) -> None:
     """An approved payment to a platform that drips, a webhook that drips, a model that drips."""
     study = prolific.make_recruitment(
         world.task, api_url=enemy.url("drip"), token_sealed=sealed.seal("t", prolific.PURPOSE)
-    )  # fmt: skip
+    )
     [visit] = prolific.make_visited(study)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(visit.assignment_id)]

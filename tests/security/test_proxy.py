@@ -99,9 +99,12 @@ def test_a_large_body_is_taken_only_of_somebody_known(door: Front, transactional
     """(B12) Strangers cannot fill the disk that bodies wait on; a person's file arrives whole."""
     body = b"0" * 3_000_000
     head = f"POST /projects/0/seen/ HTTP/1.1\r\nHost: localhost:{door.https}\r\n"
-    for more in ("Content-Length: 3000000", "Transfer-Encoding: chunked",
-                 "Authorization: Token wrong\r\nContent-Length: 3000000",
-                 "Cookie: __Host-sessionid=forged\r\nContent-Length: 3000000"):  # fmt: skip
+    for more in (
+        "Content-Length: 3000000",
+        "Transfer-Encoding: chunked",
+        "Authorization: Token wrong\r\nContent-Length: 3000000",
+        "Cookie: __Host-sessionid=forged\r\nContent-Length: 3000000",
+    ):
         answer = door.raw(f"{head}{more}\r\n\r\n".encode(), enough=b"Sign in to send more.")
         assert status(answer) == 413, more
     # Nothing of it reaches the app, which answers a small one.
@@ -123,13 +126,24 @@ def test_a_large_body_is_taken_only_of_somebody_known(door: Front, transactional
 
 def test_forwarded_headers_of_a_client_change_nothing(door: Front) -> None:
     """(B10)"""
-    forged = [f"{name}: 10.66.66.66" for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded",
-              "X-Forwarded-Host", "X_Forwarded_For")]  # fmt: skip
+    forged = [
+        f"{name}: 10.66.66.66"
+        for name in (
+            "X-Forwarded-For",
+            "X-Real-IP",
+            "Forwarded",
+            "X-Forwarded-Host",
+            "X_Forwarded_For",
+        )
+    ]
     said = told(door.get("/projects/0/seen/", *forged, "X-Forwarded-Proto: http"))
     assert said == {
-        "address": "127.0.0.1", "secure": True, "host": f"localhost:{door.https}", "left": [],
+        "address": "127.0.0.1",
+        "secure": True,
+        "host": f"localhost:{door.https}",
+        "left": [],
         "size": 0,
-    }  # fmt: skip
+    }
 
 
 def test_sign_in_runs_over_tls_with_secure_cookies(door: Front, transactional_db: None) -> None:
@@ -150,8 +164,12 @@ def test_sign_in_runs_over_tls_with_secure_cookies(door: Front, transactional_db
 
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
     assert token
-    fields = {"csrfmiddlewaretoken": token[1], "username": user.username, "login": user.username,
-              "password": factories.PASSWORD}  # fmt: skip
+    fields = {
+        "csrfmiddlewaretoken": token[1],
+        "username": user.username,
+        "login": user.username,
+        "password": factories.PASSWORD,
+    }
     answer = browser.post(
         page.url, fields, headers={"Referer": page.url, "Origin": door.url}, allow_redirects=False
     )
@@ -168,9 +186,11 @@ def test_only_our_names_are_answered(door: Front) -> None:
         status(door.raw(b"GET /login/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"</html>")) == 421
     )
     plain = requests.get(
-        f"http://127.0.0.1:{door.http}/", headers={"Host": "evil.example"}, allow_redirects=False,
+        f"http://127.0.0.1:{door.http}/",
+        headers={"Host": "evil.example"},
+        allow_redirects=False,
         timeout=10,
-    )  # fmt: skip
+    )
     assert plain.status_code == 421
 
 
@@ -198,10 +218,11 @@ SMUGGLED = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"a" * 9000 + b"\r\n\r\n",
         b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\n"
-        + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 4000) for n in range(12)) + b"\r\n",
+        + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 4000) for n in range(12))
+        + b"\r\n",
     ],
     ids=lambda text: text[-60:-4].decode(errors="replace"),
-)  # fmt: skip
+)
 def test_a_request_that_two_servers_may_read_differently_is_refused(
     door: Front, request_bytes: bytes
 ) -> None:
@@ -235,5 +256,6 @@ def test_the_proxy_is_the_only_way_in() -> None:
     trusted = services["web"]["environment"]["CROWDQC_TRUSTED_PROXIES"]
     assert trusted == services["proxy"]["networks"]["front"]["ipv4_address"]
     assert [name for name, service in services.items() if "front" in service["networks"]] == [
-        "web", "proxy",
-    ]  # fmt: skip
+        "web",
+        "proxy",
+    ]

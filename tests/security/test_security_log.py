@@ -59,9 +59,17 @@ def test_a_person_sees_their_own_sign_ins_and_nobody_elses() -> None:
         authenticator_removed.send(sender=None, request=None, user=user, authenticator=one)
     log_event(Kind.SIGN_IN, user=other)
     page = client.get(reverse("account_log")).content.decode()
-    for said in ("Signed in", "Failed sign-in", "Second factor used", "Identity confirmed",
-                 "API token created", "API token ended", "Second factor removed",
-                 "Firefox on Linux", "127.0.0.1"):  # fmt: skip
+    for said in (
+        "Signed in",
+        "Failed sign-in",
+        "Second factor used",
+        "Identity confirmed",
+        "API token created",
+        "API token ended",
+        "Second factor removed",
+        "Firefox on Linux",
+        "127.0.0.1",
+    ):
         assert said in page, said
     client.post(reverse("logout"))
     assert kinds(user=user)[-1] == "sign-out"

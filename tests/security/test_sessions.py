@@ -33,8 +33,9 @@ def is_in(client: Client) -> bool:
     return client.get(reverse("account")).status_code == 200
 
 
-@pytest.mark.parametrize(("days", "stays"), [((13,), True), ((15,), False), ((10, 20, 29), True),
-                                             ((10, 20, 31), False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("days", "stays"), [((13,), True), ((15,), False), ((10, 20, 29), True), ((10, 20, 31), False)]
+)
 def test_a_session_ends_when_it_is_not_used_and_after_a_month(
     person: User, monkeypatch: Any, days: tuple[int, ...], stays: bool
 ) -> None:

@@ -15,9 +15,18 @@ from crowdqc.files.cells import csv_lines, protected, unprotected
 from tests.support import factories as make
 
 FORMULAS = (
-    '=HYPERLINK("http://evil.example","x")', "@SUM(1)", "+1+1", "-2+3", "\t=1", "\r=1", "\n=1",
-    "＝1+1", "＠SUM(1)", "'=1", "''@x",
-)  # fmt: skip
+    '=HYPERLINK("http://evil.example","x")',
+    "@SUM(1)",
+    "+1+1",
+    "-2+3",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "＝1+1",
+    "＠SUM(1)",
+    "'=1",
+    "''@x",
+)
 
 
 def opens_as_text(cell: str) -> bool:
@@ -42,8 +51,9 @@ def test_rows_that_cannot_be_imported_come_back_as_texts(client: Client) -> None
     answer = client.get(
         reverse("task_import_bad_rows", args=[world.project.pk, world.task.pk, file.pk])
     )
-    cells = [cell for row in csv.reader(io.StringIO(answer.content.decode(), newline=""))
-             for cell in row]  # fmt: skip
+    cells = [
+        cell for row in csv.reader(io.StringIO(answer.content.decode(), newline="")) for cell in row
+    ]
     assert len(cells) > len(FORMULAS) * 4
     assert all(map(opens_as_text, cells)), [cell for cell in cells if not opens_as_text(cell)]
 

@@ -37,13 +37,15 @@ def connect_to(settings: Any, address: str) -> None:
             "OAUTH_PKCE_ENABLED": True,
             "APPS": [
                 {
-                    "provider_id": "sso", "name": "Example University",
-                    "client_id": oidc_provider.CLIENT, "secret": oidc_provider.SECRET,
+                    "provider_id": "sso",
+                    "name": "Example University",
+                    "client_id": oidc_provider.CLIENT,
+                    "secret": oidc_provider.SECRET,
                     "settings": {"server_url": address},
                 }
             ],
         }
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope="module")
@@ -200,14 +202,18 @@ def test_an_old_session_of_the_provider_adds_no_way_to_confirm(client: Client, w
     comes_back(client, "vouched")
     grow_old(client)
     pages = {
-        "password": "account_set_password", "app": "mfa_activate_totp",
-        "passkey": "mfa_add_webauthn", "email": "account_email",
-    }  # fmt: skip
+        "password": "account_set_password",
+        "app": "mfa_activate_totp",
+        "passkey": "mfa_add_webauthn",
+        "email": "account_email",
+    }
     forms = {
-        "password": {"password1": factories.PASSWORD}, "email": {
-            "action_add": "", "email": "thief@uni.example",
+        "password": {"password1": factories.PASSWORD},
+        "email": {
+            "action_add": "",
+            "email": "thief@uni.example",
         },
-    }  # fmt: skip
+    }
     answer = client.post(reverse(pages[way]), forms.get(way, {"code": "123456"}))
     assert answer.status_code == 302 and answer["Location"].startswith(reverse("login"))
     assert client.get(reverse("account")).status_code == 302

@@ -146,9 +146,16 @@ def test_a_session_without_a_second_factor_is_led_to_set_one_up(
     assert refused.status_code == 403
     assert f'href="{reverse("mfa_index")}"' in refused.content.decode()
     assert approve_by_api(batch, client=client).json()["code"] == "second-factor-needed"
-    page = client.post(reverse("account"), {
-        "name": "x", "scopes": ["pay"], "days": 1, "per_minute": 60, "project": "",
-    })  # fmt: skip
+    page = client.post(
+        reverse("account"),
+        {
+            "name": "x",
+            "scopes": ["pay"],
+            "days": 1,
+            "per_minute": 60,
+            "project": "",
+        },
+    )
     assert page.status_code == 403 and not ApiToken.objects.exists()
     assert booked() == 0
 

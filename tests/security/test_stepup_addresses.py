@@ -23,9 +23,15 @@ from tests.test_audited import _imported, reaching
 
 pytestmark = [pytest.mark.django_db]
 STEPUP = "annotation.accounts.security.stepup"
-GUARDS = {(STEPUP, name) for name in (
-    "require_recent", "require_strength", "require_second_factor", "needs_stepup",
-)}  # fmt: skip
+GUARDS = {
+    (STEPUP, name)
+    for name in (
+        "require_recent",
+        "require_strength",
+        "require_second_factor",
+        "needs_stepup",
+    )
+}
 
 
 @pytest.fixture
@@ -56,12 +62,20 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "account": ("manager", TOKEN),
     "account_close": ("manager", {}),
     "invitation_new": (
-        "requester", {"role": "manager", "days": 1, "max_uses": 1, "note": "", "emails": ""},
+        "requester",
+        {"role": "manager", "days": 1, "max_uses": 1, "note": "", "emails": ""},
     ),
     "people_remove": ("requester", {}),
-    "project_settings": ("requester", {
-        "name": "Birds", "budget": "5", "decide_days": 7, "reply_days": 30, "answer_days": 7,
-    }),
+    "project_settings": (
+        "requester",
+        {
+            "name": "Birds",
+            "budget": "5",
+            "decide_days": 7,
+            "reply_days": 30,
+            "answer_days": 7,
+        },
+    ),
     "role_confirm": ("manager", {}),
     "role_decline": ("manager", {}),
     "correction_approve": ("manager", {}),
@@ -69,7 +83,7 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "project_settings_factor": ("requester", {"required": "yes"}),
     "recruitment_new": ("requester", STUDY),
     "recruitment_edit": ("requester", STUDY),
-}  # fmt: skip
+}
 
 
 def addresses() -> dict[str, URLPattern]:
@@ -114,9 +128,10 @@ def reaches_guard(view: Any) -> bool:
 def test_every_page_that_moves_money_or_gives_power_is_in_the_table() -> None:
     """The addresses are walked: one that comes to a guarded action must be tried below."""
     found = {
-        name for name, one in addresses().items()
+        name
+        for name, one in addresses().items()
         if not name.startswith("api_") and reaches_guard(one.callback)
-    }  # fmt: skip
+    }
     assert found == set(GUARDED)
 
 
@@ -134,18 +149,23 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     payouts.approve_payout(by=world.manager, batch=other, expected_total=payouts.total(other))
     held = make.claim_and_submit(make.make_task(project, 1))
     waits = payouts.propose_payout(
-        by=world.requester, task=held.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=held.task,
+        key=uuid.uuid4(),
         lines=[payouts.Line(held.pk, decision="hold")],
-    )  # fmt: skip
+    )
     paid = make.claim_and_submit(make.make_task(project, 1))
     third = payouts.propose_payout(
         by=world.requester, task=paid.task, key=uuid.uuid4(), lines=[payouts.Line(paid.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=third, expected_total=payouts.total(third))
     statement, _ = statements.import_statement(
-        by=world.manager, task=paid.task, recruitment=None, name="bank.csv",
+        by=world.manager,
+        task=paid.task,
+        recruitment=None,
+        name="bank.csv",
         content=b"participant,amount\nnobody-known,1.00\n",
-    )  # fmt: skip
+    )
     Payment.objects.filter(assignment=paid).update(state="failed")
     way_in = prolific.make_recruitment(world.task)
     member = project.memberships.get(user=world.manager, role=Role.MANAGER)
@@ -154,9 +174,12 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         project=project, task=world.task, number=1, method="aqer", version="1", state=RunState.DONE
     )
     args: dict[str, list[Any]] = {
-        "payout_approve": [project.pk, batch.number], "account": [], "account_close": [],
+        "payout_approve": [project.pk, batch.number],
+        "account": [],
+        "account_close": [],
         "payout_line_reject": [project.pk, waits.number, waits.lines.get().pk],
-        "payout_rule": [project.pk, world.task.pk], "run_official": [project.pk, trial.number],
+        "payout_rule": [project.pk, world.task.pk],
+        "run_official": [project.pk, trial.number],
         "payment_by_hand_done": [project.pk, third.number],
         "payment_resolve": [project.pk, Payment.objects.get(assignment=paid).pk],
         "rejection_decide": [project.pk, Rejection.objects.get().pk],
@@ -168,7 +191,7 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         "recruitment_edit": [project.pk, world.task.pk, way_in.pk],
         "correction_approve": [project.pk, others["correction_id"]],
         "correction_decline": [project.pk, others["correction_id"]],
-    }  # fmt: skip
+    }
     entries = AuditEntry.objects.count()
     for name, (role, sent) in GUARDED.items():
         client = signed_in(getattr(world, role), age=OLD)

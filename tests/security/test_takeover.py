@@ -162,10 +162,12 @@ def test_a_token_without_pay_changes_no_role_and_no_rule(world: World) -> None:
         ("post", f"{base}invitations/mail/", mail_to),
         ("post", f"{base}invitations/", {"role": "manager"}),
         ("delete", f"{base}people/{manager.pk}/", {}),
-        ("patch", base, {"budget": "1000000"}), ("patch", base, {"hourly_floor": "1"}),
-        ("patch", base, {"single_approval": True}), ("patch", base, {"correction_limit": "9999"}),
+        ("patch", base, {"budget": "1000000"}),
+        ("patch", base, {"hourly_floor": "1"}),
+        ("patch", base, {"single_approval": True}),
+        ("patch", base, {"correction_limit": "9999"}),
         ("put", f"/api/tasks/{task.pk}/payout-rule/", {"bonus_by": "none"}),
-    ]  # fmt: skip
+    ]
     client = program(world.requester, "read", "write", "work", "run")
     for verb, path, body in asked:
         answer = getattr(client, verb)(path, body, content_type=JSON)
@@ -180,9 +182,12 @@ def test_every_manager_is_told_of_changed_roles_and_rules(world: World) -> None:
     """(A2) Whoever does it over a program or a page, the owner and all managers see it."""
     second = factories.make_member(world.project).user
     api = program(world.requester, "read", "write", "pay")
-    assert api.patch(
-        f"/api/projects/{world.project.pk}/", {"budget": "500"}, content_type=JSON
-    ).status_code == 200  # fmt: skip
+    assert (
+        api.patch(
+            f"/api/projects/{world.project.pk}/", {"budget": "500"}, content_type=JSON
+        ).status_code
+        == 200
+    )
     invite_by_mail(
         by=world.manager, project=world.project, role="requester", emails="kim@example.org"
     )

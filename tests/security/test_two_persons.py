@@ -88,9 +88,12 @@ def test_the_overview_offers_approval_to_who_may_approve(world: World) -> None:
     tied = person("tied@example.org")
     factories.make_member(world.project, Role.MANAGER, tied)
     RoleGrant.objects.create(
-        project=world.project, user=tied, role=Role.MANAGER, given_by=world.requester,
+        project=world.project,
+        user=tied,
+        role=Role.MANAGER,
+        given_by=world.requester,
         state="given",
-    )  # fmt: skip
+    )
     for user in (world.manager, world.requester, tied):
         page = browser(user).get(reverse("project", args=[world.project.pk])).content.decode()
         offered = f"Approve proposal {batch.number}" in page
@@ -108,9 +111,10 @@ def test_a_removed_persons_proposals_stop_at_once(world: World) -> None:
     page = browser(world.requester)
     for user, role in ((other, Role.REQUESTER), (second, Role.MANAGER)):
         member = role_of(user, role)
-        assert page.post(
-            reverse("people_remove", args=[world.project.pk, member.pk])
-        ).status_code == 302  # fmt: skip
+        assert (
+            page.post(reverse("people_remove", args=[world.project.pk, member.pk])).status_code
+            == 302
+        )
     batch.refresh_from_db()
     assert (batch.state, batch.decided_by) == ("sent_back", world.requester)
     assert "removed" in batch.decision_note

@@ -143,9 +143,12 @@ def test_what_changes_between_preview_and_import_is_checked_again(world: World) 
     file = keep(world, answers("w1", "w2"))
     process.process(file.pk)
     import_content(
-        by=world.requester, task=world.task, kind="answers", name="b.csv",
+        by=world.requester,
+        task=world.task,
+        kind="answers",
+        name="b.csv",
         content=b"item_id,worker_id,answer\nq-001,w1,Another\n",
-    )  # fmt: skip
+    )
     actions.request_import(by=world.requester, file=file)
     assert process.process(file.pk) == STATE.READY
     again = now(file)
@@ -155,8 +158,12 @@ def test_what_changes_between_preview_and_import_is_checked_again(world: World) 
     assert process.process(file.pk) == STATE.IMPORTED
     wrong = "The task has another answer of this worker to this question."
     assert now(file).report == {
-        "came": 2, "used": 1, "left_out": {wrong: 1}, "new": 1, "lines": {wrong: [2]}
-    }  # fmt: skip
+        "came": 2,
+        "used": 1,
+        "left_out": {wrong: 1},
+        "new": 1,
+        "lines": {wrong: [2]},
+    }
 
 
 def test_a_job_that_was_overtaken_writes_nothing(

@@ -35,13 +35,11 @@ CROWDS = {
     "systems close, texts vary (.4, 1.7)": replace(USUAL, merit_sd=0.4, item_sd=1.7),
     "all orders equally hard": replace(USUAL, merit_sd=0.15, even=True, item_sd=0.0),
     "usual, target label": replace(USUAL, target="label"),
-    "close, texts vary, target label": replace(
-        USUAL, merit_sd=0.4, item_sd=1.7, target="label"
-    ),
+    "close, texts vary, target label": replace(USUAL, merit_sd=0.4, item_sd=1.7, target="label"),
     "all orders equally hard, target label": replace(
         USUAL, merit_sd=0.15, even=True, item_sd=0.0, target="label"
     ),
-}  # fmt: skip
+}
 
 
 def line(found: Result) -> str:
@@ -82,8 +80,10 @@ def main(replicates: int = 1000, say: Callable[[str], None] = print) -> None:
     with ProcessPoolExecutor(2) as pool:
         for text in pool.map(one, tasks):
             say(text)
-    say("* in some redraws of the replicates adaptive collection did not get there with one more "
-        "vote a pair than uniform; the error is that of the others")  # fmt: skip
+    say(
+        "* in some redraws of the replicates adaptive collection did not get there with one more "
+        "vote a pair than uniform; the error is that of the others"
+    )
 
 
 if __name__ == "__main__":

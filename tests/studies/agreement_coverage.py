@@ -27,9 +27,13 @@ def crowd(rng: np.random.Generator, items: int, each: int = 5) -> Labels:
     knows = rng.random((items, each)) < rng.beta(2, 3, (items, 1))
     label = np.where(knows, truth[:, None], rng.choice(3, (items, each), p=[0.35, 0.3, 0.35]))
     return Labels.build(
-        np.arange(items * each), np.repeat(np.arange(items), each), label.ravel(),
-        workers=("w",) * (items * each), items=("i",) * items, labels=["A", "N", "B"],
-    )  # fmt: skip
+        np.arange(items * each),
+        np.repeat(np.arange(items), each),
+        label.ravel(),
+        workers=("w",) * (items * each),
+        items=("i",) * items,
+        labels=["A", "N", "B"],
+    )
 
 
 def agreements(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, float, float]]]:
@@ -50,14 +54,23 @@ def agreements(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, 
     for items in (50, 200):
         for level in ("nominal", "ordinal"):
             line(
-                f"alpha {level}", items,
+                f"alpha {level}",
+                items,
                 lambda data, level=level: agreement.krippendorff_alpha(data, level),
                 lambda data, level=level: agreement.alpha_interval(data, level, **drawing),
-            )  # fmt: skip
-        line("Fleiss' kappa", items, agreement.fleiss_kappa,
-             lambda data: agreement.kappa_interval(data, **drawing))  # fmt: skip
-        line("percent agreement", items, agreement.percent_agreement,
-             lambda data: agreement.percent_interval(data, confidence=LEVEL))  # fmt: skip
+            )
+        line(
+            "Fleiss' kappa",
+            items,
+            agreement.fleiss_kappa,
+            lambda data: agreement.kappa_interval(data, **drawing),
+        )
+        line(
+            "percent agreement",
+            items,
+            agreement.percent_agreement,
+            lambda data: agreement.percent_interval(data, confidence=LEVEL),
+        )
     return lines
 
 
@@ -76,10 +89,15 @@ def shown(rng: np.random.Generator, workers: int, *, side: float, drift: float) 
     band = rng.uniform(0.2, 0.8, workers)[worker] + drift * (position - 1)
     vote = np.where(np.abs(seen) < band[:, None], 1, np.where(seen > 0, 2, 0))
     return ShownVotes.build(
-        worker, pair, flipped, position, vote,
-        workers=[str(k) for k in range(workers)], pairs=[str(k) for k in range(pairs)],
+        worker,
+        pair,
+        flipped,
+        position,
+        vote,
+        workers=[str(k) for k in range(workers)],
+        pairs=[str(k) for k in range(pairs)],
         dimensions=[str(k) for k in range(dimensions)],
-    )  # fmt: skip
+    )
 
 
 def orders(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, float, float]]]:

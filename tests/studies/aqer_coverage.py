@@ -43,10 +43,12 @@ def bags(questions: int, seed: int) -> Bags:
     written = (truth == right).reshape(questions * m, WORDS)
     names = np.array([f"w{k}" for k in range(WORDS)])
     return Bags.build(
-        np.tile(np.arange(m), questions), np.repeat(np.arange(questions), m),
+        np.tile(np.arange(m), questions),
+        np.repeat(np.arange(questions), m),
         [names[row].tolist() for row in written],
-        workers=[f"w{i}" for i in range(m)], questions=[f"q{j}" for j in range(questions)],
-    )  # fmt: skip
+        workers=[f"w{i}" for i in range(m)],
+        questions=[f"q{j}" for j in range(questions)],
+    )
 
 
 def scores(result: Result, board: str) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -108,19 +110,34 @@ def main(runs: int = 1000, say: Callable[[str], None] = print) -> None:
         ("workers, 20 questions", aqer.fit, full, "worker", 20, {}),
         ("workers, 40 questions", aqer.fit, full, "worker", 40, {}),
         ("workers, 20 questions, 70 % answered, adjusted", aqer.fit, gaps, "worker", 20, {}),
-        ("workers, 20 questions, leave-one-out", aqer.fit, full, "worker", 20,
-         {"leave_one_out": True}),
-        ("workers, 20 questions, negative Euclidean", aqer.fit, full, "worker", 20,
-         {"similarity": "neg_euclidean"}),
+        (
+            "workers, 20 questions, leave-one-out",
+            aqer.fit,
+            full,
+            "worker",
+            20,
+            {"leave_one_out": True},
+        ),
+        (
+            "workers, 20 questions, negative Euclidean",
+            aqer.fit,
+            full,
+            "worker",
+            20,
+            {"similarity": "neg_euclidean"},
+        ),
         ("workers, 20 questions, mean vote", aqer.fit, full, "worker", 20, {"vote": "mean"}),
         ("systems, 20 questions", aqer.fit, full, "system", 20, {}),
         ("systems, 20 questions, 70 % answered", aqer.fit, gaps, "system", 20, {}),
         ("workers, 40 questions, bag of words", bag_of_words.fit, bags, "worker", 40, {}),
-    ]  # fmt: skip
+    ]
     for name, fit, simulate, board, questions, params in cases:
         line(name, study(fit, simulate, board, questions, runs, **params))
-    for words, params in (("", {}), (", mean vote", {"vote": "mean"}),
-                          (", leave-one-out", {"leave_one_out": True})):  # fmt: skip
+    for words, params in (
+        ("", {}),
+        (", mean vote", {"vote": "mean"}),
+        (", leave-one-out", {"leave_one_out": True}),
+    ):
         line(f"nobody separated, equal workers, 20 questions{words}", equals(runs, **params))
     line("no camps told among independent workers, 20 questions", no_camps(runs))
 

@@ -82,10 +82,12 @@ def thin(
 def texts_of(crowd: Crowd) -> Texts:
     """The crowd as data of a method."""
     return Texts.build(
-        crowd.worker, crowd.question, crowd.vectors,
+        crowd.worker,
+        crowd.question,
+        crowd.vectors,
         workers=[f"w{k}" for k in range(len(crowd.quality))],
         questions=[f"q{k}" for k in range(int(crowd.question.max()) + 1)],
-    )  # fmt: skip
+    )
 
 
 def scores(texts: Texts) -> tuple[FloatArray, IntArray]:
@@ -139,9 +141,13 @@ def measure(
         found.append(correlations(values, count, crowd.quality))
     table = np.array(found)
     return Line(
-        source.name, source.real, "sorted" if sort else "at random", redundancy,
-        np.nanmean(table, axis=0), np.nanstd(table, axis=0, ddof=1) / len(table) ** 0.5,
-    )  # fmt: skip
+        source.name,
+        source.real,
+        "sorted" if sort else "at random",
+        redundancy,
+        np.nanmean(table, axis=0),
+        np.nanstd(table, axis=0, ddof=1) / len(table) ** 0.5,
+    )
 
 
 def study(sources: Sequence[CrowdSet], repetitions: int, say: Callable[[str], None]) -> list[Line]:
@@ -239,9 +245,10 @@ def main(repetitions: int = 40, cache: str = "build/vectors") -> None:
         for design in ("at random", "sorted"):
             for redundancy in REDUNDANCIES:
                 some = [
-                    line.correlations for line in lines
+                    line.correlations
+                    for line in lines
                     if (line.real, line.design, line.redundancy) == (real, design, redundancy)
-                ]  # fmt: skip
+                ]
                 if some:
                     name = f"mean of {len(some)} {'real sets' if real else 'simulations'}"
                     mean = Line(name, real, design, redundancy, np.mean(some, axis=0), np.zeros(1))

@@ -24,14 +24,17 @@ def worded(slug: str, simulations: int, density: float) -> tuple[float, int]:
     hit, total = 0, 0
     whole = fit(
         written(WRITERS, questions=MANY, density=density, seed=10**6),
-        rng=np.random.default_rng(0), resamples=0,
-    )  # fmt: skip
+        rng=np.random.default_rng(0),
+        resamples=0,
+    )
     truth = whole.estimates["worker"]["score"]
     for seed in range(simulations):
         result = fit(
             written(WRITERS, questions=QUESTIONS, density=density, seed=seed),
-            rng=np.random.default_rng(seed), resamples=RESAMPLES, level=LEVEL,
-        )  # fmt: skip
+            rng=np.random.default_rng(seed),
+            resamples=RESAMPLES,
+            level=LEVEL,
+        )
         sure = result.intervals["worker"]
         known = np.isfinite(sure.low)
         hit += int(((sure.low <= truth) & (truth <= sure.high))[known].sum())
@@ -48,8 +51,10 @@ def reliability(simulations: int) -> tuple[float, int]:
     for seed in range(simulations):
         result = rasa.fit(
             crowd(EVEN, questions=QUESTIONS, seed=seed),
-            rng=np.random.default_rng(seed), resamples=RESAMPLES, level=LEVEL,
-        )  # fmt: skip
+            rng=np.random.default_rng(seed),
+            resamples=RESAMPLES,
+            level=LEVEL,
+        )
         sure = result.intervals["worker"]
         hit += int(((sure.low <= truth) & (truth <= sure.high)).sum())
         total += len(truth)

@@ -66,10 +66,14 @@ def systems(design: Design, replicates: int, seed: int = 1) -> Iterator[Line]:
         counts = every(drawn, design.equal)
         pair, outcome = np.nonzero(counts)
         data = Pairs.build(
-            drawn.first[pair], drawn.second[pair], outcome,
-            players=[str(x) for x in range(design.systems)], judge=pair,
-            judges=[str(x) for x in range(design.pairs)], weight=counts[pair, outcome],
-        )  # fmt: skip
+            drawn.first[pair],
+            drawn.second[pair],
+            outcome,
+            players=[str(x) for x in range(design.systems)],
+            judge=pair,
+            judges=[str(x) for x in range(design.pairs)],
+            weight=counts[pair, outcome],
+        )
         found = bradley_terry.fit(data, rng=rng, cluster="judge", level=LEVEL, resamples=500)
         row = found.estimates["player"]
         held.append(np.mean((row["low"] <= truth) & (truth <= row["high"])))
@@ -86,9 +90,11 @@ def alphas(design: Design, replicates: int, seed: int = 2) -> Iterator[Line]:
     merits = design.merits(np.random.default_rng([seed, 0]))
     fixed = replace(design, given=tuple(merits.tolist()))
     population = np.concatenate(
-        [every(draw(fixed, np.random.default_rng([seed, 1, k])), design.equal)
-         for k in range(LARGE)]
-    )  # fmt: skip
+        [
+            every(draw(fixed, np.random.default_rng([seed, 1, k])), design.equal)
+            for k in range(LARGE)
+        ]
+    )
     true = agreement.alpha_from_counts(population, "ordinal")
     hits = []
     for k in range(replicates):
@@ -96,10 +102,14 @@ def alphas(design: Design, replicates: int, seed: int = 2) -> Iterator[Line]:
         counts = every(draw(fixed, rng), design.equal)
         item, label = np.nonzero(counts)
         data = Labels.build(
-            np.zeros(len(item), dtype=np.int64), item, label, workers=["anybody"],
-            items=[str(x) for x in range(design.pairs)], labels=["-1", "0", "1"],
+            np.zeros(len(item), dtype=np.int64),
+            item,
+            label,
+            workers=["anybody"],
+            items=[str(x) for x in range(design.pairs)],
+            labels=["-1", "0", "1"],
             weight=counts[item, label],
-        )  # fmt: skip
+        )
         found = agreement.alpha_interval(data, "ordinal", rng=rng, resamples=1000, confidence=LEVEL)
         hits.append(found.low <= true <= found.high)
     yield f"alpha, truly {true:.3f}", LEVEL, float(np.mean(hits)), yes_or_no(replicates), replicates
@@ -138,9 +148,14 @@ def _labels(
     """Worker, item, label and the label shown of every vote as data of a method."""
     worker, item, label, shown = votes
     return Labels.build(
-        worker, item, label, shown=shown, workers=[str(x) for x in range(workers)],
-        items=[str(x) for x in range(items)], labels=["first", "neutral", "second"],
-    )  # fmt: skip
+        worker,
+        item,
+        label,
+        shown=shown,
+        workers=[str(x) for x in range(workers)],
+        items=[str(x) for x in range(items)],
+        labels=["first", "neutral", "second"],
+    )
 
 
 def competences(replicates: int, *, even: bool, spam: bool, seed: int = 3) -> Iterator[Line]:

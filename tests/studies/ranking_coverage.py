@@ -45,9 +45,14 @@ def draw(
     u = rng.random(votes)
     outcome = np.where(u < win, 0, np.where(u < win + tie, 1, 2))
     return Pairs.build(
-        first, second, outcome, players=[str(k) for k in range(PLAYERS)], left=left, judge=judge,
+        first,
+        second,
+        outcome,
+        players=[str(k) for k in range(PLAYERS)],
+        left=left,
+        judge=judge,
         judges=[str(k) for k in range(judges)],
-    )  # fmt: skip
+    )
 
 
 def truth(ties: str, judges: int, taste: float) -> tuple[FloatArray, FloatArray]:
@@ -62,8 +67,9 @@ def truth(ties: str, judges: int, taste: float) -> tuple[FloatArray, FloatArray]
     return found.estimates["player"]["estimate"], found.estimates["shared"]["estimate"]
 
 
-def study(simulations: int, votes: int, ties: str, *, judges: int = 0, taste: float = 0.0,
-          **params: Any) -> list[tuple[str, float, float, int]]:  # fmt: skip
+def study(
+    simulations: int, votes: int, ties: str, *, judges: int = 0, taste: float = 0.0, **params: Any
+) -> list[tuple[str, float, float, int]]:
     """Coverage of merits, shared parameters and all ranks together."""
     merit, shared = truth(ties, judges, taste)
     rank = 1 + (merit[None, :] > merit[:, None]).sum(axis=1)
@@ -84,8 +90,9 @@ def study(simulations: int, votes: int, ties: str, *, judges: int = 0, taste: fl
     words += "".join(f", {params[name]}" for name in ("interval",) if name in params)
     return [
         (f"{what}: {words}", LEVEL, float(np.mean(found)), len(found))
-        for what, found in hits.items() if found
-    ]  # fmt: skip
+        for what, found in hits.items()
+        if found
+    ]
 
 
 def equals(simulations: int, votes: int, **params: Any) -> tuple[str, float, float, int]:

@@ -206,9 +206,11 @@ def students(folder: Path, encode: Encode) -> list[CrowdSet]:
             q, m = dealt.shape
             flat = dealt.ravel()
             return Crowd(
-                np.tile(np.arange(m), q), np.repeat(np.arange(q), m), vectors[flat],
+                np.tile(np.arange(m), q),
+                np.repeat(np.arange(q), m),
+                vectors[flat],
                 answers.grades[dealt].mean(axis=0),
-            )  # fmt: skip
+            )
 
         return draw
 

@@ -32,9 +32,14 @@ def ratings(rng: np.random.Generator, items: int, workers: int = 6) -> Annotatio
     label = np.digitize(felt, [-1.2, -0.6, 0.0])
     score = np.clip(np.round(8 * (quality + 0.6 * rng.normal(size=len(item)))) * 5 + 60, 0, 100)
     return Annotations.build(
-        worker, item, label, score, workers=[f"w{k}" for k in range(workers)],
-        items=[f"i{k}" for k in range(items)], labels=list("abcd"),
-    )  # fmt: skip
+        worker,
+        item,
+        label,
+        score,
+        workers=[f"w{k}" for k in range(workers)],
+        items=[f"i{k}" for k in range(items)],
+        labels=list("abcd"),
+    )
 
 
 def changes(rng: np.random.Generator) -> dict[str, Once]:

@@ -64,13 +64,20 @@ class Sampling(NamedTuple):
 def shares() -> Iterator[Design]:
     """Shares of votes by worker; ``alike`` is the intraclass correlation."""
     for chance in (0.5, 0.7, 0.9, 0.95):
-        for sampling in (Sampling(1, True, 0.0), Sampling(8, True, 0.1), Sampling(8, True, 0.3),
-                         Sampling(8, False, 0.1), Sampling(8, False, 0.3)):  # fmt: skip
+        for sampling in (
+            Sampling(1, True, 0.0),
+            Sampling(8, True, 0.1),
+            Sampling(8, True, 0.3),
+            Sampling(8, False, 0.1),
+            Sampling(8, False, 0.3),
+        ):
 
             def once(
-                rng: np.random.Generator, number: int, chance: float = chance,
+                rng: np.random.Generator,
+                number: int,
+                chance: float = chance,
                 sampling: Sampling = sampling,
-            ) -> Bounds:  # fmt: skip
+            ) -> Bounds:
                 n = sampling.sizes(rng, number)
                 odds = (1 - sampling.alike) / max(sampling.alike, 1e-9)
                 own = rng.beta(chance * odds, (1 - chance) * odds, number)
@@ -84,13 +91,20 @@ def shares() -> Iterator[Design]:
 def means(kind: str) -> Iterator[Design]:
     """Means by a clustered t interval, or by topics drawn anew."""
     for skewed in (False, True):
-        for sampling in (Sampling(1, True, 0.0), Sampling(4, False, 0.1), Sampling(4, False, 0.4),
-                         Sampling(8, True, 0.1), Sampling(8, True, 0.4)):  # fmt: skip
+        for sampling in (
+            Sampling(1, True, 0.0),
+            Sampling(4, False, 0.1),
+            Sampling(4, False, 0.4),
+            Sampling(8, True, 0.1),
+            Sampling(8, True, 0.4),
+        ):
 
             def once(
-                rng: np.random.Generator, number: int, sampling: Sampling = sampling,
+                rng: np.random.Generator,
+                number: int,
+                sampling: Sampling = sampling,
                 skewed: bool = skewed,
-            ) -> Bounds:  # fmt: skip
+            ) -> Bounds:
                 of = np.repeat(np.arange(number), sampling.sizes(rng, number))
                 between = sampling.alike**0.5 * rng.normal(size=number)
                 value = between[of] + (1 - sampling.alike) ** 0.5 * rng.normal(size=len(of))
@@ -111,9 +125,13 @@ def votes(rng: np.random.Generator, items: int, raters: int, know: float, labels
     knows = rng.random((items, raters)) < rng.beta(4 * know, 4 - 4 * know, (items, 1))
     label = np.where(knows, truth, rng.integers(0, labels, (items, raters)))
     return Labels.build(
-        np.tile(np.arange(raters), items), np.repeat(np.arange(items), raters), label.ravel(),
-        workers=["w"] * raters, items=["i"] * items, labels=[str(k) for k in range(labels)],
-    )  # fmt: skip
+        np.tile(np.arange(raters), items),
+        np.repeat(np.arange(items), raters),
+        label.ravel(),
+        workers=["w"] * raters,
+        items=["i"] * items,
+        labels=[str(k) for k in range(labels)],
+    )
 
 
 @cache
@@ -167,20 +185,32 @@ def coefficients() -> Iterator[Design]:
             return row["low"], row["high"]
 
         big = kappa_of(
-            cells(np.random.default_rng(1), 100_000), rng=np.random.default_rng(1), resamples=1,
+            cells(np.random.default_rng(1), 100_000),
+            rng=np.random.default_rng(1),
+            resamples=1,
             level=LEVEL,
-        )  # fmt: skip
+        )
         yield Design("kappa", kappa, big["kappa"])
     for rho in (0.0, 0.5, 0.8):
 
         def spearman(rng: np.random.Generator, workers: int, rho: float = rho) -> Bounds:
-            forms = Forms(_points(rng, workers, rho), np.arange(workers),
-                          np.zeros(workers, dtype=int), ("a", "b"), ("",))  # fmt: skip
+            forms = Forms(
+                _points(rng, workers, rho),
+                np.arange(workers),
+                np.zeros(workers, dtype=int),
+                ("a", "b"),
+                ("",),
+            )
             (row,) = correlations(forms, [(0, 1)], rng=rng, resamples=RESAMPLES)
             return NONE if row["low"] is None else (row["low"], row["high"])
 
-        large = Forms(_points(np.random.default_rng(1), 100_000, rho), np.zeros(100_000, dtype=int),
-                      np.zeros(100_000, dtype=int), ("a", "b"), ("",))  # fmt: skip
+        large = Forms(
+            _points(np.random.default_rng(1), 100_000, rho),
+            np.zeros(100_000, dtype=int),
+            np.zeros(100_000, dtype=int),
+            ("a", "b"),
+            ("",),
+        )
         (whole,) = correlations(large, [(0, 1)], rng=np.random.default_rng(1), resamples=0)
         yield Design("rho", spearman, whole["rho"])
 
@@ -225,8 +255,9 @@ def correlated() -> Iterator[Design]:
                 + 0.2 * rng.normal(size=(draws, len(question)))
                 for scale in (noise, 0.5)
             )
-            frame = Drawn(np.tile(np.arange(systems), questions), question, grade, systems,
-                          questions)  # fmt: skip
+            frame = Drawn(
+                np.tile(np.arange(systems), questions), question, grade, systems, questions
+            )
             return frame, first, second
 
         def gap(rng: np.random.Generator, questions: int, study=study) -> Bounds:  # type: ignore[no-untyped-def]
@@ -241,8 +272,14 @@ def correlated() -> Iterator[Design]:
 @cache
 def designs() -> list[Design]:
     """Everything that is simulated."""
-    return [*shares(), *means(units.MEAN), *means(units.RESAMPLED), *agreements(), *coefficients(),
-            *correlated()]  # fmt: skip
+    return [
+        *shares(),
+        *means(units.MEAN),
+        *means(units.RESAMPLED),
+        *agreements(),
+        *coefficients(),
+        *correlated(),
+    ]
 
 
 @contextmanager

@@ -97,9 +97,11 @@ def similarities() -> Iterator[Design]:
         for length in (6, 15):
 
             def words(
-                rng: np.random.Generator, n: int, chance: tuple[float, ...] = chance,
+                rng: np.random.Generator,
+                n: int,
+                chance: tuple[float, ...] = chance,
                 length: int = length,
-            ) -> MeanSimilarity:  # fmt: skip
+            ) -> MeanSimilarity:
                 theme = rng.choice(len(chance), n, p=chance)
                 texts = [
                     [f"{one}-{k}" for k in rng.choice(20, length // 2, replace=False)]
@@ -127,9 +129,12 @@ def boards() -> Iterator[Design]:
             for error in (0.1, 0.3):
 
                 def once(
-                    rng: np.random.Generator, tasks: int, people: int = people, tau: float = tau,
+                    rng: np.random.Generator,
+                    tasks: int,
+                    people: int = people,
+                    tau: float = tau,
                     error: float = error,
-                ) -> Bounds:  # fmt: skip
+                ) -> Bounds:
                     true = rng.normal(0, 0.6, people)
                     parts = [_part(rng, true, tau, error) for _ in range(tasks)]
                     found = pool(parts, people, rng=rng, level=LEVEL)

@@ -45,9 +45,17 @@ BUTTONS = """() => {
 # How Chromium's console begins what it says of an answer with an error, or of none.
 FAILED_REQUEST = "Failed to load resource"
 NO_PAGE = {
-    "task_results_export", "payout_export", "ledger_export", "task_import_bad_rows", "api_schema",
-    "task_import_file", "home", "pair_export", "task_export", "payment_by_hand_export",
-}  # fmt: skip
+    "task_results_export",
+    "payout_export",
+    "ledger_export",
+    "task_import_bad_rows",
+    "api_schema",
+    "task_import_file",
+    "home",
+    "pair_export",
+    "task_export",
+    "payment_by_hand_export",
+}
 # Pages of the same address that look different by what they hold.
 MORE = {"task": 9, "task_results": 4, "payout": 3, "review_answers": 2, "worker_card": 2}
 # What looks another way to a second person; everything else has been seen by then.

@@ -41,11 +41,18 @@ def texts() -> Rows:
     cells = itertools.product(range(TOPICS), ORIGINS, STYLES)
     for number, (topic, origin, style) in enumerate(cells):
         text = f"Text {number} says [1] what storks do in month {number % 12}."
-        rows.append({
-            "response": f"r{(7 * number) % 18:02d}", "topic": f"t{topic}",
-            "query": f"What do storks do in place {topic}?", "style": style, "origin": origin,
-            "judged": True, "text": text, "cleaned_text": text.replace(" [1]", ""),
-        })  # fmt: skip
+        rows.append(
+            {
+                "response": f"r{(7 * number) % 18:02d}",
+                "topic": f"t{topic}",
+                "query": f"What do storks do in place {topic}?",
+                "style": style,
+                "origin": origin,
+                "judged": True,
+                "text": text,
+                "cleaned_text": text.replace(" [1]", ""),
+            }
+        )
     return rows
 
 
@@ -54,8 +61,9 @@ def labels(rng: np.random.Generator, ahead: bool, *, forced: bool = True) -> dic
     found = {}
     for name in DIMENSIONS:
         drawn = "ANB"[rng.integers(3)] if rng.random() < 0.4 else ("A" if ahead else "B")
-        found[name] = "AB"[rng.integers(2)] if forced and drawn == "N" and (
-            name == DIMENSIONS[-1]) else drawn  # fmt: skip
+        found[name] = (
+            "AB"[rng.integers(2)] if forced and drawn == "N" and (name == DIMENSIONS[-1]) else drawn
+        )
     return found
 
 
@@ -69,14 +77,20 @@ def judged(rows: Rows, rng: np.random.Generator) -> Rows:
         for group in range(2):
             mine = shown[group::2]
             for worker in range(VOTES + (5 if topic == group == 0 else 0)):
+                number = (topic + 3 * group + worker) % WORKERS
                 for place, (left, right) in enumerate(mine, 1):
-                    found.append({
-                        "questionnaire_id": f"q{topic}-{group}-{worker >= VOTES:d}",
-                        "worker": f"w{(topic + 3 * group + worker) % WORKERS}-{worker >= VOTES:d}",
-                        "position": place, "query_id": f"t{topic}", "response_a": left,
-                        "response_b": right, **labels(rng, left < right),
-                        "in_artifact": int(worker < VOTES),
-                    })  # fmt: skip
+                    found.append(
+                        {
+                            "questionnaire_id": f"q{topic}-{group}-{worker >= VOTES:d}",
+                            "worker": f"w{number}-{worker >= VOTES:d}",
+                            "position": place,
+                            "query_id": f"t{topic}",
+                            "response_a": left,
+                            "response_b": right,
+                            **labels(rng, left < right),
+                            "in_artifact": int(worker < VOTES),
+                        }
+                    )
     return found
 
 
@@ -88,17 +102,24 @@ def models(pairs: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     for kind, repeat in (("combined", 1), ("individual", 1), ("combined", 2)):
         for (left, right), topic in both if repeat == 1 else both[::4]:
             given = labels(rng, left < right, forced=False)
-            calls.append({
-                "query_id": topic, "response_a": left, "response_b": right, "inference": kind,
-                "repeat": repeat, **{name: label.lower() for name, label in given.items()},
-            })  # fmt: skip
+            calls.append(
+                {
+                    "query_id": topic,
+                    "response_a": left,
+                    "response_b": right,
+                    "inference": kind,
+                    "repeat": repeat,
+                    **{name: label.lower() for name, label in given.items()},
+                }
+            )
             if kind == "combined" and repeat == 1:
                 ratings = {}
                 for number, name in enumerate(DIMENSIONS, 1):
                     ratings[f"Q{number}_rating"] = given[name]
                     ratings[f"Q{number}_justification"] = f"Because of {SHORT[name]}."
-                why.append({"query_id": topic, "response_a": left, "response_b": right,
-                            "ratings": ratings})  # fmt: skip
+                why.append(
+                    {"query_id": topic, "response_a": left, "response_b": right, "ratings": ratings}
+                )
     calls[-1]["coverage_deep"] = ""  # a model may leave a question out
     return calls, why
 
@@ -109,21 +130,38 @@ def experts(pairs: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     given, events = [], []
     for number, expert in enumerate(("annot1", "annot2", "annot5")):
         for place, (left, right, topic) in enumerate(some[:4], 1):
-            given.append({
-                "questionnaire_id": QUESTIONNAIRE, "expert": expert, "in_paper": int(number < 2),
-                "position": place, "query_id": topic, "response_a": left, "response_b": right,
-                **labels(rng, left < right),
-            })  # fmt: skip
+            given.append(
+                {
+                    "questionnaire_id": QUESTIONNAIRE,
+                    "expert": expert,
+                    "in_paper": int(number < 2),
+                    "position": place,
+                    "query_id": topic,
+                    "response_a": left,
+                    "response_b": right,
+                    **labels(rng, left < right),
+                }
+            )
             slide = [("leave", 0), ("enter", 0), (f"response_{place}_validity", 30)]
             for event, seconds in slide if place > 1 else ():
-                events.append({
-                    "questionnaire_id": QUESTIONNAIRE, "expert": expert, "position": place - 1,
-                    "event": event, "time": moment(10 * number + place, seconds),
-                })  # fmt: skip
-        events.append({
-            "questionnaire_id": QUESTIONNAIRE, "expert": expert, "position": 3, "event": "submit",
-            "time": moment(10 * number + 6, 0),
-        })  # fmt: skip
+                events.append(
+                    {
+                        "questionnaire_id": QUESTIONNAIRE,
+                        "expert": expert,
+                        "position": place - 1,
+                        "event": event,
+                        "time": moment(10 * number + place, seconds),
+                    }
+                )
+        events.append(
+            {
+                "questionnaire_id": QUESTIONNAIRE,
+                "expert": expert,
+                "position": 3,
+                "event": "submit",
+                "time": moment(10 * number + 6, 0),
+            }
+        )
     return given, events
 
 
@@ -139,11 +177,17 @@ def ratings(rng: np.random.Generator) -> Rows:
         for place in (1, 2):
             values = {name: int(rng.choice([-3, -1, 1, 3])) for name in DIMENSIONS}
             values["correctness_topical"] = 1
-            found.append({
-                "questionnaire_id": QUESTIONNAIRE, "item": f"1111_{place:02d}", "worker": worker,
-                "resubmission": again, "submitted_at": 1730923068584 + 1000 * place,
-                "query_id": f"t{place}", **values,
-            })  # fmt: skip
+            found.append(
+                {
+                    "questionnaire_id": QUESTIONNAIRE,
+                    "item": f"1111_{place:02d}",
+                    "worker": worker,
+                    "resubmission": again,
+                    "submitted_at": 1730923068584 + 1000 * place,
+                    "query_id": f"t{place}",
+                    **values,
+                }
+            )
     return found
 
 
@@ -155,18 +199,30 @@ def published(folder: Path, rows: Rows, pairs: Rows, rng: np.random.Generator) -
         for name in DIMENSIONS:
             p = rng.dirichlet((1, 1, 1)) if name != DIMENSIONS[-1] else rng.dirichlet((1, 1))
             a, n, b = p if len(p) == 3 else (p[0], 0.0, p[1])
-            gold.append({
-                "questionnaire_id": "q", "query_id": topic, "response_a": left,
-                "response_b": right, "dimension": name, "p_a": round(a, 6), "p_n": round(n, 6),
-                "p_b": round(b, 6), "gold": "anb"[int(np.argmax((a, n, b)))],
-            })  # fmt: skip
+            gold.append(
+                {
+                    "questionnaire_id": "q",
+                    "query_id": topic,
+                    "response_a": left,
+                    "response_b": right,
+                    "dimension": name,
+                    "p_a": round(a, 6),
+                    "p_n": round(n, 6),
+                    "p_b": round(b, 6),
+                    "gold": "anb"[int(np.argmax((a, n, b)))],
+                }
+            )
     write(folder, "pairwise_gold_published.csv.gz", gold)
     workers = sorted({row["worker"] for row in pairs})
-    spam = [{"worker": one, **{name: round(float(rng.random()), 6) for name in DIMENSIONS}}
-            for one in workers]  # fmt: skip
+    spam = [
+        {"worker": one, **{name: round(float(rng.random()), 6) for name in DIMENSIONS}}
+        for one in workers
+    ]
     write(folder, "worker_spam_probability_published.csv.gz", spam)
-    ranks = {f"t{topic}": rng.permuted(np.tile(np.arange(1, 7), (7, 1)), axis=1)
-             for topic in range(TOPICS)}  # fmt: skip
+    ranks = {
+        f"t{topic}": rng.permuted(np.tile(np.arange(1, 7), (7, 1)), axis=1)
+        for topic in range(TOPICS)
+    }
     seen: dict[str, int] = {}
     grades = []
     for row in rows:
@@ -186,8 +242,14 @@ def questionnaires(folder: Path) -> None:
             options = {"A": "left", "N": "equal", "B": "right"} if kind == "pairwise" else points
             if ours == DIMENSIONS[-1] and kind == "pairwise":
                 options = {"A": "left", "B": "right"}
-            questions.append({"name": theirs, "text": f"Which has more {theirs}?",
-                              "description": "Look closely.", "options": options})  # fmt: skip
+            questions.append(
+                {
+                    "name": theirs,
+                    "text": f"Which has more {theirs}?",
+                    "description": "Look closely.",
+                    "options": options,
+                }
+            )
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         body = {"instructions": "#### Overview", "type": kind, "questions": questions}
@@ -202,12 +264,17 @@ def make_folder(folder: Path, seed: int = 3) -> Path:
     pairs = judged(rows, rng)
     write(folder, "pairwise_judgments_wide.csv.gz", pairs)
     raw = [
-        {"submission_id": row["questionnaire_id"], "worker": row["worker"],
-         "item_index": row["position"], "query_id": row["query_id"],
-         "response_a": row["response_a"], "response_b": row["response_b"],
-         **{"validity" if name == DIMENSIONS[0] else name: row[name] for name in DIMENSIONS}}
+        {
+            "submission_id": row["questionnaire_id"],
+            "worker": row["worker"],
+            "item_index": row["position"],
+            "query_id": row["query_id"],
+            "response_a": row["response_a"],
+            "response_b": row["response_b"],
+            **{"validity" if name == DIMENSIONS[0] else name: row[name] for name in DIMENSIONS},
+        }
         for row in pairs
-    ]  # fmt: skip
+    ]
     write(folder, "raw/study2_responses.jsonl.gz", raw)
     calls, why = models(pairs, rng)
     write(folder, "llm_judgments.csv.gz", calls)
@@ -216,14 +283,24 @@ def make_folder(folder: Path, seed: int = 3) -> Path:
     write(folder, "expert_judgments.csv", given)
     write(folder, "expert_slide_events.csv.gz", events)
     write(folder, "pointwise_judgments.csv", ratings(rng))
-    writers = [{"response": row["response"], "worker": f"author-{number % 3}"}
-               for number, row in enumerate(rows) if row["origin"] == "human"]  # fmt: skip
+    writers = [
+        {"response": row["response"], "worker": f"author-{number % 3}"}
+        for number, row in enumerate(rows)
+        if row["origin"] == "human"
+    ]
     write(folder, "study1_tasks_surveys.jsonl.gz", writers)
     first = pairs[0]
-    write(folder, "sessions_time_taken.csv", [
-        {"worker": first["worker"], "questionnaire_id": first["questionnaire_id"],
-         "time_taken": 1043},
-    ])  # fmt: skip
+    write(
+        folder,
+        "sessions_time_taken.csv",
+        [
+            {
+                "worker": first["worker"],
+                "questionnaire_id": first["questionnaire_id"],
+                "time_taken": 1043,
+            },
+        ],
+    )
     published(folder, rows, pairs, rng)
     questionnaires(folder)
     return folder

@@ -42,21 +42,40 @@ from tests.support import access_api, factories, judging, prolific
 from tests.support.llm import make_model
 
 # Addresses of a think-aloud task, and of a checklist that is made from it.
-THOUGHT = {"think_aloud_results", "checklist_new", "set_comparisons", "set_comparison_new",
-           "set_comparison"}  # fmt: skip
+THOUGHT = {
+    "think_aloud_results",
+    "checklist_new",
+    "set_comparisons",
+    "set_comparison_new",
+    "set_comparison",
+}
 LISTED = {
-    "checklist", "checklist_live", "checklist_take", "checklist_freeze", "checklist_stage",
-    "checklist_ask", "checklist_version", "checklist_make_task",
-}  # fmt: skip
+    "checklist",
+    "checklist_live",
+    "checklist_take",
+    "checklist_freeze",
+    "checklist_stage",
+    "checklist_ask",
+    "checklist_version",
+    "checklist_make_task",
+}
 
 
 # What a kind of way in or of list is called in an address.
 WAYS_IN = {"recruitment_new": {"kind": "prolific"}, "payment_export": {"what": "bonus"}}
 # Addresses that make sense for a writing task alone.
 WRITING = {
-    "task_build_rows", "task_build_rows_step", "task_build_topic", "task_build_topic_step",
-    "task_judge", "api_topics", "api_responses", "api_judge", "writing_results", "writing_export",
-}  # fmt: skip
+    "task_build_rows",
+    "task_build_rows_step",
+    "task_build_topic",
+    "task_build_topic_step",
+    "task_judge",
+    "api_topics",
+    "api_responses",
+    "api_judge",
+    "writing_results",
+    "writing_export",
+}
 
 
 def patterns() -> Iterator[tuple[str, str]]:
@@ -86,21 +105,31 @@ def thought_values(project: Project) -> dict[str, Any]:
     )
     sets = ("author:owl-01", "author:reed-02")
     compared = comparison.begin(by=by, task=thought, item=item, first=sets[0], second=sets[1])
-    return {"thought_id": thought.pk, "checklist_id": made.pk, "version": version.number,
-            "pk": compared.pk}  # fmt: skip
+    return {
+        "thought_id": thought.pk,
+        "checklist_id": made.pk,
+        "version": version.number,
+        "pk": compared.pk,
+    }
 
 
 def asked_values(project: Project) -> dict[str, Any]:
     """A model behind an address where nobody listens, and a call that was made to it."""
     model = make_model(project, "http://127.0.0.1:9/v1")
     call = LLMCall.objects.create(
-        project=project, model=model, model_name=model.name, key="a" * 64, prompt="judge_text@1",
+        project=project,
+        model=model,
+        model_name=model.name,
+        key="a" * 64,
+        prompt="judge_text@1",
         messages=[],
-    )  # fmt: skip
+    )
     return {
-        "endpoint_id": model.endpoint_id, "model_id": model.pk, "call_id": call.pk,
+        "endpoint_id": model.endpoint_id,
+        "model_id": model.pk,
+        "call_id": call.pk,
         "method": "answers",
-    }  # fmt: skip
+    }
 
 
 def told_values(world: factories.World) -> dict[str, Any]:
@@ -110,22 +139,34 @@ def told_values(world: factories.World) -> dict[str, Any]:
     delivery = hooks.ping(by=world.requester, hook=hook)
     told = {"kind": "rejection", "text": "Something.", "key": "rejection:1"}
     notices.notify(to=[world.worker.user], **told)
-    return {"hook_id": hook.pk, "delivery_id": delivery.pk, "notice_id": Notice.objects.get(
-        user=world.worker.user, key="rejection:1").pk,
-        "stop": notices.stop_token(world.worker.user)}  # fmt: skip
+    return {
+        "hook_id": hook.pk,
+        "delivery_id": delivery.pk,
+        "notice_id": Notice.objects.get(user=world.worker.user, key="rejection:1").pk,
+        "stop": notices.stop_token(world.worker.user),
+    }
 
 
 def second_person_values(world: factories.World) -> dict[str, Any]:
     """A role that awaits confirmation, and a correction that awaits a second manager."""
     grant = RoleGrant.objects.create(
-        project=world.project, user=factories.make_user(), role=Role.MANAGER,
-        given_by=world.requester, state=RoleGrant.State.WAITING,
-    )  # fmt: skip
+        project=world.project,
+        user=factories.make_user(),
+        role=Role.MANAGER,
+        given_by=world.requester,
+        state=RoleGrant.State.WAITING,
+    )
     correction = Correction.objects.create(
-        project=world.project, task=world.task, debit=f"work:{world.task.pk}", credit="paid:hand",
-        amount=900, currency=world.project.currency, memo="A transfer was forgotten.", key="one",
+        project=world.project,
+        task=world.task,
+        debit=f"work:{world.task.pk}",
+        credit="paid:hand",
+        amount=900,
+        currency=world.project.currency,
+        memo="A transfer was forgotten.",
+        key="one",
         proposed_by=factories.make_member(world.project).user,
-    )  # fmt: skip
+    )
     return {"grant_id": grant.pk, "correction_id": correction.pk}
 
 
@@ -149,9 +190,12 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         by=world.manager, task=task, recruitment=None, name="bank.csv", content=told
     )
     upload_row = keep_file(
-        by=world.requester, task=task, kind="items", name="a.csv",
+        by=world.requester,
+        task=task,
+        kind="items",
+        name="a.csv",
         content=b"item_id,question\nx-1,Why?\n",
-    )  # fmt: skip
+    )
     process.process(upload_row.pk)
     invitation = invite(by=world.requester, project=project, role=Role.WORKER)
     study = pair_corpus.make_judged(
@@ -162,44 +206,77 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     checked = tasks.create_task(by=world.requester, project=project, type="checklist", title="C")
     rated = judging.make_ratings(project, 1)
     audit = ExplanationAudit.objects.create(
-        task=rated, judge=world.manager, scale="quality_overall", answer_ids=[], per_label=1,
+        task=rated,
+        judge=world.manager,
+        scale="quality_overall",
+        answer_ids=[],
+        per_label=1,
         created_by=world.requester,
-    )  # fmt: skip
+    )
     left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
     tasks.set_domain(by=world.requester, task=task, domain="storks")
     panel = panels.create(by=world.requester, project=project, name="Keepers")
     [joined] = panels.admit(by=world.requester, panel=panel, workers=[world.worker])
     values = {
-        "waiting": "nothing", "note_id": 0,
-        "name": "storks", "panel_id": panel.pk, "member_id": joined.pk,
-        "project_id": project.pk, "task_id": task.pk, "assignment_id": lease.pk, "position": 1,
-        "item_id": Item.objects.filter(task=task).first().pk, "number": batch.number,
-        "membership_id": world.worker.pk, "file_id": upload_row.pk, "kind": "items",
+        "waiting": "nothing",
+        "note_id": 0,
+        "name": "storks",
+        "panel_id": panel.pk,
+        "member_id": joined.pk,
+        "project_id": project.pk,
+        "task_id": task.pk,
+        "assignment_id": lease.pk,
+        "position": 1,
+        "item_id": Item.objects.filter(task=task).first().pk,
+        "number": batch.number,
+        "membership_id": world.worker.pk,
+        "file_id": upload_row.pk,
+        "kind": "items",
         "invitation_id": invitation.pk,
-        "answer_id": submitted.answers.first().pk, "line_id": batch.lines.first().pk,
-        "statement_id": statement.pk, "place": 0, "recruitment_id": way_in.pk,
+        "answer_id": submitted.answers.first().pk,
+        "line_id": batch.lines.first().pk,
+        "statement_id": statement.pk,
+        "place": 0,
+        "recruitment_id": way_in.pk,
         "entry_token": entry_token(way_in),
-        "rejection_id": Rejection.objects.get().pk, "run_id": run.pk, "run_number": run.number,
+        "rejection_id": Rejection.objects.get().pk,
+        "run_id": run.pk,
+        "run_number": run.number,
         "own_answer_id": rejected.answers.first().pk,
-        "submitted_id": submitted.pk, "token": invitation_token(invitation),
-        "study_id": study.pk, "pair_id": Item.objects.filter(task=study).first().pk,
-        "rated_id": rated.pk, "audit_id": audit.pk, "written_id": written.pk,
+        "submitted_id": submitted.pk,
+        "token": invitation_token(invitation),
+        "study_id": study.pk,
+        "pair_id": Item.objects.filter(task=study).first().pk,
+        "rated_id": rated.pk,
+        "audit_id": audit.pk,
+        "written_id": written.pk,
         "checked_id": checked.pk,
-        "worker_id": judge.pk, "exclusion_id": left_out.pk, "uidb36": "x", "key": "y",
-        "session_id": 0, "provider_id": "sso",
-        "what": "answers", "form": "csv",
-        **told_values(world), **second_person_values(world),
+        "worker_id": judge.pk,
+        "exclusion_id": left_out.pk,
+        "uidb36": "x",
+        "key": "y",
+        "session_id": 0,
+        "provider_id": "sso",
+        "what": "answers",
+        "form": "csv",
+        **told_values(world),
+        **second_person_values(world),
         "export_id": export_files.request_export(
             by=world.requester, project=project, task=task, what="all", form="csv"
         ).pk,
         "payment_id": Payment.objects.earliest("pk").pk,
         "token_id": tokens.make(by=world.worker.user, name="t", scopes=["read"], days=1)[0].pk,
-        "rest": "nothing/", **asked_values(project), **thought_values(project),
-    }  # fmt: skip
+        "rest": "nothing/",
+        **asked_values(project),
+        **thought_values(project),
+    }
     people = {
-        "anonymous": None, "outsider": world.outsider, "worker": world.worker.user,
-        "requester": world.requester, "manager": world.manager,
-    }  # fmt: skip
+        "anonymous": None,
+        "outsider": world.outsider,
+        "worker": world.worker.user,
+        "requester": world.requester,
+        "manager": world.manager,
+    }
     clients = {}
     for role, user in people.items():
         clients[role] = Client()

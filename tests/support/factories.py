@@ -84,9 +84,11 @@ def make_project(
 ) -> Project:
     """A project with its consent text; ``fields`` (budget, single_approval...) are set on it."""
     project = people.create_project(
-        by=owner or make_user(), name=name, also_manager=also_manager,
+        by=owner or make_user(),
+        name=name,
+        also_manager=also_manager,
         currency=fields.pop("currency", "EUR"),
-    )  # fmt: skip
+    )
     for key, value in fields.items():
         setattr(project, key, value)
     if fields:
@@ -138,9 +140,12 @@ def make_task(
     by = project.owner
     task = tasks.create_task(by=by, project=project, type="free_text", title=title)
     rules = {
-        "redundancy": 2, "items_per_assignment": max(1, min(n, 500)), "order": "fixed",
-        "pay": "1.80", **fields,
-    }  # fmt: skip
+        "redundancy": 2,
+        "items_per_assignment": max(1, min(n, 500)),
+        "order": "fixed",
+        "pay": "1.80",
+        **fields,
+    }
     tasks.edit_draft(by=by, task=task, fields={**rules, "settings": settings or {}})
     texts = [
         tasks.save_group(
@@ -151,9 +156,12 @@ def make_task(
     for number in range(n):
         question = questions[number] if questions else f"What is question {number + 1} about?"
         tasks.save_item(
-            by=by, task=task, group=texts[number * groups // n], key=f"q-{number + 1:03d}",
+            by=by,
+            task=task,
+            group=texts[number * groups // n],
+            key=f"q-{number + 1:03d}",
             question=question,
-        )  # fmt: skip
+        )
     if publish:
         tasks.publish(by=by, task=task)
     task.refresh_from_db()

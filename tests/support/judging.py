@@ -37,9 +37,15 @@ def make_candidate(project: Project, text: str, topic: str, **fields: Any) -> Ca
         project=project, name=f"source {number}"
     )
     return Candidate.objects.create(
-        project=project, key=f"text-{number}", topic=topic, query=QUERY, text=text,
-        words=len(text.split()), system=system, **fields,
-    )  # fmt: skip
+        project=project,
+        key=f"text-{number}",
+        topic=topic,
+        query=QUERY,
+        text=text,
+        words=len(text.split()),
+        system=system,
+        **fields,
+    )
 
 
 def _begun(project: Project, kind: str, settings: Mapping[str, Any], **fields: Any) -> Task:
@@ -52,9 +58,14 @@ def _begun(project: Project, kind: str, settings: Mapping[str, Any], **fields: A
 
 def _item(task: Task, group: ItemGroup, number: int, **fields: Any) -> Item:
     return Item.objects.create(
-        task=task, group=group, key=f"item-{number:03d}", position=number, question=QUERY,
-        since=1, **fields,
-    )  # fmt: skip
+        task=task,
+        group=group,
+        key=f"item-{number:03d}",
+        position=number,
+        question=QUERY,
+        since=1,
+        **fields,
+    )
 
 
 def make_pairs(
@@ -72,9 +83,7 @@ def make_pairs(
 
     ``attention``: the last of them has a known answer instead of slots.
     """
-    task = _begun(
-        project, "pairwise", settings or {}, **{"items_per_assignment": n, **fields}
-    )  # fmt: skip
+    task = _begun(project, "pairwise", settings or {}, **{"items_per_assignment": n, **fields})
     group = tasks.save_group(by=project.owner, task=task, key="voyager", passage=sources)
     for number in range(n):
         first, second = (make_candidate(project, text, "voyager") for text in texts)

@@ -89,9 +89,12 @@ class Stub:
             first = {"token": said.text, "logprob": -0.1, "top_logprobs": tops}
             choice["logprobs"] = {"content": [first]}
         told = {
-            "id": "c", "object": "chat.completion", "created": 0, "model": body["model"],
+            "id": "c",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
             "choices": [choice],
-        }  # fmt: skip
+        }
         if self.usage:
             told["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         return told
@@ -100,14 +103,19 @@ class Stub:
         """Vectors as the endpoints give them: how often each of some letters stands in a text."""
         letters = [chr(97 + k) for k in range(self.width)]
         rows = [
-            {"index": at, "object": "embedding",
-             "embedding": [text.lower().count(letter) + 0.01 for letter in letters]}
+            {
+                "index": at,
+                "object": "embedding",
+                "embedding": [text.lower().count(letter) + 0.01 for letter in letters],
+            }
             for at, text in enumerate(body["input"])
-        ]  # fmt: skip
+        ]
         return {
-            "object": "list", "model": body["model"], "data": rows,
+            "object": "list",
+            "model": body["model"],
+            "data": rows,
             "usage": {"prompt_tokens": 10, "total_tokens": 10},
-        }  # fmt: skip
+        }
 
 
 class _Server(ThreadingHTTPServer):
@@ -188,16 +196,29 @@ def serving(answer: Answer, *, usage: bool = True) -> Iterator[Stub]:
 
 
 def make_model(
-    project: Project, base_url: str, *, name: str = "stub-1", form: str = "json_schema",
-    use: str = "chat", can: Mapping[str, Any] | None = None, **fields: Any,
-) -> LanguageModel:  # fmt: skip
+    project: Project,
+    base_url: str,
+    *,
+    name: str = "stub-1",
+    form: str = "json_schema",
+    use: str = "chat",
+    can: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> LanguageModel:
     """A model of an endpoint of the project; ``fields`` are the endpoint's (hard_budget...)."""
     endpoint = Endpoint.objects.create(
-        project=project, name=f"Endpoint {next(_numbers)}", base_url=base_url,
-        created_by=project.owner, **fields,
-    )  # fmt: skip
+        project=project,
+        name=f"Endpoint {next(_numbers)}",
+        base_url=base_url,
+        created_by=project.owner,
+        **fields,
+    )
     told = {"format": form, "limit": "max_tokens"} if use == "chat" else {"dim": WIDTH}
     return LanguageModel.objects.create(
-        endpoint=endpoint, name=name, use=use, can={**told, **(can or {})},
-        price_in=Decimal("1"), price_out=Decimal("2"),
-    )  # fmt: skip
+        endpoint=endpoint,
+        name=name,
+        use=use,
+        can={**told, **(can or {})},
+        price_in=Decimal("1"),
+        price_out=Decimal("2"),
+    )

@@ -36,9 +36,10 @@ JWKS, ISSUER, SITE = (
     "https://testserver",
 )
 MOVES = {
-    "APPROVE": ("AWAITING REVIEW", "APPROVED"), "REJECT": ("AWAITING REVIEW", "REJECTED"),
+    "APPROVE": ("AWAITING REVIEW", "APPROVED"),
+    "REJECT": ("AWAITING REVIEW", "REJECTED"),
     "UNREJECT": ("REJECTED", "AWAITING REVIEW"),
-}  # fmt: skip
+}
 # What may go wrong with a request: said before acting, or done and then not said.
 FAULTS = ("500-before", "429", "500-after", "cut-after", "silent-after")
 
@@ -122,9 +123,13 @@ class Platform:
         now = time.monotonic()
         seen = [float(amount) for amount, since in one.bonuses if since <= now]
         return 200, {
-            "id": key, "participant": one.participant, "study_id": STUDY, "status": one.status,
-            "started_at": "2026-01-01T00:00:00Z", "bonus_payments": seen,
-        }  # fmt: skip
+            "id": key,
+            "participant": one.participant,
+            "study_id": STUDY,
+            "status": one.status,
+            "started_at": "2026-01-01T00:00:00Z",
+            "bonus_payments": seen,
+        }
 
     def _move(self, key: str, body: dict[str, Any]) -> tuple[int, Any]:
         one = self.submissions[key]
@@ -226,14 +231,22 @@ def make_recruitment(task: Task, platform: Platform | None = None, **fields: Any
     """A study of the task; with the fake its decisions leave by the API."""
     api = {"api_url": platform.url, "token_sealed": sealed.seal(TOKEN, PURPOSE)} if platform else {}
     names = {
-        "participant": "PROLIFIC_PID", "study": "STUDY_ID", "session": "SESSION_ID",
+        "participant": "PROLIFIC_PID",
+        "study": "STUDY_ID",
+        "session": "SESSION_ID",
         "token": "prolific_token",
-    }  # fmt: skip
+    }
     values = {
-        "kind": "prolific", "name": "Study 1", "study_id": STUDY, "parameters": names,
-        "currency": task.project.currency, "created_by": task.project.owner,
-        "codes": {"completed": "DONE1", "no_consent": "NOPE1"}, **api, **fields,
-    }  # fmt: skip
+        "kind": "prolific",
+        "name": "Study 1",
+        "study_id": STUDY,
+        "parameters": names,
+        "currency": task.project.currency,
+        "created_by": task.project.owner,
+        "codes": {"completed": "DONE1", "no_consent": "NOPE1"},
+        **api,
+        **fields,
+    }
     return Recruitment.objects.create(task=task, **values)
 
 
@@ -249,9 +262,15 @@ def make_visit(
     if platform is not None:
         platform.submissions[session] = Submission(person)
     return Visit.objects.create(
-        recruitment=recruitment, participant=person, study=recruitment.study_id, session=session,
-        worker=assignment.worker, assignment=assignment, bound="x", outcome="completed",
-    )  # fmt: skip
+        recruitment=recruitment,
+        participant=person,
+        study=recruitment.study_id,
+        session=session,
+        worker=assignment.worker,
+        assignment=assignment,
+        bound="x",
+        outcome="completed",
+    )
 
 
 def make_visited(
@@ -277,11 +296,22 @@ class Key:
 
     def claims(self, participant: str, session: str = "s1", **more: Any) -> dict[str, Any]:
         """What Prolific says of one entry."""
-        told = {"PROLIFIC_PID": participant, "STUDY_ID": STUDY, "SESSION_ID": session,
-                "workspace_id": "w1"}  # fmt: skip
+        told = {
+            "PROLIFIC_PID": participant,
+            "STUDY_ID": STUDY,
+            "SESSION_ID": session,
+            "workspace_id": "w1",
+        }
         now = int(time.time())
-        return {"iss": ISSUER, "aud": f"{SITE}/enter/", "sub": session, "iat": now,
-                "exp": now + 300, "prolific": told, **more}  # fmt: skip
+        return {
+            "iss": ISSUER,
+            "aud": f"{SITE}/enter/",
+            "sub": session,
+            "iat": now,
+            "exp": now + 300,
+            "prolific": told,
+            **more,
+        }
 
     def sign(self, claims: dict[str, Any], kid: str = "") -> str:
         """The token over these claims."""

@@ -38,13 +38,19 @@ def rows(documents: int = 1, per_document: int = 3) -> list[dict[str, Any]]:
     """Answers as a file brings them; every document asks one question."""
     return [
         {
-            "document_id": f"doc-{d}", "title": "Ice", "document": DOCUMENT,
-            "question_id": f"doc-{d}-q1", "question": QUESTION, "sentence": 3,
-            "answer_id": f"doc-{d}-a{a}", "answer": ANSWERS[a % 3], "system": f"model {a}",
+            "document_id": f"doc-{d}",
+            "title": "Ice",
+            "document": DOCUMENT,
+            "question_id": f"doc-{d}-q1",
+            "question": QUESTION,
+            "sentence": 3,
+            "answer_id": f"doc-{d}-a{a}",
+            "answer": ANSWERS[a % 3],
+            "system": f"model {a}",
         }
         for d in range(1, documents + 1)
         for a in range(per_document)
-    ]  # fmt: skip
+    ]
 
 
 def make_documents(
@@ -71,9 +77,12 @@ def make_documents(
 def draft(**changes: Any) -> dict[str, Any]:
     """A complete rating as the page sends it."""
     return {
-        "r-completeness": "70", "r-correctness": "1", "explanation": WHY, "evidence": "1, 4",
+        "r-completeness": "70",
+        "r-correctness": "1",
+        "explanation": WHY,
+        "evidence": "1, 4",
         **changes,
-    }  # fmt: skip
+    }
 
 
 def submit(held: Assignment, **changes: Any) -> Assignment:

@@ -49,8 +49,18 @@ ROOMS = (
 )
 DOORS = ("views", "api", "forms", "urls")
 # What ties the rooms of a side together, and is imported by nothing but wiring.
-WIRING = ("urls", "jobs", "apps", "registry", "shell", "sealed_fields", "demo", "management",
-          "templatetags", "migrations")  # fmt: skip
+WIRING = (
+    "urls",
+    "jobs",
+    "apps",
+    "registry",
+    "shell",
+    "sealed_fields",
+    "demo",
+    "management",
+    "templatetags",
+    "migrations",
+)
 
 
 def room_of(module: str) -> str:

@@ -32,10 +32,13 @@ class SmallModel:
     name: str = "smollm2-135m"
     can: dict[str, Any] = field(
         default_factory=lambda: {
-            "format": "json_schema", "limit": "max_tokens", "logprobs": True, "top_logprobs": 20,
+            "format": "json_schema",
+            "limit": "max_tokens",
+            "logprobs": True,
+            "top_logprobs": 20,
             "seed": True,
         }
-    )  # fmt: skip
+    )
 
     def make(self, project: Project, **fields: Any) -> LanguageModel:
         """The model of an endpoint of the project; ``fields`` are the endpoint's."""
@@ -63,9 +66,13 @@ def small_model() -> Iterator[SmallModel]:
     with tempfile.TemporaryFile("w+") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "tests.support.small_model_server", str(weights[0])],
-            cwd=ROOT, env={**os.environ, "NT": "2", "OMP_WAIT_POLICY": "passive"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env={**os.environ, "NT": "2", "OMP_WAIT_POLICY": "passive"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
         assert server.stdin is not None and server.stdout is not None
         try:
             address = server.stdout.readline().strip()

@@ -16,28 +16,57 @@ from tests.support.judging import make_candidate
 RUBRIC = "**Order.** Does one sentence lead to the next?\n\n1 is a heap of facts, 5 one thread."
 SOURCE = "The town opened its new library on Monday. It has 40,000 books and a garden on the roof."
 SAMPLES: tuple[dict[str, str], ...] = (
-    {"key": "s1", "title": "", "text": "A garden. Books. It is Monday.", "source": SOURCE,
-     "score": "1"},
-    {"key": "s2", "title": "", "text": "There is a library. It opened. Monday.", "source": SOURCE,
-     "score": "2"},
-    {"key": "s3", "title": "", "text": "The library opened on Monday. Books: 40,000.",
-     "source": SOURCE, "score": "3.5"},
-    {"key": "s4", "title": "", "text": "On Monday the town opened a library of 40,000 books, whose "
-     "roof is a garden.", "source": SOURCE, "score": "5"},
-)  # fmt: skip
+    {
+        "key": "s1",
+        "title": "",
+        "text": "A garden. Books. It is Monday.",
+        "source": SOURCE,
+        "score": "1",
+    },
+    {
+        "key": "s2",
+        "title": "",
+        "text": "There is a library. It opened. Monday.",
+        "source": SOURCE,
+        "score": "2",
+    },
+    {
+        "key": "s3",
+        "title": "",
+        "text": "The library opened on Monday. Books: 40,000.",
+        "source": SOURCE,
+        "score": "3.5",
+    },
+    {
+        "key": "s4",
+        "title": "",
+        "text": "On Monday the town opened a library of 40,000 books, whose roof is a garden.",
+        "source": SOURCE,
+        "score": "5",
+    },
+)
 SAID = (
     "Well, first I ask whether each sentence takes up the one before it. And I would not want it "
     "to jump around in time. 🙂 Names should stay the same all the way through."
 )
 ATTRIBUTES = ("Each sentence takes up the one before", "Time runs in one direction")
 QUESTIONS: tuple[dict[str, Any], ...] = (
-    {"name": "links", "label": "Does each sentence take up the one before it?",
-     "component": "Links",
-     "attributes": [{"text": "takes up what was said", "author": "Calm Heron", "kind": "person"}]},
-    {"name": "time", "label": "Does time run in one direction?", "component": "Order",
-     "attributes": []},
+    {
+        "name": "links",
+        "label": "Does each sentence take up the one before it?",
+        "component": "Links",
+        "attributes": [
+            {"text": "takes up what was said", "author": "Calm Heron", "kind": "person"}
+        ],
+    },
+    {
+        "name": "time",
+        "label": "Does time run in one direction?",
+        "component": "Order",
+        "attributes": [],
+    },
     {"name": "names", "label": "Do names stay the same?", "component": "Links", "attributes": []},
-)  # fmt: skip
+)
 YES = {"c-links": "yes", "c-time": "no", "c-names": "yes"}
 
 
@@ -53,10 +82,13 @@ def make_think(
     by = project.owner
     task = tasks.create_task(by=by, project=project, type="think_aloud", title="Think aloud")
     rules = {
-        "redundancy": 2, "items_per_assignment": max(1, len(dimensions)), "order": "fixed",
+        "redundancy": 2,
+        "items_per_assignment": max(1, len(dimensions)),
+        "order": "fixed",
         "pay": "3.00",
-        "settings": {"min_attributes": 2, **(settings or {})}, **fields,
-    }  # fmt: skip
+        "settings": {"min_attributes": 2, **(settings or {})},
+        **fields,
+    }
     tasks.edit_draft(by=by, task=task, fields=rules)
     for name in dimensions:
         save_dimension(by=by, task=task, name=name, rubric=RUBRIC, samples=SAMPLES)
@@ -77,9 +109,14 @@ def make_checklist(
     """A checklist task over so many texts on one source, published."""
     by = project.owner
     task = checklist_items.make_task(
-        by=by, project=project, title="Check summaries", dimension="Coherence",
-        questions=questions, version=0, texts=make_texts(project, texts),
-    )  # fmt: skip
+        by=by,
+        project=project,
+        title="Check summaries",
+        dimension="Coherence",
+        questions=questions,
+        version=0,
+        texts=make_texts(project, texts),
+    )
     rules = {"redundancy": 2, "items_per_assignment": texts, "order": "fixed", "pay": "1.00"}
     tasks.edit_draft(by=by, task=task, fields={**rules, **fields})
     group = task.groups.get()

@@ -13,26 +13,46 @@ from annotation.work.actions import answers
 
 QUERY = "Why do storks return to the same nest every year?"
 PASSAGES = (
-    {"key": "nest-01", "title": "A nest that lasts",
-     "text": "Storks build large nests of sticks on chimneys, church towers and poles. A nest is "
-     "used for many years, and every spring the pair adds new branches, earth and grass, so that "
-     "old nests may weigh more than a ton.\n\nBuilding a new one takes weeks, which are missing "
-     "for breeding."},
-    {"key": "pair-02", "title": "Faithful to the place",
-     "text": "White storks are more faithful to their nest than to their partner. The male "
-     "usually arrives first and defends the nest against others; if the female of last year "
-     "comes in time, they breed together again."},
-    {"key": "way-03", "title": "Two ways to Africa",
-     "text": "Storks soar on warm air, which does not rise over the sea. They therefore fly "
-     "around the Mediterranean, either by Gibraltar or by the Bosporus."},
-    {"key": "food-04", "title": "What they eat",
-     "text": "Frogs, mice, beetles and worms are found in wet meadows near the nest."},
-)  # fmt: skip
+    {
+        "key": "nest-01",
+        "title": "A nest that lasts",
+        "text": "Storks build large nests of sticks on chimneys, church towers and poles. A nest "
+        "is used for many years, and every spring the pair adds new branches, earth and grass, so "
+        "that old nests may weigh more than a ton.\n\nBuilding a new one takes weeks, which are missing "
+        "for breeding.",
+    },
+    {
+        "key": "pair-02",
+        "title": "Faithful to the place",
+        "text": "White storks are more faithful to their nest than to their partner. The male "
+        "usually arrives first and defends the nest against others; if the female of last year "
+        "comes in time, they breed together again.",
+    },
+    {
+        "key": "way-03",
+        "title": "Two ways to Africa",
+        "text": "Storks soar on warm air, which does not rise over the sea. They therefore fly "
+        "around the Mediterranean, either by Gibraltar or by the Bosporus.",
+    },
+    {
+        "key": "food-04",
+        "title": "What they eat",
+        "text": "Frogs, mice, beetles and worms are found in wet meadows near the nest.",
+    },
+)
 SENTENCE = "Storks come back because a large nest lasts for many years [1]."
-ENTRY = {"entry.knowledge": "2", "entry.expertise": "1", "entry.answerable": "0",
-         "entry.controversial": "-1"}  # fmt: skip
-EXIT = {"exit.satisfaction": "1", "exit.sources": "4", "exit.own_knowledge": "1",
-        "exit.omissions": "0"}  # fmt: skip
+ENTRY = {
+    "entry.knowledge": "2",
+    "entry.expertise": "1",
+    "entry.answerable": "0",
+    "entry.controversial": "-1",
+}
+EXIT = {
+    "exit.satisfaction": "1",
+    "exit.sources": "4",
+    "exit.own_knowledge": "1",
+    "exit.omissions": "0",
+}
 LIMITS = {"min_words": 5, "max_words": 60, "target_words": 30}
 
 
@@ -48,12 +68,18 @@ def make_writing(
     by = project.owner
     task = tasks.create_task(by=by, project=project, type="writing", title="Write about storks")
     rules = {
-        "redundancy": 1, "items_per_assignment": 1, "order": "fixed", "pay": "6.00",
-        "settings": {**LIMITS, **(settings or {})}, **fields,
-    }  # fmt: skip
+        "redundancy": 1,
+        "items_per_assignment": 1,
+        "order": "fixed",
+        "pay": "6.00",
+        "settings": {**LIMITS, **(settings or {})},
+        **fields,
+    }
     tasks.edit_draft(by=by, task=task, fields=rules)
-    rows = [{"topic": f"storks-{number}", "query": QUERY, "passages": passages}
-            for number in range(1, topics + 1)]  # fmt: skip
+    rows = [
+        {"topic": f"storks-{number}", "query": QUERY, "passages": passages}
+        for number in range(1, topics + 1)
+    ]
     add_topics(by=by, task=task, rows=rows)
     tasks.publish(by=by, task=task)
     task.refresh_from_db()

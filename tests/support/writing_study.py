@@ -21,12 +21,13 @@ TOPICS = ("t0", "t1")
 def topics() -> Rows:
     return [
         {
-            "topic": topic, "query": f"What do storks do in place {topic}?",
+            "topic": topic,
+            "query": f"What do storks do in place {topic}?",
             "references_ids": [f"{topic}#{n}" for n in range(4)],
             "references_texts": [f"In month {n} the storks of {topic} rest." for n in range(4)],
         }
         for topic in TOPICS
-    ]  # fmt: skip
+    ]
 
 
 def final(topic: str, style: str) -> str:
@@ -43,11 +44,18 @@ def snapshots() -> Rows:
             text = final(topic, style)
             states = ["", text[:9], text[:9], "Frogs!", text[:30], text[:-1], text]
             times = [0, 900, 1800, 1800, 2500, 61_000, 61_001]
-            logs.append([
-                {"response": f"r-{topic}-{style}", "topic": topic, "style": style,
-                 "timestamp": START + ms, "text": state}
-                for ms, state in zip(times, states, strict=True)
-            ])  # fmt: skip
+            logs.append(
+                [
+                    {
+                        "response": f"r-{topic}-{style}",
+                        "topic": topic,
+                        "style": style,
+                        "timestamp": START + ms,
+                        "text": state,
+                    }
+                    for ms, state in zip(times, states, strict=True)
+                ]
+            )
         found += [row for rows in zip(*logs, strict=True) for row in rows]
     return found
 
@@ -60,10 +68,15 @@ def surveys() -> Rows:
             said: dict[str, float | None] = {column: 1.0 for column in FORMS}
             if (topic, style) == ("t1", "news"):
                 said = dict.fromkeys(FORMS)
-            rows.append({
-                "response": f"r-{topic}-{style}", "worker": "ann" if style != "news" else "ben",
-                "topic": topic, "style": style, **said,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "response": f"r-{topic}-{style}",
+                    "worker": "ann" if style != "news" else "ben",
+                    "topic": topic,
+                    "style": style,
+                    **said,
+                }
+            )
     return rows
 
 
@@ -74,15 +87,20 @@ def texts() -> Rows:
             one = {"topic": topic, "style": style}
             human = {"response": f"r-{topic}-{style}", "origin": "human"}
             llm = {"response": f"m-{topic}-{style}", "origin": "llm"}
-            rows += [{**one, **human, "text": final(topic, style)},
-                     {**one, **llm, "text": f"A model on {topic} [1] in {style} [2]."}]  # fmt: skip
+            rows += [
+                {**one, **human, "text": final(topic, style)},
+                {**one, **llm, "text": f"A model on {topic} [1] in {style} [2]."},
+            ]
     return rows
 
 
 def make_folder(folder: Path) -> Path:
     """All files of the study in ``folder``."""
     for name, rows in (
-        (RETRIEVAL, topics()), (SURVEYS, surveys()), (TEXTS, texts()), (LOGS, snapshots())
-    ):  # fmt: skip
+        (RETRIEVAL, topics()),
+        (SURVEYS, surveys()),
+        (TEXTS, texts()),
+        (LOGS, snapshots()),
+    ):
         write(folder, name, rows)
     return folder

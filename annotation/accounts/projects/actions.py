@@ -99,22 +99,30 @@ def change_project(
         setattr(project, at, value)
     project.save()
     entry = record(
-        by=by, project=project, action="project.change", on=project, before=before,
+        by=by,
+        project=project,
+        action="project.change",
+        on=project,
+        before=before,
         **{at: _plain(value) for at, value in (rules | new).items()},
-    )  # fmt: skip
+    )
     if changed:
         roles.tell_managers(
-            project, kind="project.rules", key=f"project.rules:{entry.pk}",
+            project,
+            kind="project.rules",
+            key=f"project.rules:{entry.pk}",
             text=f"Payment rules changed in {project.name}: "
             f"{', '.join(RULES[at] for at in changed)}.",
-        )  # fmt: skip
+        )
     return project
 
 
 RULES = {
-    "budget": "the budget", "hourly_floor": "the hourly floor",
-    "single_approval": "approval by one person", "correction_limit": "the limit of corrections",
-}  # fmt: skip
+    "budget": "the budget",
+    "hourly_floor": "the hourly floor",
+    "single_approval": "approval by one person",
+    "correction_limit": "the limit of corrections",
+}
 
 
 def _plain(value: Any) -> Any:
@@ -181,9 +189,10 @@ def remove_member(*, by: User, member: Membership) -> None:
         roles.end_what_was_open(by=by, project=project, user=member.user)
         role = member.get_role_display()
         roles.tell_managers(
-            project, key=f"roles.changed:removed:{entry.pk}",
+            project,
+            key=f"roles.changed:removed:{entry.pk}",
             text=f"The role of a {role} in {project.name} was ended.",
-        )  # fmt: skip
+        )
 
 
 @transaction.atomic
@@ -201,7 +210,7 @@ def invite(
 
     One to a role that moves money is given by the owner or a manager, leaves by mail only
     (``invite_by_mail``) and is ``bound_to`` the address it was written for.
-    """  # fmt: skip
+    """
     if role not in Role.values:
         raise Invalid("There is no such role.", fields={"role": "Choose a role."})
     if role != Role.WORKER:
@@ -235,9 +244,10 @@ def invite(
     if role != Role.WORKER:
         name = invitation.get_role_display()
         roles.tell_managers(
-            project, key=f"roles.changed:invited:{invitation.pk}",
+            project,
+            key=f"roles.changed:invited:{invitation.pk}",
             text=f"Somebody was invited to {project.name} as {name}.",
-        )  # fmt: skip
+        )
     return invitation
 
 
@@ -307,9 +317,12 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
     invitation.uses += 1
     _forget(invitation, "uses")
     record(
-        by=by, project=invitation.project, action="invitation.accept", on=member or invitation,
+        by=by,
+        project=invitation.project,
+        action="invitation.accept",
+        on=member or invitation,
         invitation=invitation.pk,
-    )  # fmt: skip
+    )
     return member
 
 
@@ -345,12 +358,14 @@ def change_consent_text(
         project=project, removed_at=None, consents__withdrawn_at=None, consents__isnull=False
     )
     notify(
-        to=[one.user for one in agreed.select_related("user").distinct()], kind="consent.changed",
-        project=project, key=f"consent.changed:{new.pk}",
+        to=[one.user for one in agreed.select_related("user").distinct()],
+        kind="consent.changed",
+        project=project,
+        key=f"consent.changed:{new.pk}",
         text=f"What “{project.name}” asks you to agree to has changed. Nothing more is recorded "
         "until you agree to it.",
         url=reverse("work_consent", args=[project.pk]),
-    )  # fmt: skip
+    )
     return new
 
 

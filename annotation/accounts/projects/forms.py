@@ -68,35 +68,50 @@ class InvitationForm(forms.Form):
         required=False, max_length=120, help_text="For yourself: whom or where you send it."
     )
     emails = forms.CharField(
-        required=False, label="Mail it to", max_length=60_000,
+        required=False,
+        label="Mail it to",
+        max_length=60_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
         help_text="One address per line, up to 200. Each gets a link for one person. "
         "Requesters and managers join with the account that has this address, verified.",
-    )  # fmt: skip
+    )
 
 
 class ProjectSettingsForm(forms.Form):
     name = TitleField(max_length=120)
     budget = forms.DecimalField(
-        required=False, min_value=0, max_digits=12, decimal_places=2,
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
         help_text="What the project may cost in total. Empty: no budget is set.",
-    )  # fmt: skip
+    )
     hourly_floor = forms.DecimalField(
-        required=False, min_value=0, max_digits=8, decimal_places=2, label="Hourly floor",
+        required=False,
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        label="Hourly floor",
         help_text="Pages warn where a task pays less than this an hour.",
-    )  # fmt: skip
+    )
     reply_days = forms.IntegerField(
-        min_value=3, max_value=365, label="Appeal within",
+        min_value=3,
+        max_value=365,
+        label="Appeal within",
         help_text="How long a worker may reply. Dates already given stay.",
-    )  # fmt: skip
+    )
     answer_days = forms.IntegerField(
-        min_value=1, max_value=60, label="Answer appeals within",
+        min_value=1,
+        max_value=60,
+        label="Answer appeals within",
         help_text="After this it is overdue, and managers are told each day.",
-    )  # fmt: skip
+    )
     decide_days = forms.IntegerField(
-        min_value=1, max_value=90, label="Review within",
+        min_value=1,
+        max_value=90,
+        label="Review within",
         help_text="Work that waits longer is named. Nothing is decided automatically.",
-    )  # fmt: skip
+    )
     show_scores = forms.BooleanField(
         required=False,
         label="Workers see their own scores",
@@ -109,10 +124,13 @@ class ProjectSettingsForm(forms.Form):
         help_text="Payouts then need no independent second person. Each such approval is marked.",
     )
     correction_limit = forms.DecimalField(
-        required=False, min_value=0, max_digits=8, decimal_places=2,
+        required=False,
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
         label="Corrections by one manager",
         help_text="What is booked by hand within a day. Above it, a second manager must approve.",
-    )  # fmt: skip
+    )
 
 
 class ConsentForm(forms.Form):
@@ -120,9 +138,11 @@ class ConsentForm(forms.Form):
         label="Text", max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
     )
     retention_days = forms.IntegerField(
-        label="Keep the log for", min_value=1, max_value=3650,
+        label="Keep the log for",
+        min_value=1,
+        max_value=3650,
         help_text="After this the interaction log of an assignment may be erased.",
-    )  # fmt: skip
+    )
 
 
 def form_key() -> forms.UUIDField:

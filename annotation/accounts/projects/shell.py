@@ -26,9 +26,11 @@ def tab_counts(project: Project, user: User) -> dict[str, int]:
     people = Membership.objects.filter(project=here, role=Role.WORKER, removed_at__isnull=True)
     waiting = PayoutBatch.objects.filter(project=here, state=PayoutBatch.State.PROPOSED)
     counts = {
-        "tasks": Task.objects.filter(project=here), "people": people, "payouts": waiting,
+        "tasks": Task.objects.filter(project=here),
+        "people": people,
+        "payouts": waiting,
         "unread": unread_of(user),
-    }  # fmt: skip
+    }
     # Under names that are no fields of a project.
     told = {f"{name}_there": _number(rows) for name, rows in counts.items()}
     row: Any = Project.objects.values(**told).get(pk=project.pk)

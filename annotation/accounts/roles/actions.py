@@ -64,9 +64,13 @@ def set_role(*, project: Project, user: User, role: str) -> Membership:
 def tell_managers(project: Project, *, key: str, text: str, kind: str = "roles.changed") -> None:
     """The owner and every manager, whoever did it: a change that is not theirs is seen."""
     notify(
-        to=[project.owner, *managers_of(project)], kind=kind, key=key, text=text[:400],
-        project=project, url=reverse("people", args=[project.pk]) + "#roles",
-    )  # fmt: skip
+        to=[project.owner, *managers_of(project)],
+        kind=kind,
+        key=key,
+        text=text[:400],
+        project=project,
+        url=reverse("people", args=[project.pk]) + "#roles",
+    )
 
 
 @transaction.atomic
@@ -86,25 +90,38 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
         project=project, user=by, role__in=STAFF, removed_at__isnull=True
     ).exists()
     grant = RoleGrant.objects.create(
-        project=project, user=by, role=invitation.role, given_by=giver, invitation=invitation,
+        project=project,
+        user=by,
+        role=invitation.role,
+        given_by=giver,
+        invitation=invitation,
         state=State.WAITING if second else State.HELD if held else State.GIVEN,
-    )  # fmt: skip
+    )
     record(
-        by=by, project=project, action="role.accept", on=grant, role=grant.role,
-        given_by=giver.pk, waits=bool(second),
-    )  # fmt: skip
+        by=by,
+        project=project,
+        action="role.accept",
+        on=grant,
+        role=grant.role,
+        given_by=giver.pk,
+        waits=bool(second),
+    )
     if not second:
         tell_managers(
-            project, key=f"roles.changed:{grant.pk}:given",
+            project,
+            key=f"roles.changed:{grant.pk}:given",
             text=f"A new {grant.get_role_display()} joined {project.name}. No independent manager "
             "was there to confirm them.",
-        )  # fmt: skip
+        )
         return set_role(project=project, user=by, role=grant.role)
     notify(
-        to=second, kind="roles.waits", key=f"roles.waits:{grant.pk}", project=project,
+        to=second,
+        kind="roles.waits",
+        key=f"roles.waits:{grant.pk}",
+        project=project,
         text=f"A new {grant.get_role_display()} of {project.name} awaits your confirmation.",
         url=reverse("people", args=[project.pk]) + "#roles",
-    )  # fmt: skip
+    )
     return None
 
 
@@ -172,10 +189,13 @@ def _tell_decided(grant: RoleGrant, what: str) -> None:
     key = f"roles.changed:{grant.pk}:{grant.state}"
     tell_managers(project, key=key, text=f"A new {role} of {project.name} {what}.")
     notify(
-        to=[grant.user], kind="roles.changed", key=key, project=project,
+        to=[grant.user],
+        kind="roles.changed",
+        key=key,
+        project=project,
         text=f"Your role as {role} in {project.name} {what}.",
         url=reverse("home"),
-    )  # fmt: skip
+    )
 
 
 # Ending a role ---------------------------------------------------------------------------------
@@ -218,7 +238,7 @@ def end_what_was_open(*, by: User, project: Project, user: User) -> None:
         Membership.objects.filter(
             project=project, user=user, role__in=STAFF, removed_at__isnull=True
         ).values_list("role", flat=True)
-    )  # fmt: skip
+    )
     now = timezone.now()
     if not roles:
         _stop_proposals(by, project, user)
@@ -260,12 +280,14 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
         stopped.append("a correction")
     if stopped:
         notify(
-            to=[project.owner, *managers_of(project)], kind="payout.stopped", project=project,
+            to=[project.owner, *managers_of(project)],
+            kind="payout.stopped",
+            project=project,
             key=f"payout.stopped:{user.pk}:{now.isoformat()}",
             text=f"Sent back in {project.name}, since their proposer was removed: "
             f"{', '.join(stopped[:10])}. Propose again what should still be paid.",
             url=reverse("payout_list", args=[project.pk]),
-        )  # fmt: skip
+        )
 
 
 @transaction.atomic

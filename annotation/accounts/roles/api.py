@@ -31,20 +31,28 @@ class RoleGrantOut(serializers.ModelSerializer[RoleGrant]):
     class Meta:
         model = RoleGrant
         fields = (
-            "id", "name", "role", "state", "given_by", "created_at", "decided_by", "decided_at",
+            "id",
+            "name",
+            "role",
+            "state",
+            "given_by",
+            "created_at",
+            "decided_by",
+            "decided_at",
             "reason_cannot_confirm",
-        )  # fmt: skip
+        )
 
 
 class RoleGrants(Listing):
     pagination_class = Newest
 
     @extend_schema(
-        responses=RoleGrantOut(many=True), summary="Roles that were given",
+        responses=RoleGrantOut(many=True),
+        summary="Roles that were given",
         description="Of requesters and managers who joined by invitation, the newest first. "
         "Nobody approves what somebody proposed whom they let in, or who let them in, unless an "
         "independent manager confirmed them.",
-    )  # fmt: skip
+    )
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
 
@@ -65,9 +73,11 @@ class _Decide(Endpoint):
 
 class RoleConfirm(_Decide):
     @extend_schema(
-        request=None, responses=RoleGrantOut, summary="Confirm a role",
+        request=None,
+        responses=RoleGrantOut,
+        summary="Confirm a role",
         description="By a manager who is independent of the person and of who gave the role.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, grant_id: int) -> Response:
         access = get_access(request, project_id)
         actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))

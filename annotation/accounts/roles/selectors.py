@@ -84,9 +84,10 @@ def confirmers(project: Project, *, user: User, giver: User) -> list[User]:
     """Managers who may confirm that these two are two: not one of them, and tied to neither."""
     chain = chain_of(project)
     return [
-        one for one in managers_of(project)
+        one
+        for one in managers_of(project)
         if not chain.tied(one.pk, user.pk) and not chain.tied(one.pk, giver.pk)
-    ]  # fmt: skip
+    ]
 
 
 def reason_cannot_confirm(grant: RoleGrant, by: User) -> str:
@@ -139,27 +140,26 @@ def open_grants(project: Project, viewer: User) -> list[GrantRow]:
         Membership.objects.filter(
             project=project, role__in=STAFF, removed_at__isnull=True
         ).values_list("user_id", "role")
-    )  # fmt: skip
+    )
     found = [
-        row for row in reversed(grants_of(project))
+        row
+        for row in reversed(grants_of(project))
         if row.state == State.WAITING
         or (row.state == State.GIVEN and (row.user_id, row.role) in holders)
-    ]  # fmt: skip
+    ]
     newest = {(row.user_id, row.role): row for row in found}
     confirmed = set(
         project.role_grants.filter(state=State.CONFIRMED).values_list("user_id", flat=True)
     )
     rows = [
-        row for row in newest.values()
-        if row.state == State.WAITING or row.user_id not in confirmed
-    ]  # fmt: skip
+        row for row in newest.values() if row.state == State.WAITING or row.user_id not in confirmed
+    ]
     staff = viewer.pk == project.owner_id or (viewer.pk, Role.MANAGER) in holders
     return [
         GrantRow(
             row,
             may_confirm=not row.reason_cannot_confirm,  # type: ignore[attr-defined]
-            may_decline=row.state == State.WAITING
-            and (staff or viewer.pk == row.given_by_id),
+            may_decline=row.state == State.WAITING and (staff or viewer.pk == row.given_by_id),
         )
         for row in with_reasons(rows, project, viewer)
-    ]  # fmt: skip
+    ]

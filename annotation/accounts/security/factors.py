@@ -56,15 +56,19 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     project.second_factor = required
     project.save(update_fields=["second_factor"])
     entry = record(
-        by=by, project=project, action="project.second_factor", on=project,
+        by=by,
+        project=project,
+        action="project.second_factor",
+        on=project,
         required="on" if required else "off",
-    )  # fmt: skip
+    )
     log_event(Kind.FACTOR_RULE, user=by, project=project, required=required)
     said = "now needs a second factor" if required else "no longer needs a second factor"
     notify(
         to=[one for one in people_of(project, Role.MANAGER) if one.pk != by.pk],
-        kind="project.second_factor", project=project,
+        kind="project.second_factor",
+        project=project,
         key=f"project.second_factor:{entry.pk}",
         text=f"Approving and sending payments in {project.name} {said}.",
-    )  # fmt: skip
+    )
     return project

@@ -34,13 +34,20 @@ MAX_STASH = 512 * 1024  # characters of a form that wait in the session
 STASH_SECONDS = 900
 # Pages that change how somebody signs in.
 FACTOR_PAGES = {
-    "mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes",
-    "mfa_generate_recovery_codes", "mfa_add_webauthn", "mfa_remove_webauthn",
-}  # fmt: skip
+    "mfa_activate_totp",
+    "mfa_deactivate_totp",
+    "mfa_view_recovery_codes",
+    "mfa_generate_recovery_codes",
+    "mfa_add_webauthn",
+    "mfa_remove_webauthn",
+}
 SIGN_IN_PAGES = {
-    "account_set_password", "account_change_password", "account_email",
-    "socialaccount_connections", "openid_connect_login",
-}  # fmt: skip
+    "account_set_password",
+    "account_change_password",
+    "account_email",
+    "socialaccount_connections",
+    "openid_connect_login",
+}
 SECRETS = ("password", "token", "webhook", "key")  # fields that no session keeps as they are
 
 
@@ -141,7 +148,10 @@ def _keep(request: HttpRequest, htmx: bool) -> str:
         return _page_of(request, htmx)
     key = secrets.token_urlsafe(16)
     request.session[STASH] = {
-        "key": key, "path": request.get_full_path(), "form": form, "at": time.time(),
+        "key": key,
+        "path": request.get_full_path(),
+        "form": form,
+        "at": time.time(),
         "back": _page_of(request, htmx),
-    }  # fmt: skip
+    }
     return reverse("stepup_resume", args=[key])

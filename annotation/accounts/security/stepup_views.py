@@ -33,8 +33,10 @@ def stepup_resume(request: HttpRequest, waiting: str) -> HttpResponse:
         return redirect(kept["back"])
     form = QueryDict(kept["form"])
     fields = [
-        (name, value) for name, values in form.lists() if name != "csrfmiddlewaretoken"
+        (name, value)
+        for name, values in form.lists()
+        if name != "csrfmiddlewaretoken"
         for value in values
-    ]  # fmt: skip
+    ]
     context = {"path": kept["path"], "fields": fields, "back": kept["back"]}
     return render(request, "annotation/accounts/stepup_resume.html", context)

@@ -152,9 +152,10 @@ def sweep(now: dt.datetime | None = None) -> int:
     """Delete accounts whose address nobody proved, and sessions that are over; how many rows."""
     now = now or timezone.now()
     stale = User.objects.filter(
-        _unproven(), _pending(),
+        _unproven(),
+        _pending(),
         date_joined__lt=now - dt.timedelta(days=PENDING_DAYS),
         pk__in=EmailAddress.objects.filter(verified=False).values("user"),
-    )  # fmt: skip
+    )
     gone = stale.delete()[0]
     return gone + Session.objects.filter(expire_date__lt=now).delete()[0]

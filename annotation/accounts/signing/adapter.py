@@ -80,9 +80,11 @@ class AccountAdapter(DefaultAccountAdapter):
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> User:
         data, fallback = form.cleaned_data, user.display_name
         saved = actions.create_pending(
-            user=user, address=data["email"], password=data.get("password1", ""),
+            user=user,
+            address=data["email"],
+            password=data.get("password1", ""),
             display_name=data.get("display_name") or fallback or data["email"].partition("@")[0],
-        )  # fmt: skip
+        )
         return saved
 
     def populate_username(self, request: HttpRequest, user: Any) -> None:
@@ -175,17 +177,24 @@ class AccountAdapter(DefaultAccountAdapter):
         outbox.queue(email=email, subject=subject, body=body.lstrip())
 
     def send_notification_mail(
-        self, template_prefix: str, user: Any, context: dict[str, Any] | None = None,
+        self,
+        template_prefix: str,
+        user: Any,
+        context: dict[str, Any] | None = None,
         email: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Accounts from before addresses were proven are told at the address they have."""
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def add_message(  # noqa: PLR0917
-        self, request: HttpRequest, level: int, message_template: str | None = None,
-        message_context: dict[str, Any] | None = None, extra_tags: str = "",
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        message_context: dict[str, Any] | None = None,
+        extra_tags: str = "",
         message: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         said = message or SAID.get(message_template or "")
         if said:
             super().add_message(request, level, message=said, extra_tags=extra_tags)
@@ -220,8 +229,11 @@ class FactorAdapter(DefaultMFAAdapter):
         return sealed.unseal(encrypted_text.encode(), self.PURPOSE, "The second factor")
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        host = urlsplit(settings.CROWDQC_BASE_URL).hostname or "" if settings.PRODUCTION else (
-            context.request.get_host().partition(":")[0])  # fmt: skip
+        host = (
+            urlsplit(settings.CROWDQC_BASE_URL).hostname or ""
+            if settings.PRODUCTION
+            else (context.request.get_host().partition(":")[0])
+        )
         return {"id": host, "name": "crowdqc"}
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:

@@ -67,10 +67,11 @@ class SignUpForm(account.SignupForm):
     """A new account: an address to prove, a name for one's teams, a password."""
 
     display_name = forms.CharField(
-        label="Your name", max_length=80,
+        label="Your name",
+        max_length=80,
         help_text="Shown to your teams. Workers are shown under a pseudonym.",
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
-    )  # fmt: skip
+    )
     field_order = ("email", "display_name", "password1")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

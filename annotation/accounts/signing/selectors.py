@@ -134,34 +134,52 @@ def account_page(request: HttpRequest, user: User) -> AccountPage:
         actor=user, action="account.password", object_id=user.pk
     ).order_by("-pk")
     return AccountPage(
-        address=user.email, is_proven=has_verified(user, user.email),
+        address=user.email,
+        is_proven=has_verified(user, user.email),
         pending=process.email if process else "",
         has_password=user.has_usable_password(),
         password_at=changed.values_list("at", flat=True).first(),
         passkeys=[one for one in factors if one.type == Authenticator.Type.WEBAUTHN],
         totp=by_type.get(Authenticator.Type.TOTP),
-        codes_left=len(codes.wrap().get_unused_codes()) if codes else None, codes_total=10,
+        codes_left=len(codes.wrap().get_unused_codes()) if codes else None,
+        codes_total=10,
         sso=settings.OIDC_NAME if settings.OIDC_SERVER_URL else "",
         sso_account=SocialAccount.objects.filter(user=user).first(),
         sessions=_sessions(request, user),
-    )  # fmt: skip
+    )
 
 
 def _sessions(request: HttpRequest, user: User) -> list[SessionRow]:
     rows = [
         SessionRow(
-            one.pk, device(one.user_agent), one.ip, one.last_seen_at,
+            one.pk,
+            device(one.user_agent),
+            one.ip,
+            one.last_seen_at,
             one.session_key == request.session.session_key,
         )
         for one in UserSession.objects.purge_and_list(user)
-    ]  # fmt: skip
+    ]
     return sorted(rows, key=lambda row: (not row.is_current, -row.seen_at.timestamp()))
 
 
-BROWSERS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrome", "Chrome"),
-            ("CriOS", "Chrome"), ("Safari", "Safari"))  # fmt: skip
-SYSTEMS = (("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
-           ("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"))  # fmt: skip
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR", "Opera"),
+    ("Firefox", "Firefox"),
+    ("Chrome", "Chrome"),
+    ("CriOS", "Chrome"),
+    ("Safari", "Safari"),
+)
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Mac OS", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
 
 
 def browser_and_system(agent: str) -> tuple[str, str]:

@@ -62,9 +62,11 @@ class _ToProvider(requests.adapters.BaseAdapter):
                 outbound.Client(seconds=seconds, most_bytes=MOST_BYTES, inside=True) as client,
             ):
                 answer = client.send(
-                    str(request.method), str(request.url), content=cast(bytes | None, body),
+                    str(request.method),
+                    str(request.url),
+                    content=cast(bytes | None, body),
                     headers=kept,
-                )  # fmt: skip
+                )
         except (outbound.OutboundError, TimeoutError) as error:
             raise requests.ConnectionError(str(error)) from error
         response = requests.Response()

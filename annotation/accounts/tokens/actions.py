@@ -83,15 +83,26 @@ def make(
         raise Conflict(f"There are {MOST} live tokens. End one that is not needed.")
     text = f"cqc_{secrets.token_urlsafe(32)}"
     row = ApiToken.objects.create(
-        user=by, name=name.strip(), prefix=text[:8], digest=digest(text), project=project,
-        scopes=[scope for scope in ALL if scope in scopes], per_minute=per_minute,
-        by_password=by_password, second_factor=strong,
-        expires_at=timezone.now() + dt.timedelta(days=days),
-    )  # fmt: skip
-    record(
-        by=by, project=project, action="token.make", on=row, scopes=row.scopes, days=days,
+        user=by,
+        name=name.strip(),
+        prefix=text[:8],
+        digest=digest(text),
+        project=project,
+        scopes=[scope for scope in ALL if scope in scopes],
+        per_minute=per_minute,
         by_password=by_password,
-    )  # fmt: skip
+        second_factor=strong,
+        expires_at=timezone.now() + dt.timedelta(days=days),
+    )
+    record(
+        by=by,
+        project=project,
+        action="token.make",
+        on=row,
+        scopes=row.scopes,
+        days=days,
+        by_password=by_password,
+    )
     log_event(Kind.TOKEN_MADE, user=by, token=row.pk, scopes=", ".join(row.scopes))
     return row, text
 
@@ -130,9 +141,13 @@ def sign_in(
         before = ApiToken.objects.filter(live(user), by_password=True).order_by("-id")
         _end(before[MOST_SIGNED_IN - 1 :], by=user)
         return make(
-            by=user, name="Signed in by password", scopes=scopes, days=SIGN_IN_DAYS,
-            by_password=True, code_shown=strong,
-        )  # fmt: skip
+            by=user,
+            name="Signed in by password",
+            scopes=scopes,
+            days=SIGN_IN_DAYS,
+            by_password=True,
+            code_shown=strong,
+        )
 
 
 def _end(rows: Iterable[ApiToken], *, by: User) -> None:

@@ -53,9 +53,10 @@ def require_scope(request: Request, needed: str) -> None:
     token = request.auth
     if isinstance(token, ApiToken) and needed and needed not in token.scopes:
         raise NotAllowed(
-            f"This token lacks the scope “{needed}”.", code="missing-scope",
+            f"This token lacks the scope “{needed}”.",
+            code="missing-scope",
             fields={"scope": needed},
-        )  # fmt: skip
+        )
 
 
 def unbound(request: Request) -> None:

@@ -115,8 +115,13 @@ HEADERS = {
 def header(name: str, *, required: bool = False) -> dict[str, Any]:
     """A header that an endpoint takes."""
     schema = {"type": "string", "minLength": 1, "maxLength": 120}
-    return {"in": "header", "name": name, "required": required, "schema": schema,
-            "description": HEADERS[name]}  # fmt: skip
+    return {
+        "in": "header",
+        "name": name,
+        "required": required,
+        "schema": schema,
+        "description": HEADERS[name],
+    }
 
 
 class Schema(AutoSchema):

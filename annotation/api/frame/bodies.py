@@ -92,10 +92,13 @@ class SignIn(Body):
     username = serializers.CharField()
     password = serializers.CharField(trim_whitespace=False)
     code = serializers.CharField(
-        default="", allow_blank=True, max_length=20,
+        default="",
+        allow_blank=True,
+        max_length=20,
         help_text="Of your authenticator app, or a recovery code; where you have a second factor",
-    )  # fmt: skip
+    )
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(ApiToken.Scope.choices), default=tokens.LEAST,
+        child=serializers.ChoiceField(ApiToken.Scope.choices),
+        default=tokens.LEAST,
         help_text="Left out: read and work. pay needs a second factor",
-    )  # fmt: skip
+    )

@@ -27,13 +27,30 @@ SECTIONS = {
 }
 # What stands under a project or a task, where it has a section of its own.
 PARTS = {
-    "staff": "people", "workers": "people", "people": "people", "invitations": "people",
-    "consent-texts": "people", "panels": "panels", "rounds": "panels", "runs": "runs",
-    "schedule": "runs", "exclusions": "runs", "asking": "runs", "models": "runs",
-    "payouts": "pay", "payments": "pay", "ledger": "pay", "rejections": "pay",
-    "statements": "pay", "waiting": "pay", "payout-rule": "pay", "files": "files",
-    "export": "files", "hooks": "hooks", "tasks": "tasks",
-}  # fmt: skip
+    "staff": "people",
+    "workers": "people",
+    "people": "people",
+    "invitations": "people",
+    "consent-texts": "people",
+    "panels": "panels",
+    "rounds": "panels",
+    "runs": "runs",
+    "schedule": "runs",
+    "exclusions": "runs",
+    "asking": "runs",
+    "models": "runs",
+    "payouts": "pay",
+    "payments": "pay",
+    "ledger": "pay",
+    "rejections": "pay",
+    "statements": "pay",
+    "waiting": "pay",
+    "payout-rule": "pay",
+    "files": "files",
+    "export": "files",
+    "hooks": "hooks",
+    "tasks": "tasks",
+}
 TOP = {"notices": "hooks"}
 
 
@@ -141,8 +158,12 @@ class Reader:
             summary=about.get("summary", ""),
             description=about.get("description", ""),
             query=[
-                Field(p["name"], self.type_of(p["schema"]), p.get("description", ""),
-                      p.get("required", False))
+                Field(
+                    p["name"],
+                    self.type_of(p["schema"]),
+                    p.get("description", ""),
+                    p.get("required", False),
+                )
                 for p in about.get("parameters", [])
                 if p["in"] == "query"
             ],
@@ -150,7 +171,7 @@ class Reader:
             status=status,
             answer=list(self.fields(shown["items"] if listed else shown)),
             listed=listed,
-        )  # fmt: skip
+        )
 
 
 @lru_cache(maxsize=1)

@@ -89,9 +89,12 @@ class Endpoint(APIView):
                 if key is not None:
                     told = json.loads(JSONRenderer().render(self.kept(response)) or b"null")
                     replies.keep(
-                        by=request.user, key=key, request_hash=request_hash,
-                        status=response.status_code, body=told,
-                    )  # fmt: skip
+                        by=request.user,
+                        key=key,
+                        request_hash=request_hash,
+                        status=response.status_code,
+                        body=told,
+                    )
         if refusal is not None:
             raise refusal
         return response

@@ -16,17 +16,29 @@ class ProjectOut(serializers.ModelSerializer[Project]):
 
     roles = serializers.SerializerMethodField()
     correction_limit = serializers.DecimalField(
-        max_digits=8, decimal_places=2, allow_null=True,
+        max_digits=8,
+        decimal_places=2,
+        allow_null=True,
         help_text="What one manager books by hand within a day; null to workers",
-    )  # fmt: skip
+    )
 
     class Meta:
         model = Project
         fields = (
-            "id", "name", "currency", "budget", "hourly_floor", "single_approval",
-            "correction_limit", "reply_days", "answer_days", "decide_days", "show_scores",
-            "created_at", "roles",
-        )  # fmt: skip
+            "id",
+            "name",
+            "currency",
+            "budget",
+            "hourly_floor",
+            "single_approval",
+            "correction_limit",
+            "reply_days",
+            "answer_days",
+            "decide_days",
+            "show_scores",
+            "created_at",
+            "roles",
+        )
 
     def to_representation(self, project: Project) -> dict[str, Any]:
         shown = dict(super().to_representation(project))
@@ -43,10 +55,20 @@ class VersionOut(serializers.ModelSerializer[TaskVersion]):
     class Meta:
         model = TaskVersion
         fields = (
-            "number", "title", "instructions", "order", "redundancy", "items_per_assignment",
-            "lease_minutes", "min_seconds", "expected_minutes", "pay", "bonus_note",
-            "settings", "published_at",
-        )  # fmt: skip
+            "number",
+            "title",
+            "instructions",
+            "order",
+            "redundancy",
+            "items_per_assignment",
+            "lease_minutes",
+            "min_seconds",
+            "expected_minutes",
+            "pay",
+            "bonus_note",
+            "settings",
+            "published_at",
+        )
 
 
 class TaskOut(serializers.ModelSerializer[Task]):
@@ -56,8 +78,16 @@ class TaskOut(serializers.ModelSerializer[Task]):
     class Meta:
         model = Task
         fields = (
-            "id", "project", "type", "state", "domain", "current", "draft", "budget", "created_at",
-        )  # fmt: skip
+            "id",
+            "project",
+            "type",
+            "state",
+            "domain",
+            "current",
+            "draft",
+            "budget",
+            "created_at",
+        )
 
     @extend_schema_field(VersionOut(allow_null=True))
     def get_draft(self, task: Task) -> dict[str, Any] | None:
@@ -82,9 +112,20 @@ class ItemOut(serializers.ModelSerializer[Item]):
     class Meta:
         model = Item
         fields = (
-            "id", "item_id", "question", "context", "topic", "look_back", "settings", "since",
-            "until", "redundancy", "held", "first", "second",
-        )  # fmt: skip
+            "id",
+            "item_id",
+            "question",
+            "context",
+            "topic",
+            "look_back",
+            "settings",
+            "since",
+            "until",
+            "redundancy",
+            "held",
+            "first",
+            "second",
+        )
 
 
 class Imported(serializers.Serializer[Any]):
@@ -118,10 +159,25 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
     class Meta:
         model = Answer
         fields = (
-            "id", "item", "item_id", "version", "worker", "system", "prompt_strategy", "replicate",
-            "answer", "declined", "choices", "attributes", "flipped", "order_shown", "counts",
-            "uncounted_reason", "answered_at", "assignment",
-        )  # fmt: skip
+            "id",
+            "item",
+            "item_id",
+            "version",
+            "worker",
+            "system",
+            "prompt_strategy",
+            "replicate",
+            "answer",
+            "declined",
+            "choices",
+            "attributes",
+            "flipped",
+            "order_shown",
+            "counts",
+            "uncounted_reason",
+            "answered_at",
+            "assignment",
+        )
 
     def get_answer(self, answer: Answer) -> str:
         return next((v.text for v in answer.texts.all() if v.field == "answer"), "")
@@ -146,9 +202,19 @@ class AssignmentOut(serializers.ModelSerializer[Assignment]):
     class Meta:
         model = Assignment
         fields = (
-            "id", "task", "version", "worker", "state", "source", "pay", "leased_at",
-            "expires_at", "opened_at", "submitted_at", "settled_at",
-        )  # fmt: skip
+            "id",
+            "task",
+            "version",
+            "worker",
+            "state",
+            "source",
+            "pay",
+            "leased_at",
+            "expires_at",
+            "opened_at",
+            "submitted_at",
+            "settled_at",
+        )
 
 
 class OfferOut(serializers.Serializer[Any]):
@@ -191,9 +257,18 @@ class OwnRowOut(serializers.ModelSerializer[Assignment]):
     class Meta:
         model = Assignment
         fields = (
-            "id", "project", "task", "version", "title", "state", "pay", "leased_at", "expires_at",
-            "submitted_at", "settled_at",
-        )  # fmt: skip
+            "id",
+            "project",
+            "task",
+            "version",
+            "title",
+            "state",
+            "pay",
+            "leased_at",
+            "expires_at",
+            "submitted_at",
+            "settled_at",
+        )
 
 
 class StyleOut(serializers.Serializer[Any]):

@@ -42,12 +42,15 @@ class Token(Endpoint):
         raise AssertionError("unreachable")
 
     @extend_schema(
-        request=SignIn, responses=TokenOut, auth=[], summary="Get a token for name and password",
+        request=SignIn,
+        responses=TokenOut,
+        auth=[],
+        summary="Get a token for name and password",
         description="It may read and work for 30 days, or what `scopes` asks for. Send it as "
         "`Authorization: Token …`. An account with a second factor needs its `code`, and the "
         "scope `pay` needs a second factor. Name and password are taken 10 times a minute for "
         "one name and 30 times from one address.",
-    )  # fmt: skip
+    )
     def post(self, request: Request) -> Response:
         row, text = tokens.sign_in(**read(SignIn, request), request=request._request)
         return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})

@@ -310,9 +310,12 @@ class _Groups:
         ids = iter(new_ids(ItemGroup, len(rows)))
         found = [self._of(row, ids, new) for row in rows]
         copy_into(
-            ItemGroup, ("id", "key", "title", "passage", "position"), new, task_id=self.task.pk,
+            ItemGroup,
+            ("id", "key", "title", "passage", "position"),
+            new,
+            task_id=self.task.pk,
             since=self.draft.number,
-        )  # fmt: skip
+        )
         return found
 
     def _of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
@@ -346,15 +349,17 @@ def import_items(*, by: User, task: Task, rows: Iterable[Mapping[str, str]], nam
             draft = lock_draft(task, by=by)
             groups, position = _Groups(task, draft), _next_position(task)
         copy_into(
-            Item, ("group_id", "key", "question", "position"),
+            Item,
+            ("group_id", "key", "question", "position"),
             (
                 (group, row["item_id"], clean_question(row["question"]), position + STEP * number)
                 for number, (group, row) in enumerate(
                     zip(groups.of(part), part, strict=True), total
                 )
             ),
-            task_id=task.pk, since=draft.number,
-        )  # fmt: skip
+            task_id=task.pk,
+            since=draft.number,
+        )
         total += len(part)
     if total:
         fresh_plans(total)

@@ -87,9 +87,12 @@ def create_task(
     title = clean_title(title, needed="A task")
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
-        task=task, number=1, title=title, settings=task_type.clean_settings({}),
+        task=task,
+        number=1,
+        title=title,
+        settings=task_type.clean_settings({}),
         **BEGINS.get(task_type.shape, {}),
-    )  # fmt: skip
+    )
     record(by=by, project=project, action="task.create", on=task, type=type)
     return task
 
@@ -172,11 +175,13 @@ def move(*, by: User, task: Task, to: str) -> Task:
     record(by=by, project=task.project, action=f"task.{to}", on=task)
     if to == "close" and task.current:
         notify(
-            to=[one for one in people_of(task.project) if one.pk != by.pk], kind="task.closed",
-            project=task.project, key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
+            to=[one for one in people_of(task.project) if one.pk != by.pk],
+            kind="task.closed",
+            project=task.project,
+            key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
             text=f"“{task.current.title}” was closed: nobody can start it now.",
             url=reverse("task", args=[task.project_id, task.pk]),
-        )  # fmt: skip
+        )
     return task
 
 
@@ -186,9 +191,12 @@ def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: s
 
     Attention items and items of other tasks are left alone. Returns how many changed.
     """
-    rows = task.items.select_for_update(no_key=True, of=("self",)).filter(
-        pk__in=wanted, expected__isnull=True
-    ).exclude(ERASED).order_by("pk")  # fmt: skip
+    rows = (
+        task.items.select_for_update(no_key=True, of=("self",))
+        .filter(pk__in=wanted, expected__isnull=True)
+        .exclude(ERASED)
+        .order_by("pk")
+    )
     changed = []
     for item in rows.only("pk", "held", "redundancy"):
         number = max(item.held, wanted[item.pk])

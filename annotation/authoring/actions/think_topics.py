@@ -26,8 +26,13 @@ from crowdqc.errors import Conflict, Invalid
 SHAPE = "attributes"
 MAX_SAMPLES, MAX_KEY, MAX_TITLE, MAX_SCORE = 20, 80, 160, 20
 MAX_TEXT, MAX_SOURCE, MAX_RUBRIC, MAX_NAME = 20_000, 100_000, 20_000, 80
-LIMITS = (("key", MAX_KEY), ("title", MAX_TITLE), ("text", MAX_TEXT), ("source", MAX_SOURCE),
-          ("score", MAX_SCORE))  # fmt: skip
+LIMITS = (
+    ("key", MAX_KEY),
+    ("title", MAX_TITLE),
+    ("text", MAX_TEXT),
+    ("source", MAX_SOURCE),
+    ("score", MAX_SCORE),
+)
 Sample = dict[str, str]
 
 
@@ -114,9 +119,13 @@ def _settle(task: Task, draft: TaskVersion, group: ItemGroup, position: int) -> 
     item = group.items.in_version(draft.number).first()
     if item is None:
         Item.objects.create(
-            task=task, group=group, key=group.key, position=position, question=group.title,
+            task=task,
+            group=group,
+            key=group.key,
+            position=position,
+            question=group.title,
             since=draft.number,
-        )  # fmt: skip
+        )
     elif item.question != group.title:
         supersede(item, draft, question=group.title)
 

@@ -123,14 +123,19 @@ def sync_items(task: Task, draft: TaskVersion, queries: Mapping[str, str] | None
     ended = {_content(item): item for item in task.items.filter(until=draft.number)}
     new, moved = list[Item](), list[Item]()
     # As far apart as if each topic had all styles there can be: one more moves no other item.
-    places = [(at * MAX_ASKED + n, g, s) for at, g in enumerate(groups)
-              for n, s in enumerate(styles, 1)]  # fmt: skip
+    places = [
+        (at * MAX_ASKED + n, g, s) for at, g in enumerate(groups) for n, s in enumerate(styles, 1)
+    ]
     for at, group, style in places:
         wanted = Item(
-            task=task, group=group, key=f"{group.key}-{style}", position=at * STEP,
-            question=asked[group.pk], since=draft.number,
+            task=task,
+            group=group,
+            key=f"{group.key}-{style}",
+            position=at * STEP,
+            question=asked[group.pk],
+            since=draft.number,
             settings={"style": style, "passages": group.passages_there},
-        )  # fmt: skip
+        )
         item = live.get((group.pk, style)) or ended.get(_content(wanted))
         if item is None:
             new.append(wanted)
@@ -186,9 +191,13 @@ def add_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name:
     back, new = [], []
     for number, (key, (query, passages)) in enumerate(fresh.items(), 1):
         group = ItemGroup(
-            task=task, key=key, position=last + STEP * number, since=draft.number,
-            title=as_title(query), passages=passages,
-        )  # fmt: skip
+            task=task,
+            key=key,
+            position=last + STEP * number,
+            since=draft.number,
+            title=as_title(query),
+            passages=passages,
+        )
         old = ended.get(key)
         if old is not None and (old.title, old.passages) == (group.title, passages):
             back.append(old.pk)
@@ -223,9 +232,12 @@ def save_topic(
     if group is None:
         draft = lock_draft(task, by=by)
         group = save_group(
-            by=by, task=task, key=clean_key(key) or free_key(task.groups, "topic-{}"),
-            title=as_title(asked or ""), passages=kept or [],
-        )  # fmt: skip
+            by=by,
+            task=task,
+            key=clean_key(key) or free_key(task.groups, "topic-{}"),
+            title=as_title(asked or ""),
+            passages=kept or [],
+        )
         sync_items(task, draft, {group.key: asked or ""})
         return group
     before = query_of(group, shown)
@@ -235,9 +247,14 @@ def save_topic(
     draft = lock_draft(task, by=by)
     group = _live(task, group.key)  # its passages may have been saved meanwhile
     group = save_group(
-        by=by, task=task, group=group, title=as_title(asked), passage=group.passage, passages=kept,
+        by=by,
+        task=task,
+        group=group,
+        title=as_title(asked),
+        passage=group.passage,
+        passages=kept,
         look_back=group.look_back,
-    )  # fmt: skip
+    )
     sync_items(task, draft, {group.key: asked})
     return group
 

@@ -98,11 +98,12 @@ def _work(project: Project) -> dict[int, dict[str, Any]]:
             last=Max("submitted_at"),
             leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
             waiting_pay=Coalesce(
-                Sum("pay", filter=submitted & Q(settled_at__isnull=True)), ZERO,
+                Sum("pay", filter=submitted & Q(settled_at__isnull=True)),
+                ZERO,
                 output_field=MONEY,
             ),
         )
-    )  # fmt: skip
+    )
 
 
 def _proposed_bonus(project: Project) -> dict[int, Decimal]:
@@ -136,10 +137,12 @@ def task_progress(project: Project) -> list[TaskProgress]:
     }
     work, bonus = _work(project), _proposed_bonus(project)
     paid = dict(
-        LedgerEntry.objects.owed().filter(project=project).order_by().values_list("task").annotate(
-            s=Sum("amount")
-        )
-    )  # fmt: skip
+        LedgerEntry.objects.owed()
+        .filter(project=project)
+        .order_by()
+        .values_list("task")
+        .annotate(s=Sum("amount"))
+    )
     found = []
     for task in tasks:
         version = task.current or drafts.get(task.pk)

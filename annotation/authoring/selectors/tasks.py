@@ -27,9 +27,13 @@ from annotation.task_types.rating.type import by_document, noun_of
 
 ZERO = Decimal("0.00")
 ANSWER_NOUNS = {
-    "texts": "answer", "responses": "response", "pairs": "judgment", "ratings": "rating",
-    "attributes": "session", "checks": "checklist",
-}  # fmt: skip
+    "texts": "answer",
+    "responses": "response",
+    "pairs": "judgment",
+    "ratings": "rating",
+    "attributes": "session",
+    "checks": "checklist",
+}
 ADD = {"texts": "Add questions", "responses": "Add topics", "attributes": "Add dimensions"}
 
 
@@ -98,9 +102,14 @@ class TaskRow:
     def next(self) -> tuple[str, str]:
         """The one next thing to do: its words and the name of its address."""
         if self.task.state == TaskState.DRAFT:
-            return ("Preview and publish", "task_build") if self.questions else (
-                ADD.get(TYPES[self.task.type].shape, "Add texts"), "task_build",
-            )  # fmt: skip
+            return (
+                ("Preview and publish", "task_build")
+                if self.questions
+                else (
+                    ADD.get(TYPES[self.task.type].shape, "Add texts"),
+                    "task_build",
+                )
+            )
         if self.waiting:
             noun = "assignment" if self.waiting == 1 else "assignments"
             return f"Review {self.waiting:,} {noun}", "review"
@@ -239,8 +248,13 @@ FIELDS = {
     "settings": "what an answer must be",
 }
 SHORT = (
-    "redundancy", "items_per_assignment", "lease_minutes", "min_seconds", "expected_minutes", "pay",
-)  # fmt: skip
+    "redundancy",
+    "items_per_assignment",
+    "lease_minutes",
+    "min_seconds",
+    "expected_minutes",
+    "pay",
+)
 
 
 # Settings that say how pairs are drawn: what they changed is counted in pairs.

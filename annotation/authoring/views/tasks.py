@@ -113,22 +113,28 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     row, currency = task_row(task), access.project.currency
     figures: list[dict[str, Any]] = [
         {
-            "label": f"{row.answer_noun.capitalize()}s", "value": numbers.count(row.answers),
-            "of": f"of {numbers.count(row.slots)}", "done": row.answers, "total": row.slots,
+            "label": f"{row.answer_noun.capitalize()}s",
+            "value": numbers.count(row.answers),
+            "of": f"of {numbers.count(row.slots)}",
+            "done": row.answers,
+            "total": row.slots,
         },
         {
-            "label": "Assignments submitted", "value": numbers.count(row.submitted),
+            "label": "Assignments submitted",
+            "value": numbers.count(row.submitted),
             "of": f"of about {numbers.count(row.needed)}",
         },
         {
-            "label": "Awaiting review", "value": numbers.count(row.waiting),
+            "label": "Awaiting review",
+            "value": numbers.count(row.waiting),
             "note": "submitted, in no proposal yet",
         },
         {
-            "label": "Paid so far", "value": numbers.money(row.spent, currency),
+            "label": "Paid so far",
+            "value": numbers.money(row.spent, currency),
             "of": f"of {numbers.money(row.at_most, currency)} at most",
         },
-    ]  # fmt: skip
+    ]
     context = {
         "access": access,
         "project": access.project,
@@ -152,13 +158,19 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 
 MOVES = {  # the open state first: what may be done, what it is called, what happens
-    "pause": ("Pause", "Pause the task",
-              "Nothing more is handed out until you resume. Work in hand may be finished."),
-    "close": ("Close", "Close the task",
-              "Nothing more is handed out. Work in hand may be finished and is paid."),
+    "pause": (
+        "Pause",
+        "Pause the task",
+        "Nothing more is handed out until you resume. Work in hand may be finished.",
+    ),
+    "close": (
+        "Close",
+        "Close the task",
+        "Nothing more is handed out. Work in hand may be finished and is paid.",
+    ),
     "resume": ("Resume", "Resume the task", "Assignments are handed out again."),
     "reopen": ("Reopen", "Reopen the task", "Assignments are handed out again."),
-}  # fmt: skip
+}
 
 
 def _moves(state: str) -> list[dict[str, Any]]:

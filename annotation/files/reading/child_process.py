@@ -56,9 +56,12 @@ def _mapped() -> int:
 
 def _read(pyarrow: Any, limits: Limits) -> None:
     file = pyarrow.parquet.ParquetFile(
-        sys.stdin.buffer, pre_buffer=False, buffer_size=1024 * 1024,
-        thrift_string_size_limit=limits.size, thrift_container_size_limit=1_000_000,
-    )  # fmt: skip
+        sys.stdin.buffer,
+        pre_buffer=False,
+        buffer_size=1024 * 1024,
+        thrift_string_size_limit=limits.size,
+        thrift_container_size_limit=1_000_000,
+    )
     meta = file.metadata
     check_rows(meta.num_rows, limits)
     check_columns(meta.num_columns, limits)
@@ -79,8 +82,9 @@ def _read(pyarrow: Any, limits: Limits) -> None:
                 if len(text) > limits.cell:
                     raise Invalid(
                         f"A value of {name} has {len(text):,} characters; {limits.cell:,} is "
-                        "the most.", fields={"file": "Shorten it, or leave the row out."},
-                    )  # fmt: skip
+                        "the most.",
+                        fields={"file": "Shorten it, or leave the row out."},
+                    )
             rows.append(texts)
         say(rows)
 

@@ -132,8 +132,11 @@ def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> No
 
 def plain(name: str) -> str:
     """A column's name without case, accents, space and punctuation."""
-    bare = "".join(mark for mark in unicodedata.normalize("NFKD", name.replace("ß", "ss"))
-                   if not unicodedata.combining(mark))  # fmt: skip
+    bare = "".join(
+        mark
+        for mark in unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+        if not unicodedata.combining(mark)
+    )
     return re.sub(r"[\W_]+", "", bare).casefold()
 
 
@@ -172,8 +175,9 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
     for group in dict.fromkeys(one.either for one in fields if one.either):
         these = [one for one in fields if one.either == group]
         if not any(one.name in mapping for one in these):
-            name, label = (" or ".join(getattr(one, part) for one in these)
-                           for part in ("name", "label"))  # fmt: skip
+            name, label = (
+                " or ".join(getattr(one, part) for one in these) for part in ("name", "label")
+            )
             found.append(Field(name, label, True))
     return found
 
@@ -225,11 +229,15 @@ class Reader:
         """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
-        self.checked.repeats.append(Problem(
-            row.line, ", ".join(self.column(name) for name in names), shown,
-            f"Given twice, first on line {first:,}, with the same {what}.",
-            "Nothing: the first one is used.",
-        ))  # fmt: skip
+        self.checked.repeats.append(
+            Problem(
+                row.line,
+                ", ".join(self.column(name) for name in names),
+                shown,
+                f"Given twice, first on line {first:,}, with the same {what}.",
+                "Nothing: the first one is used.",
+            )
+        )
 
     def spoil(self, lines: Iterable[int], noun: str) -> None:
         """Note the rows that cannot come in because another one of the same ``noun`` cannot."""
@@ -244,9 +252,11 @@ class Reader:
         value = self.value(row, name)
         if len(value) > most:
             self.bad(
-                row, name, f"{len(value):,} characters; {most:,} is the most for {noun}.",
+                row,
+                name,
+                f"{len(value):,} characters; {most:,} is the most for {noun}.",
                 "Shorten it, or leave the row out.",
-            )  # fmt: skip
+            )
             return False
         if not storable(value):
             self.bad(row, name, WRONG, MEND)
@@ -276,9 +286,11 @@ class Images(Iterable[Row]):
         """That images are not shown, where there are any."""
         if not self.count:
             return []
-        rows = "1 row holds a Markdown image" if self.count == 1 else (
-            f"{self.count:,} rows hold Markdown images, the first"
-        )  # fmt: skip
+        rows = (
+            "1 row holds a Markdown image"
+            if self.count == 1
+            else (f"{self.count:,} rows hold Markdown images, the first")
+        )
         return [f"{rows} on line {self.first:,}. Workers see no image: describe it in words."]
 
 

@@ -40,8 +40,11 @@ def read(source: Source, limits: Limits) -> tuple[list[str], Iterator[list[str]]
     bounds = json.dumps({**asdict(limits), "memory": MEMORY, "seconds": SECONDS})
     child = subprocess.Popen(  # noqa: S603 (our own module, and numbers)
         [sys.executable, "-m", "annotation.files.reading.child_process", bounds],
-        stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT,
-    )  # fmt: skip
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
     told = _told(child, file)
     columns: list[str] = next(told)["columns"]
     return columns, (row for rows in told for row in rows)

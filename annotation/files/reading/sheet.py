@@ -36,9 +36,14 @@ def spooled(table: Table) -> Sheet:
         else:
             rows.append(event, sum(map(len, event.values.values())))
     return Sheet(
-        table.kind, table.encoding, table.encoding_note, table.delimiter, table.columns, rows,
+        table.kind,
+        table.encoding,
+        table.encoding_note,
+        table.delimiter,
+        table.columns,
+        rows,
         unreadable,
-    )  # fmt: skip
+    )
 
 
 def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:

@@ -69,7 +69,7 @@ FOREIGN = (
     (b"<!DOCTYPE", "a web page", "Choose a CSV, JSONL or Parquet file."),
     (b"<!doctype", "a web page", "Choose a CSV, JSONL or Parquet file."),
     (b"<html", "a web page", "Choose a CSV, JSONL or Parquet file."),
-)  # fmt: skip
+)
 
 
 def refuse_foreign(head: bytes) -> None:
@@ -119,7 +119,7 @@ MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "UTF-8 with byte order mark"),
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
-)  # fmt: skip
+)
 
 
 def encoding_of(source: Source) -> Encoding:

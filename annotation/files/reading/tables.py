@@ -104,9 +104,13 @@ def _delimited(source: Source, encoding: Encoding, limits: Limits) -> Table:
     columns = [name.strip() for name in head]
     check_head(columns, limits)
     return Table(
-        "CSV", encoding.name, encoding.note, DELIMITERS[delimiter], columns,
+        "CSV",
+        encoding.name,
+        encoding.note,
+        DELIMITERS[delimiter],
+        columns,
         _counted(_cells(found, columns, delimiter), limits),
-    )  # fmt: skip
+    )
 
 
 def _delimiter(source: Source, encoding: Encoding) -> str:

@@ -16,8 +16,10 @@ from crowdqc.errors import Conflict, Invalid
 from crowdqc.files.cells import csv_lines
 
 FORMATS = {
-    "csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "parquet": parquet.MEDIA,
-}  # fmt: skip
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": parquet.MEDIA,
+}
 EVERY = tuple(FORMATS)
 Part = str | bytes
 

@@ -57,10 +57,10 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
     systems = {key: one.pk for key, one in systems_by_name(task.project, rows).items()}
     items = dict(task.items.in_version(version.number).values_list("key", "pk"))
     there = set(
-        Answer.objects.filter(system__in=systems.values(), item__task=task).values_list(
-            "system_id", "item_id", "replicate"
-        ).iterator()
-    )  # fmt: skip
+        Answer.objects.filter(system__in=systems.values(), item__task=task)
+        .values_list("system_id", "item_id", "replicate")
+        .iterator()
+    )
 
     def new() -> Iterator[tuple[tuple[int, int, int], str]]:
         for row in rows:
@@ -73,10 +73,12 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
     for part in parts(new()):
         ids = new_ids(Answer, len(part))
         copy_into(
-            Answer, ("id", "system_id", "item_id", "replicate"),
+            Answer,
+            ("id", "system_id", "item_id", "replicate"),
             ((pk, *key) for pk, (key, _) in zip(ids, part, strict=True)),
-            version_id=version.pk, answered_at=now,
-        )  # fmt: skip
+            version_id=version.pk,
+            answered_at=now,
+        )
         _write_texts(ids, (text for _, text in part))
         total += len(part)
     fresh_plans(total)
@@ -105,10 +107,10 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
         asked[row["item_id"]] += 1
     workers = {key: one.pk for key, one in workers_by_id(task.project, set(names)).items()}
     there = set(
-        Answer.objects.filter(worker__in=workers.values(), item__task=task).values_list(
-            "worker_id", "item_id"
-        ).iterator()
-    )  # fmt: skip
+        Answer.objects.filter(worker__in=workers.values(), item__task=task)
+        .values_list("worker_id", "item_id")
+        .iterator()
+    )
     of_item = Counter({items[key]: count for key, count in asked.items()})
     of_worker = Counter({workers[key]: count for key, count in names.items()})
     for row in rows if there else ():
@@ -149,15 +151,22 @@ def _bundles(
     version: TaskVersion, of_worker: Mapping[int, int], now: dt.datetime
 ) -> dict[int, list[int]]:
     """The submitted assignments of each worker: one, or more where it would hold too many."""
-    wanted = [
-        worker for worker, count in of_worker.items() for _ in range(0, count, MOST)
-    ]  # fmt: skip
+    wanted = [worker for worker, count in of_worker.items() for _ in range(0, count, MOST)]
     ids = new_ids(Assignment, len(wanted))
     copy_into(
-        Assignment, ("id", "worker_id"), zip(ids, wanted, strict=True), task_id=version.task_id,
-        version_id=version.pk, source="import", state=AssignmentState.SUBMITTED, pay=0,
-        leased_at=now, expires_at=now, submitted_at=now, settled_at=now,
-    )  # fmt: skip
+        Assignment,
+        ("id", "worker_id"),
+        zip(ids, wanted, strict=True),
+        task_id=version.task_id,
+        version_id=version.pk,
+        source="import",
+        state=AssignmentState.SUBMITTED,
+        pay=0,
+        leased_at=now,
+        expires_at=now,
+        submitted_at=now,
+        settled_at=now,
+    )
     found: dict[int, list[int]] = {}
     for pk, worker in zip(ids, wanted, strict=True):
         found.setdefault(worker, []).append(pk)
@@ -180,9 +189,10 @@ def _write(
             placed.append((bundles[worker][bundle], worker, item, position, row))
         ids = new_ids(Answer, len(placed))
         copy_into(
-            AssignmentItem, ("assignment_id", "item_id", "position"),
+            AssignmentItem,
+            ("assignment_id", "item_id", "position"),
             ((bundle, item, position) for bundle, _, item, position, _ in placed),
-        )  # fmt: skip
+        )
         copy_into(
             Answer,
             ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at"),

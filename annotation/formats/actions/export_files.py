@@ -65,9 +65,15 @@ def request_export(
         project=project, task=task, what=what, form=form, params=chosen, by=by
     )
     record(
-        by=by, project=project, action="export.request", on=file, what=what, form=form,
-        task=task.pk if task else None, params=chosen,
-    )  # fmt: skip
+        by=by,
+        project=project,
+        action="export.request",
+        on=file,
+        what=what,
+        form=form,
+        task=task.pk if task else None,
+        params=chosen,
+    )
     enqueue(file.pk)
     return file
 
@@ -167,18 +173,33 @@ def _keep(file: ExportFile, number: int, piece: bytes, made: Made) -> None:
 def _finish(file: ExportFile, made: Made, sha256: str) -> None:
     now = timezone.now()
     done = {
-        "state": State.DONE, "name": made.name, "rows": made.rows(), "size": file.size,
-        "sha256": sha256, "manifest": dict(made.manifest(sha256)), "done_at": now,
-        "heartbeat_at": now, "expires_at": now + KEPT, "error": "",
-    }  # fmt: skip
+        "state": State.DONE,
+        "name": made.name,
+        "rows": made.rows(),
+        "size": file.size,
+        "sha256": sha256,
+        "manifest": dict(made.manifest(sha256)),
+        "done_at": now,
+        "heartbeat_at": now,
+        "expires_at": now + KEPT,
+        "error": "",
+    }
     if not _mine(file).update(**done):
         raise Superseded
     _tell(file, f"The file {made.name} is ready; it is kept for {KEPT.days} days.")
     emit(
-        project=file.project, event="export.ready",
-        data={"file": file.pk, "task": file.task_id, "what": file.what, "form": file.form,
-              "name": made.name, "rows": made.rows(), "sha256": sha256},
-    )  # fmt: skip
+        project=file.project,
+        event="export.ready",
+        data={
+            "file": file.pk,
+            "task": file.task_id,
+            "what": file.what,
+            "form": file.form,
+            "name": made.name,
+            "rows": made.rows(),
+            "sha256": sha256,
+        },
+    )
 
 
 @transaction.atomic
@@ -191,9 +212,12 @@ def _fail(file: ExportFile, error: str) -> None:
     """Close a file that cannot be written; nothing of it is kept."""
     file.parts.all().delete()
     ExportFile.objects.filter(pk=file.pk).update(
-        state=State.FAILED, error=error, done_at=timezone.now(), size=0,
+        state=State.FAILED,
+        error=error,
+        done_at=timezone.now(),
+        size=0,
         expires_at=timezone.now() + KEPT,
-    )  # fmt: skip
+    )
     _tell(file, f"A file could not be written. {error}")
 
 
@@ -225,8 +249,11 @@ def expire() -> int:
 def content(file: ExportFile) -> Iterator[bytes]:
     """A finished file, a piece at a time. Raises Missing where it is not there."""
     if file.state != State.DONE:
-        raise Missing("This file is not written yet." if file.state in ACTIVE else
-                      "This file could not be written.")  # fmt: skip
+        raise Missing(
+            "This file is not written yet."
+            if file.state in ACTIVE
+            else "This file could not be written."
+        )
     return _stored(file)
 
 

@@ -94,9 +94,14 @@ def import_content(
     wrong and mend of each bad row, unless ``leave_out_bad``.
     """
     return import_sheet(
-        by=by, task=task, kind=kind, sheet=read(content, name), name=name, mapping=mapping,
+        by=by,
+        task=task,
+        kind=kind,
+        sheet=read(content, name),
+        name=name,
+        mapping=mapping,
         leave_out_bad=leave_out_bad,
-    )  # fmt: skip
+    )
 
 
 def import_rows(
@@ -153,8 +158,9 @@ def _lines(found: Examined) -> dict[str, list[int | None]]:
     """The first lines of each reason for which rows were left out."""
     lines: dict[str, list[int | None]] = {}
     for reason, problems in (
-        ("twice", found.checked.repeats), ("", found.checked.problems),
-    ):  # fmt: skip
+        ("twice", found.checked.repeats),
+        ("", found.checked.problems),
+    ):
         for problem in problems:
             (own,) = (reason,) if reason else by_reason([problem.wrong])
             listed = lines.setdefault(own, []) if len(lines) < MOST else lines.get(own, [])

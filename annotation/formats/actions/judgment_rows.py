@@ -38,7 +38,12 @@ def import_judgment_rows(*, by: User, task: Task, rows: Rows, name: str = "") ->
 
 def _vote(row: Mapping[str, Any], author: int) -> Vote:
     return Vote(
-        author, row["item"], row["choices"], row["flipped"], uncounted=row["uncounted"],
-        replicate=call_of(row["replicate"], flipped=row["flipped"]), at=row["at"],
+        author,
+        row["item"],
+        row["choices"],
+        row["flipped"],
+        uncounted=row["uncounted"],
+        replicate=call_of(row["replicate"], flipped=row["flipped"]),
+        at=row["at"],
         met=row["position"],
-    )  # fmt: skip
+    )

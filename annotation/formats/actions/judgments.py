@@ -139,14 +139,21 @@ def add_items(
         made = Item.objects.bulk_create(
             [
                 Item(
-                    task=task, group_id=groups[pair.topic], key=pair.key, question=pair.question,
-                    position=last + STEP * number, since=draft.number, side=pair.side,
-                    first_id=pair.first, second_id=pair.second, repeat=pair.repeat,
+                    task=task,
+                    group_id=groups[pair.topic],
+                    key=pair.key,
+                    question=pair.question,
+                    position=last + STEP * number,
+                    since=draft.number,
+                    side=pair.side,
+                    first_id=pair.first,
+                    second_id=pair.second,
+                    repeat=pair.repeat,
                 )
                 for number, pair in enumerate(new, 1)
             ],
             batch_size=BATCH,
-        )  # fmt: skip
+        )
         live |= {item.key: item.pk for item in made}
         publish(by=by, task=task)
         if closed:
@@ -177,12 +184,17 @@ def _groups(
     new = [topic for topic in dict.fromkeys(topics) if topic not in found]
     made = ItemGroup.objects.bulk_create(
         [
-            ItemGroup(task=task, key=topic, title=as_title(titles.get(topic, "")), since=number,
-                      position=last + STEP * place)
+            ItemGroup(
+                task=task,
+                key=topic,
+                title=as_title(titles.get(topic, "")),
+                since=number,
+                position=last + STEP * place,
+            )
             for place, topic in enumerate(new, 1)
         ],
         batch_size=BATCH,
-    )  # fmt: skip
+    )
     return found | {group.key: group.pk for group in made}
 
 
@@ -209,31 +221,45 @@ def add_votes(
         if where not in bundles:
             told = (sessions or {}).get(where) or Session(None, now + len(bundles) * TICK)
             bundles[where] = Assignment(
-                task=task, version=version, worker_id=vote.author, source="import", pay=0,
-                state=AssignmentState.SUBMITTED, leased_at=told.opened or told.submitted,
-                opened_at=told.opened, submitted_at=told.submitted, settled_at=now,
+                task=task,
+                version=version,
+                worker_id=vote.author,
+                source="import",
+                pay=0,
+                state=AssignmentState.SUBMITTED,
+                leased_at=told.opened or told.submitted,
+                opened_at=told.opened,
+                submitted_at=told.submitted,
+                settled_at=now,
                 expires_at=told.submitted,
-            )  # fmt: skip
+            )
     Assignment.objects.bulk_create(bundles.values(), batch_size=BATCH)
     for first in range(0, len(new), BATCH):
         part = new[first : first + BATCH]
         copy_into(
-            AssignmentItem, ("assignment_id", "item_id", "position", "flipped", "holds"),
+            AssignmentItem,
+            ("assignment_id", "item_id", "position", "flipped", "holds"),
             (
-                (bundles[vote.author, vote.bundle].pk, vote.item, vote.position, vote.flipped,
-                 not vote.uncounted)
+                (
+                    bundles[vote.author, vote.bundle].pk,
+                    vote.item,
+                    vote.position,
+                    vote.flipped,
+                    not vote.uncounted,
+                )
                 for vote in part
             ),
-        )  # fmt: skip
+        )
         ids = new_ids(Answer, len(part))
         copy_into(
-            Answer, ("id", *ANSWER),
+            Answer,
+            ("id", *ANSWER),
             (
                 (pk, *_answer(vote, bundles[vote.author, vote.bundle]))
                 for pk, vote in zip(ids, part, strict=True)
             ),
             version_id=version.pk,
-        )  # fmt: skip
+        )
         write_values_of(zip(ids, map(_values, part), strict=True))
         advance(first + len(part))
     fresh_plans(len(new))
@@ -257,15 +283,31 @@ def add_model_votes(
         ids = new_ids(Answer, len(part))
         copy_into(
             Answer,
-            ("id", "item_id", "system_id", "replicate", "flipped", "counts", "uncounted_reason",
-             "answered_at"),
             (
-                (pk, vote.item, vote.author, vote.replicate, vote.flipped, not vote.uncounted,
-                 vote.uncounted, vote.at or now)
+                "id",
+                "item_id",
+                "system_id",
+                "replicate",
+                "flipped",
+                "counts",
+                "uncounted_reason",
+                "answered_at",
+            ),
+            (
+                (
+                    pk,
+                    vote.item,
+                    vote.author,
+                    vote.replicate,
+                    vote.flipped,
+                    not vote.uncounted,
+                    vote.uncounted,
+                    vote.at or now,
+                )
                 for pk, vote in zip(ids, part, strict=True)
             ),
             version_id=version.pk,
-        )  # fmt: skip
+        )
         write_values_of(zip(ids, map(_values, part), strict=True))
         advance(first + len(part))
     fresh_plans(len(new))
@@ -273,9 +315,15 @@ def add_model_votes(
 
 
 ANSWER = (
-    "item_id", "assignment_id", "worker_id", "order_shown", "flipped", "counts",
-    "uncounted_reason", "answered_at",
-)  # fmt: skip
+    "item_id",
+    "assignment_id",
+    "worker_id",
+    "order_shown",
+    "flipped",
+    "counts",
+    "uncounted_reason",
+    "answered_at",
+)
 
 
 def _answer(vote: Vote, bundle: Assignment) -> tuple[Any, ...]:
@@ -283,9 +331,15 @@ def _answer(vote: Vote, bundle: Assignment) -> tuple[Any, ...]:
     at = vote.at or bundle.submitted_at or bundle.leased_at
     shown = vote.position if vote.met is None else vote.met
     return (
-        vote.item, bundle.pk, vote.author, shown, vote.flipped, not vote.uncounted,
-        vote.uncounted, at,
-    )  # fmt: skip
+        vote.item,
+        bundle.pk,
+        vote.author,
+        shown,
+        vote.flipped,
+        not vote.uncounted,
+        vote.uncounted,
+        at,
+    )
 
 
 def _values(vote: Vote) -> Values:

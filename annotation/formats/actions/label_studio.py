@@ -56,14 +56,19 @@ NAME = re.compile(r"[^a-z0-9_]+")
 
 @transaction.atomic
 def import_label_studio(
-    *, by: User, project: Project, file: LSFile, task: Task | None = None, title: str = "",
+    *,
+    by: User,
+    project: Project,
+    file: LSFile,
+    task: Task | None = None,
+    title: str = "",
     name: str = "",
-) -> tuple[Task, Added]:  # fmt: skip
+) -> tuple[Task, Added]:
     """The tasks as items of ``task``, or of one of this title made for them; and what was said.
 
     What was cancelled, and what is marked as ground truth, is kept and does not count. Importing
     twice adds nothing. Raises Invalid and Conflict, naming the task and the annotation.
-    """  # fmt: skip
+    """
     shape = get_type(task.type).shape if task is not None else _shape(file)
     if shape not in DEFAULT_TYPES:
         raise Invalid("This task takes no Label Studio file.", fields={"task": shape})
@@ -100,9 +105,12 @@ def _begun(by: User, project: Project, file: LSFile, shape: str, title: str) -> 
             "into that task."
         )
     return import_task(
-        by=by, project=project, type=DEFAULT_TYPES[shape], title=title,
+        by=by,
+        project=project,
+        type=DEFAULT_TYPES[shape],
+        title=title,
         fields={"settings": settings or _settings(file, shape)},
-    )  # fmt: skip
+    )
 
 
 def _settings(file: LSFile, shape: str) -> dict[str, Any]:
@@ -116,8 +124,9 @@ def _settings(file: LSFile, shape: str) -> dict[str, Any]:
     if shape == "pairs":
         dimensions = [
             {"name": _name(control), "label": control, "neutral": True}
-            for control, kind in kinds.items() if kind == PAIRWISE
-        ]  # fmt: skip
+            for control, kind in kinds.items()
+            if kind == PAIRWISE
+        ]
         return {"dimensions": dimensions, "show_sources": False}
     if shape == "texts":
         return {}
@@ -197,9 +206,11 @@ def _question(one: LSTask) -> Mapping[str, str]:
     if not str(question).strip():
         raise Invalid(f"{one.where} holds no text to be asked.", fields={"data": "No text."})
     return {
-        "item_id": one.key, "question": str(question), "context": str(context or ""),
+        "item_id": one.key,
+        "question": str(question),
+        "context": str(context or ""),
         "topic": str(data.get("topic") or ""),
-    }  # fmt: skip
+    }
 
 
 def _texts(one: LSTask, shape: str) -> list[str]:
@@ -228,10 +239,16 @@ def _judged(by: User, project: Project, file: LSFile, shape: str, name: str) -> 
             source = str(data.get(f"source{number}") or f"text{number}")
             system, _, strategy = source.partition(", ")
             key = str(data.get(f"key{number}") or key_of(topic, source, text))
-            rows.append({
-                "key": key, "topic": topic, "text": text, "query": str(data.get("query") or ""),
-                "system": system[:120], "prompt_strategy": strategy[:120],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "key": key,
+                    "topic": topic,
+                    "text": text,
+                    "query": str(data.get("query") or ""),
+                    "system": system[:120],
+                    "prompt_strategy": strategy[:120],
+                }
+            )
             keys.append(key)
         wanted.append((one, keys, topic))
     add_candidates(by=by, project=project, rows=rows, name=name)
@@ -244,9 +261,14 @@ def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
     first, *second = sorted(texts)
     side = (whole(one.meta.get("side", 0), -1, 1) or 0) * (1 if first == texts[0] else -1)
     return PairItem(
-        one.key, topic, str(one.data.get("query") or ""), first, second[0] if second else None,
-        side=side, repeat=bool(one.meta.get("repeat")),
-    )  # fmt: skip
+        one.key,
+        topic,
+        str(one.data.get("query") or ""),
+        first,
+        second[0] if second else None,
+        side=side,
+        repeat=bool(one.meta.get("repeat")),
+    )
 
 
 def _votes(
@@ -257,9 +279,12 @@ def _votes(
     workers = workers_named(task.project, {said.author for _, said in given if not said.system})
     systems = systems_by_name(
         task.project,
-        [{"system": said.author, "prompt_strategy": _strategy(said)}
-         for _, said in given if said.system],
-    )  # fmt: skip
+        [
+            {"system": said.author, "prompt_strategy": _strategy(said)}
+            for _, said in given
+            if said.system
+        ],
+    )
     turned = _turned(items, file) if shape == "pairs" else set()
     timed: list[Vote] = []
     loose: list[Vote] = []
@@ -312,8 +337,9 @@ def _vote(said: Given, author: int, item: int, labels: Labels, *, turned: bool) 
     alone = not labels and len(said.texts) == 1
     texts = tuple(
         (ANSWER if alone else _name(name), at, text)
-        for name, held in said.texts.items() for at, text in enumerate(held)
-    )  # fmt: skip
+        for name, held in said.texts.items()
+        for at, text in enumerate(held)
+    )
     why = ""
     if said.ground_truth:
         why = GROUND_TRUTH

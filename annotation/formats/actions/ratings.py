@@ -103,12 +103,15 @@ def import_ratings(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
         task=task,
         ratings=[
             Rated(
-                workers[row["worker_id"]].pk, items[row["item_id"]], tuple(row["values"]),
-                row["explanation"], tuple(row["evidence"]),
+                workers[row["worker_id"]].pk,
+                items[row["item_id"]],
+                tuple(row["values"]),
+                row["explanation"],
+                tuple(row["evidence"]),
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
     record(by=by, project=task.project, action="ratings.import", on=task, file=name, new=added.new)
     return added.new
 
@@ -130,5 +133,12 @@ def answers_of(task: Task) -> dict[tuple[str, str, str], list[int]]:
     return found
 
 
-__all__ = ["STUDY", "Rated", "add_ratings", "answers_of", "document_task", "import_ratings",
-           "workers_by_id"]  # fmt: skip
+__all__ = [
+    "STUDY",
+    "Rated",
+    "add_ratings",
+    "answers_of",
+    "document_task",
+    "import_ratings",
+    "workers_by_id",
+]

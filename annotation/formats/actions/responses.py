@@ -196,9 +196,13 @@ def _there(task: Task) -> dict[tuple[int | None, int, str], list[tuple[int | Non
     )
     found: dict[tuple[int | None, int, str], list[tuple[int | None, bool]]] = {}
     rows = texts.filter(answer__worker__isnull=False).values_list(
-        "answer__worker_id", "answer__item_id", "text", "answer__assignment_id",
-        "answer__assignment__source", "answer__assignment__log_erased_at",
-    )  # fmt: skip
+        "answer__worker_id",
+        "answer__item_id",
+        "text",
+        "answer__assignment_id",
+        "answer__assignment__source",
+        "answer__assignment__log_erased_at",
+    )
     for worker, item, text, assignment, source, erased in rows.order_by("answer_id"):
         # What was written here has a log of its own, or none; what was erased stays so.
         has_log = assignment in logged or source != "import" or erased is not None
@@ -212,18 +216,24 @@ def _store(rows: Sequence[Written], place: _Place, authors: Mapping[str, int]) -
         [_assignment(row, place, authors[row.worker], now) for row in rows], batch_size=BATCH
     )
     AssignmentItem.objects.bulk_create(
-        AssignmentItem(assignment=one, item=place.item(row.item), position=0,
-                       holds=not row.uncounted)
-        for one, row in zip(assignments, rows, strict=True)
-    )  # fmt: skip
-    answers = Answer.objects.bulk_create(
-        Answer(
-            version=place.version, item=place.item(row.item), assignment=one,
-            worker_id=one.worker_id, order_shown=0, answered_at=one.submitted_at or now,
-            counts=not row.uncounted, uncounted_reason=row.uncounted[:200],
+        AssignmentItem(
+            assignment=one, item=place.item(row.item), position=0, holds=not row.uncounted
         )
         for one, row in zip(assignments, rows, strict=True)
-    )  # fmt: skip
+    )
+    answers = Answer.objects.bulk_create(
+        Answer(
+            version=place.version,
+            item=place.item(row.item),
+            assignment=one,
+            worker_id=one.worker_id,
+            order_shown=0,
+            answered_at=one.submitted_at or now,
+            counts=not row.uncounted,
+            uncounted_reason=row.uncounted[:200],
+        )
+        for one, row in zip(assignments, rows, strict=True)
+    )
     unknown = _write(answers, rows, place)
     fresh_plans(len(rows))
     _add_logs([(row, one.pk) for one, row in zip(assignments, rows, strict=True) if row.log], place)
@@ -241,10 +251,18 @@ def _assignment(row: Written, place: _Place, worker: int, now: dt.datetime) -> A
     begun = moment(row.log.started) if row.log else None
     ended = (moment(row.log.ended) if row.log else row.at) or now
     return Assignment(
-        task=place.task, version=place.version, worker_id=worker, source="import", pay=0,
-        state=AssignmentState.SUBMITTED, leased_at=begun or ended, opened_at=begun,
-        submitted_at=ended, expires_at=ended, settled_at=now,
-    )  # fmt: skip
+        task=place.task,
+        version=place.version,
+        worker_id=worker,
+        source="import",
+        pay=0,
+        state=AssignmentState.SUBMITTED,
+        leased_at=begun or ended,
+        opened_at=begun,
+        submitted_at=ended,
+        expires_at=ended,
+        settled_at=now,
+    )
 
 
 # Logs -----------------------------------------------------------------------------------------
@@ -323,20 +341,25 @@ def add_system_responses(*, task: Task, rows: Sequence[Written]) -> tuple[Added,
     there = Answer.objects.filter(item__task=task, system__isnull=False)
     known = set(there.values_list("system_id", "item_id", "replicate"))
     new = [
-        row for row in rows
+        row
+        for row in rows
         if (systems[row.system].pk, place.item(row.item).pk, row.replicate) not in known
-    ]  # fmt: skip
+    ]
     answers = Answer.objects.bulk_create(
         [
             Answer(
-                version=place.version, item=place.item(row.item), system=systems[row.system],
-                replicate=row.replicate, answered_at=row.at or now, counts=not row.uncounted,
+                version=place.version,
+                item=place.item(row.item),
+                system=systems[row.system],
+                replicate=row.replicate,
+                answered_at=row.at or now,
+                counts=not row.uncounted,
                 uncounted_reason=row.uncounted[:200],
             )
             for row in new
         ],
         batch_size=BATCH,
-    )  # fmt: skip
+    )
     return Added(len(new), len(rows) - len(new)), _write(answers, new, place)
 
 
@@ -356,16 +379,25 @@ def import_responses(
 
 def _written(row: Mapping[str, Any]) -> Written:
     return Written(
-        row["item"], row["text"], row["worker"], (row["system"], row["prompt_strategy"]),
-        at=row["at"], uncounted=row["uncounted"], replicate=row["replicate"],
-    )  # fmt: skip
+        row["item"],
+        row["text"],
+        row["worker"],
+        (row["system"], row["prompt_strategy"]),
+        at=row["at"],
+        uncounted=row["uncounted"],
+        replicate=row["replicate"],
+    )
 
 
 @transaction.atomic
 def import_logs(
-    *, by: User, task: Task, logs: Sequence[WritingLog], name: str = "",
+    *,
+    by: User,
+    task: Task,
+    logs: Sequence[WritingLog],
+    name: str = "",
     advance: Advance = lambda done: None,
-) -> tuple[Added, int]:  # fmt: skip
+) -> tuple[Added, int]:
     """Add what these logs end with, as responses, and the logs; what is new, and odd citations."""
     rows = [Written(f"{one.topic}-{one.style}", one.text, one.worker, log=one) for one in logs]
     added, odd = add_responses(task=task, rows=rows, advance=advance)

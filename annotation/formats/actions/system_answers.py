@@ -54,13 +54,17 @@ def store_system_answers(
     answers = Answer.objects.bulk_create(
         [
             Answer(
-                version=version, item_id=row.item, system=author, replicate=row.replicate,
-                flipped=row.flipped, answered_at=row.at or now,
+                version=version,
+                item_id=row.item,
+                system=author,
+                replicate=row.replicate,
+                flipped=row.flipped,
+                answered_at=row.at or now,
             )
             for row in new
         ],
         batch_size=BATCH,
-    )  # fmt: skip
+    )
     write_values(zip(answers, (row.values for row in new), strict=True))
     record(by=by, project=task.project, action=ANSWERED, on=task, system=author.pk, new=len(new))
     return Added(len(new), len(rows) - len(new))
@@ -69,7 +73,9 @@ def store_system_answers(
 def given_by(task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
     """(item, replicate) of everything that the system has answered in the task."""
     rows = Answer.objects.filter(
-        item__task=task, stage=Answer.Stage.MAIN, system__name=system[0][:MOST],
+        item__task=task,
+        stage=Answer.Stage.MAIN,
+        system__name=system[0][:MOST],
         system__prompt_strategy=system[1][:MOST],
-    )  # fmt: skip
+    )
     return set(rows.values_list("item_id", "replicate"))

@@ -43,19 +43,31 @@ def add_system_attributes(
     )
     known = set(task.items.values_list("pk", flat=True))
     new = [
-        one for one in sessions
+        one
+        for one in sessions
         if (one.item_id, one.replicate) not in there and one.item_id in known
-    ]  # fmt: skip
+    ]
     now, made = timezone.now(), []
     for one in new:
-        answer = Answer(version=version, item_id=one.item_id, system=system,
-                        replicate=one.replicate, answered_at=now)  # fmt: skip
+        answer = Answer(
+            version=version,
+            item_id=one.item_id,
+            system=system,
+            replicate=one.replicate,
+            answered_at=now,
+        )
         made.append((answer, Values(texts=_texts(one.attributes))))
     Answer.objects.bulk_create([answer for answer, _ in made])
     write_values(made)
     if made:
-        record(by=by, project=task.project, action="systems.think_aloud", on=task,
-               system=str(system), new=len(made))  # fmt: skip
+        record(
+            by=by,
+            project=task.project,
+            action="systems.think_aloud",
+            on=task,
+            system=str(system),
+            new=len(made),
+        )
     return len(made)
 
 

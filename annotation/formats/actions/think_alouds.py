@@ -78,9 +78,12 @@ def _store(task: Task, rows: Rows, values: Any) -> int:
     def vote(row: Mapping[str, Any], author: int) -> Vote:
         own = {"choices": (), **values(row)}
         return Vote(
-            author, items[row["item"]], uncounted=row["uncounted"], replicate=row["replicate"],
+            author,
+            items[row["item"]],
+            uncounted=row["uncounted"],
+            replicate=row["replicate"],
             **own,
-        )  # fmt: skip
+        )
 
     people = placed(vote(row, workers[row["worker"]].pk) for row in by_people)
     models = [vote(row, systems[row["system"], row["prompt_strategy"]].pk) for row in by_models]

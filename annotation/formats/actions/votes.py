@@ -103,8 +103,9 @@ def import_comparisons(
     known = set(
         Candidate.objects.filter(project=project, key__in=names).values_list("key", flat=True)
     )
-    new = [{"key": one, "topic": TOPIC, "text": "", "system": one}
-           for one in names if one not in known]  # fmt: skip
+    new = [
+        {"key": one, "topic": TOPIC, "text": "", "system": one} for one in names if one not in known
+    ]
     add_candidates(by=by, project=project, rows=new, name=name)
     texts = {one.key: one for one in Candidate.objects.filter(project=project, key__in=names)}
     for row in rows:
@@ -145,9 +146,9 @@ def import_labels(
         elif found is None:
             votes.append(Vote(who, item.pk, ((one.name, *code),), flipped=item.side < 0))
         elif found.code is None and found.imported:
-            values.append(ChoiceValue(
-                answer_id=found.answer, field=one.name, code=code[0], ordinal=code[1]
-            ))  # fmt: skip
+            values.append(
+                ChoiceValue(answer_id=found.answer, field=one.name, code=code[0], ordinal=code[1])
+            )
         elif found.code != code[0]:
             bad.append(_bad(label, "The task has another label of this worker."))
     if bad:
@@ -167,9 +168,12 @@ def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
         label = LABELS.get(name, name.replace("_", " ").capitalize())
         dimension = {"name": name, "label": label, "neutral": neutral}
         task = import_task(
-            by=by, project=target.project, type="pairwise", title=target.title,
+            by=by,
+            project=target.project,
+            type="pairwise",
+            title=target.title,
             fields={"settings": {"dimensions": [dimension], "show_sources": False}},
-        )  # fmt: skip
+        )
     elif task.type != "pairwise":
         raise Invalid("This task compares no texts.", fields={"task": "A pairwise task."})
     return task, _asked(task, target.dimension).name
@@ -201,10 +205,16 @@ def _battle_texts(
 
     known = there()
     new = [
-        {"key": key_of(topic, model, text), "topic": topic, "query": query, "text": text,
-         "system": model}
-        for (topic, model, text), query in wanted.items() if (topic, model, text) not in known
-    ]  # fmt: skip
+        {
+            "key": key_of(topic, model, text),
+            "topic": topic,
+            "query": query,
+            "text": text,
+            "system": model,
+        }
+        for (topic, model, text), query in wanted.items()
+        if (topic, model, text) not in known
+    ]
     add_candidates(by=by, project=project, rows=new, name=name)
     return there() if new else known
 
@@ -239,10 +249,12 @@ def _items(by: User, task: Task, seen: Iterable[Seen]) -> dict[tuple[int, int, b
     return {
         (*pair, flipped): next(
             there[*pair, side]
-            for side in (-1 if flipped else 1, 0, 1, -1) if (*pair, side) in there
+            for side in (-1 if flipped else 1, 0, 1, -1)
+            if (*pair, side) in there
         )
-        for pair in pairs for flipped in (False, True)
-    }  # fmt: skip
+        for pair in pairs
+        for flipped in (False, True)
+    }
 
 
 def _sided(task: Task) -> dict[tuple[int, int, int], int]:
@@ -260,9 +272,13 @@ def _stored(by: User, task: Task, votes: Sequence[Vote], name: str, *, more: int
     added = add_votes(task=task, votes=votes, sessions=ended(votes))
     if added.new or more:
         record(
-            by=by, project=task.project, action=IMPORTED, on=task, file=name,
+            by=by,
+            project=task.project,
+            action=IMPORTED,
+            on=task,
+            file=name,
             new=added.new + more,
-        )  # fmt: skip
+        )
     return added
 
 
@@ -296,9 +312,11 @@ def _code(label: str, one: Asked) -> tuple[str, int] | None:
     number = whole(label, low=-LARGEST)
     if one.points:
         return (str(number), number) if number is not None and number in one.points else None
-    code = label if label in STORED else dict(zip((-1, 0, 1), STORED, strict=True)).get(
-        2 if number is None else number
-    )  # fmt: skip
+    code = (
+        label
+        if label in STORED
+        else dict(zip((-1, 0, 1), STORED, strict=True)).get(2 if number is None else number)
+    )
     if code is None or (ORDINALS[code] == 0 and not one.neutral):
         return None
     return code, ORDINALS[code]
@@ -307,6 +325,9 @@ def _code(label: str, one: Asked) -> tuple[str, int] | None:
 def _bad(label: Label, wrong: str) -> Mapping[str, Any]:
     column, value = ("task", label.task) if "id" in wrong else ("label", label.label)
     return {
-        "line": label.line, "column": column, "value": value,
-        "wrong": wrong or "The task has no such label.", "mend": "Leave it out, or mend it.",
-    }  # fmt: skip
+        "line": label.line,
+        "column": column,
+        "value": value,
+        "wrong": wrong or "The task has no such label.",
+        "mend": "Leave it out, or mend it.",
+    }

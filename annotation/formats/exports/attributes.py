@@ -15,10 +15,23 @@ from annotation.work.snapshots import attributes
 
 CHUNK = 2000
 ATTRIBUTES = (
-    "item_id", "dimension", "worker", "system", "prompt_strategy", "replicate", "index",
-    "attribute", "start", "end", "transcript", "answered_at", "counts", "reason", "excluded",
+    "item_id",
+    "dimension",
+    "worker",
+    "system",
+    "prompt_strategy",
+    "replicate",
+    "index",
+    "attribute",
+    "start",
+    "end",
+    "transcript",
+    "answered_at",
+    "counts",
+    "reason",
+    "excluded",
     "version",
-)  # fmt: skip
+)
 SAMPLES = ("dimension", "rubric", "sample_id", "title", "source", "text", "score")
 
 
@@ -37,12 +50,14 @@ def sample_table(task: Task, form: str, dimension: str = "") -> Table:
     groups = task.groups.in_version(version.number).order_by("position", "pk")
     rows = (
         {
-            "dimension": group.title, "rubric": group.passage, "sample_id": row["key"],
+            "dimension": group.title,
+            "rubric": group.passage,
+            "sample_id": row["key"],
             **{name: row[name] for name in SAMPLES[3:]},
         }
         for group in groups
         for row in group.passages
-    )  # fmt: skip
+    )
     return Table(SAMPLES, rows)
 
 
@@ -55,21 +70,38 @@ def _attributes(task: Task) -> Iterator[dict[str, Any]]:
         field=ATTRIBUTE, answer__item__task=task, answer__stage=Answer.Stage.MAIN
     ).order_by("answer__item__position", "answer__item_id", "answer_id", "index")
     for stored in rows.values(
-        "index", "text", "answer_id", "answer__item__key", "answer__item__group__title",
-        "answer__worker_id", "answer__worker__pseudonym", "answer__system__name",
-        "answer__system__prompt_strategy", "answer__replicate", "answer__answered_at",
-        "answer__counts", "answer__uncounted_reason", "answer__version__number",
-    ).iterator(CHUNK):  # fmt: skip
+        "index",
+        "text",
+        "answer_id",
+        "answer__item__key",
+        "answer__item__group__title",
+        "answer__worker_id",
+        "answer__worker__pseudonym",
+        "answer__system__name",
+        "answer__system__prompt_strategy",
+        "answer__replicate",
+        "answer__answered_at",
+        "answer__counts",
+        "answer__uncounted_reason",
+        "answer__version__number",
+    ).iterator(CHUNK):
         row: dict[str, Any] = {k.removeprefix("answer__"): value for k, value in stored.items()}
         start, end = marks.get((row["answer_id"], row["index"]), (None, None))
         yield {
-            "item_id": row["item__key"], "dimension": row["item__group__title"],
-            "worker": row["worker__pseudonym"] or "", "system": row["system__name"] or "",
+            "item_id": row["item__key"],
+            "dimension": row["item__group__title"],
+            "worker": row["worker__pseudonym"] or "",
+            "system": row["system__name"] or "",
             "prompt_strategy": row["system__prompt_strategy"] or "",
-            "replicate": row["replicate"], "index": row["index"], "attribute": row["text"],
-            "start": start, "end": end,
+            "replicate": row["replicate"],
+            "index": row["index"],
+            "attribute": row["text"],
+            "start": start,
+            "end": end,
             "transcript": said.get(row["answer_id"], "") if row["index"] == 0 else "",
-            "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
-            "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
+            "answered_at": row["answered_at"].isoformat(),
+            "counts": row["counts"],
+            "reason": row["uncounted_reason"],
+            "excluded": row["worker_id"] in excluded,
             "version": row["version__number"],
-        }  # fmt: skip
+        }

@@ -13,9 +13,19 @@ AT_ONCE = 20  # batches of events that are held
 HEAD = ("worker", "assignment", "stream", "seq", "item")
 # The vocabulary of BigBro, and what we add to it.
 EVENT = (
-    "method", "target", "name", "time", "x", "y", "screenWidth", "screenHeight", "comment",
-    "length", "delta", "ms",
-)  # fmt: skip
+    "method",
+    "target",
+    "name",
+    "time",
+    "x",
+    "y",
+    "screenWidth",
+    "screenHeight",
+    "comment",
+    "length",
+    "delta",
+    "ms",
+)
 
 
 def table(task: Task, form: str, dimension: str = "") -> Table:
@@ -35,9 +45,12 @@ def _events(task: Task) -> Iterator[dict[str, Any]]:
         "stream__assignment", "stream", "first_seq"
     )
     for worker, assignment, stream, first, events in batches.values_list(
-        "stream__assignment__worker__pseudonym", "stream__assignment", "stream", "first_seq",
+        "stream__assignment__worker__pseudonym",
+        "stream__assignment",
+        "stream",
+        "first_seq",
         "events",
-    ).iterator(AT_ONCE):  # fmt: skip
+    ).iterator(AT_ONCE):
         head = {"worker": worker, "assignment": assignment, "stream": stream}
         for number, event in enumerate(events, first):
             item = named.get(event.get("target", ""), "")

@@ -21,13 +21,25 @@ MAX_TOPIC = 80  # characters that the importer takes
 COLUMNS: dict[str, tuple[str, ...]] = {
     "items": ("item_id", "question", "context", "topic"),
     "answers": (
-        "item_id", "worker_id", "answer", "submitted_at", "declined", "counts", "version",
+        "item_id",
+        "worker_id",
+        "answer",
+        "submitted_at",
+        "declined",
+        "counts",
+        "version",
     ),
     "system_answers": (
-        "item_id", "system", "prompt_strategy", "answer", "replicate", "counts", "version",
+        "item_id",
+        "system",
+        "prompt_strategy",
+        "answer",
+        "replicate",
+        "counts",
+        "version",
     ),
     "payouts": payouts.LEDGER,
-}  # fmt: skip
+}
 Row = dict[str, Any]
 
 
@@ -95,9 +107,11 @@ def _given(task: Task, uncounted: bool) -> Q:
     """Which texts are answers to the questions of the version in force."""
     shown = task.items.in_version(version_number(task))
     wanted = Q(
-        field="answer", index=0, answer__item__in=shown.values("pk"),
+        field="answer",
+        index=0,
+        answer__item__in=shown.values("pk"),
         answer__stage=Answer.Stage.MAIN,
-    )  # fmt: skip
+    )
     return wanted if uncounted else wanted & Q(answer__counts=True)
 
 
@@ -108,10 +122,15 @@ def _answers(task: Task, uncounted: bool) -> Iterator[Row]:
         .annotate(no_answer=Exists(declined))
         .order_by("answer__item__position", "answer__item_id", "answer_id")
         .values_list(
-            "answer__item__key", "answer__worker__pseudonym", "text", "answer__answered_at",
-            "no_answer", "answer__counts", "answer__version__number",
+            "answer__item__key",
+            "answer__worker__pseudonym",
+            "text",
+            "answer__answered_at",
+            "no_answer",
+            "answer__counts",
+            "answer__version__number",
         )
-    )  # fmt: skip
+    )
     for values in texts.iterator(CHUNK):
         row = dict(zip(COLUMNS["answers"], values, strict=True))
         yield {**row, "submitted_at": row["submitted_at"].isoformat()}
@@ -121,14 +140,23 @@ def _system_answers(task: Task, uncounted: bool) -> Iterator[Row]:
     texts = (
         TextValue.objects.filter(_given(task, uncounted), answer__system__isnull=False)
         .order_by(
-            "answer__system__name", "answer__system__prompt_strategy", "answer__system_id",
-            "answer__item__position", "answer__item_id", "answer__replicate",
+            "answer__system__name",
+            "answer__system__prompt_strategy",
+            "answer__system_id",
+            "answer__item__position",
+            "answer__item_id",
+            "answer__replicate",
         )
         .values_list(
-            "answer__item__key", "answer__system__name", "answer__system__prompt_strategy", "text",
-            "answer__replicate", "answer__counts", "answer__version__number",
+            "answer__item__key",
+            "answer__system__name",
+            "answer__system__prompt_strategy",
+            "text",
+            "answer__replicate",
+            "answer__counts",
+            "answer__version__number",
         )
-    )  # fmt: skip
+    )
     for values in texts.iterator(CHUNK):
         yield dict(zip(COLUMNS["system_answers"], values, strict=True))
 

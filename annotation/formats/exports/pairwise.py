@@ -31,8 +31,16 @@ from crowdqc.errors import Invalid
 
 CHUNK = 2000
 CANDIDATES = (
-    "key", "topic", "query", "text", "style", "origin", "system", "prompt_strategy", "author",
-)  # fmt: skip
+    "key",
+    "topic",
+    "query",
+    "text",
+    "style",
+    "origin",
+    "system",
+    "prompt_strategy",
+    "author",
+)
 NOTHING = dict[str, int]()
 TEXTS, WRITTEN, THOUGHT = ("texts",), ("responses",), ("attributes",)
 ALL = ("texts", "pairs", "ratings", "responses", "attributes", "checks")
@@ -86,101 +94,171 @@ def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
 def candidate_table(task: Task, form: str, dimension: str = "") -> Table:
     """The texts that the task puts to judgment, under the columns that the importer reads."""
     ids = [row.candidate_id for row in judgments.texts(task)]
-    texts = Candidate.objects.filter(pk__in=ids).order_by("topic", "key").values_list(
-        "key", "topic", "query", "text", "style", "origin", "system__name",
-        "system__prompt_strategy", "author__pseudonym",
-    )  # fmt: skip
+    texts = (
+        Candidate.objects.filter(pk__in=ids)
+        .order_by("topic", "key")
+        .values_list(
+            "key",
+            "topic",
+            "query",
+            "text",
+            "style",
+            "origin",
+            "system__name",
+            "system__prompt_strategy",
+            "author__pseudonym",
+        )
+    )
     rows = (dict(zip(CANDIDATES, values, strict=True)) for values in texts.iterator(CHUNK))
     return Table(CANDIDATES, ({**row, "author": row["author"] or ""} for row in rows))
 
 
 PAIR_EXPORTS: dict[str, PairExport] = {
     "items": PairExport(
-        "Questions", EVERY, _free_text("items"), shapes=TEXTS, note="with their texts",
+        "Questions",
+        EVERY,
+        _free_text("items"),
+        shapes=TEXTS,
+        note="with their texts",
     ),
     "answers": PairExport(
-        "Answers", EVERY, _free_text("answers"), shapes=TEXTS, note="of people, that count",
+        "Answers",
+        EVERY,
+        _free_text("answers"),
+        shapes=TEXTS,
+        note="of people, that count",
     ),
     "system_answers": PairExport(
-        "Answers of systems", EVERY, _free_text("system_answers"), shapes=TEXTS,
+        "Answers of systems",
+        EVERY,
+        _free_text("system_answers"),
+        shapes=TEXTS,
     ),
     "crowdkit-texts": PairExport(
-        "crowd-kit, texts", EVERY, crowdkit.texts, shapes=TEXTS, note="task, worker, text",
+        "crowd-kit, texts",
+        EVERY,
+        crowdkit.texts,
+        shapes=TEXTS,
+        note="task, worker, text",
     ),
-    "judgments": PairExport(
-        "All judgments", EVERY, judgment_table, shapes=("pairs", "ratings")
-    ),
+    "judgments": PairExport("All judgments", EVERY, judgment_table, shapes=("pairs", "ratings")),
     "candidates": PairExport(
         "The texts", EVERY, candidate_table, shapes=("pairs", "ratings", "checks")
     ),
     "ratings": PairExport(
-        "Ratings with explanations", EVERY, ratings.rating_table, shapes=("ratings",),
+        "Ratings with explanations",
+        EVERY,
+        ratings.rating_table,
+        shapes=("ratings",),
         note="with sentence numbers and words to the requester",
     ),
     "documents": PairExport(
-        "Documents with answers", EVERY, ratings.document_table, shapes=("ratings",),
+        "Documents with answers",
+        EVERY,
+        ratings.document_table,
+        shapes=("ratings",),
         note="questions, the sentences they arose from, and the answers under judgment",
     ),
     "arena": PairExport(
         "Arena battles", ("jsonl",), arena.table, per_dimension=True, left_out=arena.left_out
     ),
     "crowdkit-pairwise": PairExport(
-        "crowd-kit, comparisons", EVERY, crowdkit.comparisons, per_dimension=True,
+        "crowd-kit, comparisons",
+        EVERY,
+        crowdkit.comparisons,
+        per_dimension=True,
         left_out=crowdkit.ties,
     ),
     "crowdkit-labels": PairExport(
-        "crowd-kit, labels", EVERY, crowdkit.labels, per_dimension=True,
+        "crowd-kit, labels",
+        EVERY,
+        crowdkit.labels,
+        per_dimension=True,
         shapes=("pairs", "ratings"),
     ),
     "reliability": PairExport(
-        "Krippendorff’s reliability matrix", EVERY, reliability.table, per_dimension=True,
-        left_out=reliability.repeated, shapes=("pairs", "ratings"),
+        "Krippendorff’s reliability matrix",
+        EVERY,
+        reliability.table,
+        per_dimension=True,
+        left_out=reliability.repeated,
+        shapes=("pairs", "ratings"),
     ),
     "crowdrag-raw": PairExport(
         "CrowdRAG-25, raw judgments", ("jsonl", "csv", "parquet"), crowdrag.raw
     ),
     "crowdrag-llm": PairExport("CrowdRAG-25, judgments of models", EVERY, crowdrag.models),
     "responses": PairExport(
-        "Responses", EVERY, writing.response_table, shapes=WRITTEN,
+        "Responses",
+        EVERY,
+        writing.response_table,
+        shapes=WRITTEN,
         note="texts of people and systems, and the passages that they cite",
     ),
     "surveys": PairExport(
-        "Questionnaires", EVERY, writing.survey_table, shapes=WRITTEN,
+        "Questionnaires",
+        EVERY,
+        writing.survey_table,
+        shapes=WRITTEN,
         note="what people said before and after writing",
     ),
     "topics": PairExport(
-        "Topics", EVERY, writing.topic_table, shapes=WRITTEN,
+        "Topics",
+        EVERY,
+        writing.topic_table,
+        shapes=WRITTEN,
         note="queries with their ranked passages",
     ),
     "writing-logs": PairExport(
-        "Writing logs", ("jsonl",), writing.log_table, shapes=WRITTEN,
+        "Writing logs",
+        ("jsonl",),
+        writing.log_table,
+        shapes=WRITTEN,
         note="how each text came about, as changes that give it exactly",
     ),
     "attributes": PairExport(
-        "Attributes", EVERY, attributes.attribute_table, shapes=THOUGHT,
+        "Attributes",
+        EVERY,
+        attributes.attribute_table,
+        shapes=THOUGHT,
         note="of people and models, with the stretches of transcripts they were marked in",
     ),
     "samples": PairExport(
-        "Samples", EVERY, attributes.sample_table, shapes=THOUGHT,
+        "Samples",
+        EVERY,
+        attributes.sample_table,
+        shapes=THOUGHT,
         note="rubrics and scored samples",
     ),
     "checks": PairExport(
-        "Checklists", EVERY, checks.check_table, shapes=("checks",),
+        "Checklists",
+        EVERY,
+        checks.check_table,
+        shapes=("checks",),
         note="yes or no, a row a question, of people and models",
     ),
     "label-studio": PairExport(
-        "Label Studio", ("json", "csv"), label_studio.table, shapes=("texts", "pairs", "ratings"),
+        "Label Studio",
+        ("json", "csv"),
+        label_studio.table,
+        shapes=("texts", "pairs", "ratings"),
         note="tasks with annotations of people and predictions of systems",
     ),
     "assignments": PairExport(
-        "Assignments, as of MTurk", EVERY, mturk.table, shapes=ALL,
+        "Assignments, as of MTurk",
+        EVERY,
+        mturk.table,
+        shapes=ALL,
         note="AssignmentId, WorkerId, HITId, AssignmentStatus",
     ),
     "events": PairExport(
-        "Events", ("jsonl", "csv", "parquet"), events.table, shapes=ALL,
+        "Events",
+        ("jsonl", "csv", "parquet"),
+        events.table,
+        shapes=ALL,
         note="all that was recorded of how people worked",
     ),
-}  # fmt: skip
+}
 
 
 def exports_of(task: Task) -> dict[str, PairExport]:
@@ -220,10 +298,23 @@ def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
     ).order_by("pk")
     stored = answers.values(
-        "pk", "item__key", "item__group__key", "item__first__key", "item__second__key", "flipped",
-        "worker_id", "worker__pseudonym", "system__name", "system__prompt_strategy", "replicate",
-        "order_shown", "answered_at", "counts", "uncounted_reason", "version__number",
-    ).iterator(CHUNK)  # fmt: skip
+        "pk",
+        "item__key",
+        "item__group__key",
+        "item__first__key",
+        "item__second__key",
+        "flipped",
+        "worker_id",
+        "worker__pseudonym",
+        "system__name",
+        "system__prompt_strategy",
+        "replicate",
+        "order_shown",
+        "answered_at",
+        "counts",
+        "uncounted_reason",
+        "version__number",
+    ).iterator(CHUNK)
     for part in in_chunks(stored):
         said = judgments.codes_of([row["pk"] for row in part])
         for row in part:
@@ -231,14 +322,22 @@ def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
             left, right = left_right(first, second, flipped=row["flipped"])
             place = row["order_shown"]
             yield {
-                "item_id": row["item__key"], "topic": row["item__group__key"], "first": first,
-                "second": second, "left": left, "right": right, "flipped": row["flipped"],
-                "worker": row["worker__pseudonym"], "system": row["system__name"],
+                "item_id": row["item__key"],
+                "topic": row["item__group__key"],
+                "first": first,
+                "second": second,
+                "left": left,
+                "right": right,
+                "flipped": row["flipped"],
+                "worker": row["worker__pseudonym"],
+                "system": row["system__name"],
                 "prompt_strategy": row["system__prompt_strategy"],
                 "replicate": replicate_of(row["replicate"]),
                 "position": None if place is None else place + 1,
                 **{column_of(name): said[row["pk"]].get(name) for name in names},
-                "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
-                "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
+                "answered_at": row["answered_at"].isoformat(),
+                "counts": row["counts"],
+                "reason": row["uncounted_reason"],
+                "excluded": row["worker_id"] in excluded,
                 "version": row["version__number"],
-            }  # fmt: skip
+            }

@@ -55,8 +55,10 @@ def files(
 ) -> Iterator[File]:
     """The files of a ZIP; with ``user`` the account's own besides. ``extra``: name, words, rows."""
     told: list[tuple[str, str, Rows]] = [
-        *TABLES, *extra, *((name, words, of(user)) for name, words, of in OWN if user is not None),
-    ]  # fmt: skip
+        *TABLES,
+        *extra,
+        *((name, words, of(user)) for name, words, of in OWN if user is not None),
+    ]
     yield "README.txt", [readme(members, told, whole=user is not None)]
     for name, _, rows in told:
         yield f"{name}.jsonl", lines((), map(_plain, rows(members)), "jsonl")
@@ -85,19 +87,25 @@ def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bo
 def _memberships(members: Members) -> Iterator[Row]:
     for one in members:
         yield {
-            "project": one.project.name, "pseudonym": one.pseudonym, "joined": one.created_at,
-            "left": one.removed_at, "name_in_files": one.external_id,
-        }  # fmt: skip
+            "project": one.project.name,
+            "pseudonym": one.pseudonym,
+            "joined": one.created_at,
+            "left": one.removed_at,
+            "name_in_files": one.external_id,
+        }
 
 
 def _consents(members: Members) -> Iterator[Row]:
     rows = Consent.objects.filter(membership__in=members).select_related("text__project")
     for one in rows.order_by("pk"):
         yield {
-            "project": one.text.project.name, "version": one.text.number, "text": one.text.text,
-            "log_kept_days": one.text.retention_days, "given": one.given_at,
+            "project": one.text.project.name,
+            "version": one.text.number,
+            "text": one.text.text,
+            "log_kept_days": one.text.retention_days,
+            "given": one.given_at,
             "taken_back": one.withdrawn_at,
-        }  # fmt: skip
+        }
 
 
 def _key(item: Item) -> str:
@@ -110,12 +118,20 @@ def _assignments(members: Members) -> Iterator[Row]:
     rows = Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
     for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
         yield {
-            "assignment": one.pk, "project": one.task.project.name, "task": one.version.title,
-            "version": one.version.number, "state": one.state, "source": one.source,
-            "pay": str(one.pay), "currency": one.task.project.currency, "claimed": one.leased_at,
-            "opened": one.opened_at, "submitted": one.submitted_at, "settled": one.settled_at,
+            "assignment": one.pk,
+            "project": one.task.project.name,
+            "task": one.version.title,
+            "version": one.version.number,
+            "state": one.state,
+            "source": one.source,
+            "pay": str(one.pay),
+            "currency": one.task.project.currency,
+            "claimed": one.leased_at,
+            "opened": one.opened_at,
+            "submitted": one.submitted_at,
+            "settled": one.settled_at,
             "log_erased": one.log_erased_at,
-        }  # fmt: skip
+        }
 
 
 def _answers(members: Members) -> Iterator[Row]:
@@ -123,8 +139,12 @@ def _answers(members: Members) -> Iterator[Row]:
     rows = rows.prefetch_related("texts", "choices", "spans").order_by("pk")
     for one in rows.iterator(chunk_size=CHUNK):
         yield {
-            "assignment": one.assignment_id, "item": _key(one.item), "question": one.item.question,
-            "stage": one.stage, "answered": one.answered_at, "counts": one.counts,
+            "assignment": one.assignment_id,
+            "item": _key(one.item),
+            "question": one.item.question,
+            "stage": one.stage,
+            "answered": one.answered_at,
+            "counts": one.counts,
             "why_not": "" if one.item.expected else one.uncounted_reason,
             "shown_turned": one.flipped,
             "texts": [
@@ -132,55 +152,77 @@ def _answers(members: Members) -> Iterator[Row]:
             ],
             "choices": [{"field": x.field, "code": x.code} for x in one.choices.all()],
             "spans": [
-                {"field": x.field, "index": x.index, "target": x.target, "start": x.start,
-                 "end": x.end}
+                {
+                    "field": x.field,
+                    "index": x.index,
+                    "target": x.target,
+                    "start": x.start,
+                    "end": x.end,
+                }
                 for x in one.spans.all()
             ],
-        }  # fmt: skip
+        }
 
 
 def _drafts(members: Members) -> Iterator[Row]:
     rows = AssignmentItem.objects.filter(assignment__worker__in=members).exclude(draft={})
     for one in rows.select_related("item").order_by("pk").iterator(chunk_size=CHUNK):
         yield {
-            "assignment": one.assignment_id, "item": _key(one.item), "draft": one.draft,
-            "saved": one.draft_saved_at, "shown": one.shown_at,
-        }  # fmt: skip
+            "assignment": one.assignment_id,
+            "item": _key(one.item),
+            "draft": one.draft,
+            "saved": one.draft_saved_at,
+            "shown": one.shown_at,
+        }
 
 
 def _events(members: Members) -> Iterator[Row]:
     rows = EventBatch.objects.filter(stream__assignment__worker__in=members)
     for one in rows.select_related("stream").order_by("pk").iterator(chunk_size=50):
         yield {
-            "assignment": one.stream.assignment_id, "page": one.stream_id,
-            "first": one.first_seq, "received": one.received_at, "events": one.events,
-        }  # fmt: skip
+            "assignment": one.stream.assignment_id,
+            "page": one.stream_id,
+            "first": one.first_seq,
+            "received": one.received_at,
+            "events": one.events,
+        }
 
 
 def _payouts(members: Members) -> Iterator[Row]:
     rows = LedgerEntry.objects.filter(worker__in=members).order_by("pk")
     for one in rows.iterator(chunk_size=CHUNK):
         yield {
-            "at": one.at, "what": one.kind, "amount": str(one.amount), "currency": one.currency,
-            "assignment": one.assignment_id, "note": one.memo,
-        }  # fmt: skip
+            "at": one.at,
+            "what": one.kind,
+            "amount": str(one.amount),
+            "currency": one.currency,
+            "assignment": one.assignment_id,
+            "note": one.memo,
+        }
 
 
 def _rejections(members: Members) -> Iterator[Row]:
     for one in Rejection.objects.filter(assignment__worker__in=members).order_by("pk"):
         yield {
-            "assignment": one.assignment_id, "at": one.rejected_at, "reason": one.reason,
-            "your_reply": one.reply, "replied": one.replied_at, "outcome": one.outcome,
+            "assignment": one.assignment_id,
+            "at": one.rejected_at,
+            "reason": one.reason,
+            "your_reply": one.reply,
+            "replied": one.replied_at,
+            "outcome": one.outcome,
             "answer": one.outcome_note,
-        }  # fmt: skip
+        }
 
 
 def _rounds(members: Members) -> Iterator[Row]:
     for one in Qualification.objects.filter(assignment__worker__in=members).order_by("pk"):
         yield {
-            "assignment": one.assignment_id, "round": one.round, "verdict": one.verdict,
-            "feedback": one.feedback, "at": one.at,
-        }  # fmt: skip
+            "assignment": one.assignment_id,
+            "round": one.round,
+            "verdict": one.verdict,
+            "feedback": one.feedback,
+            "at": one.at,
+        }
 
 
 def _standing(members: Members) -> Iterator[Row]:
@@ -188,14 +230,20 @@ def _standing(members: Members) -> Iterator[Row]:
     for one in rows.order_by("pk"):
         title = one.task.current.title if one.task.current else ""
         yield {
-            "what": "left out of results", "of": title, "why": one.reason, "since": one.created_at,
+            "what": "left out of results",
+            "of": title,
+            "why": one.reason,
+            "since": one.created_at,
             "until": one.undone_at,
-        }  # fmt: skip
+        }
     for seat in PanelMember.objects.filter(worker__in=members).select_related("panel"):
         yield {
-            "what": "on a panel", "of": seat.panel.name, "why": seat.why, "since": seat.since,
+            "what": "on a panel",
+            "of": seat.panel.name,
+            "why": seat.why,
+            "since": seat.since,
             "until": seat.until,
-        }  # fmt: skip
+        }
 
 
 def _judged(members: Members) -> Iterator[Row]:
@@ -207,10 +255,14 @@ def _visits(members: Members) -> Iterator[Row]:
     rows = Visit.objects.filter(worker__in=members).select_related("recruitment")
     for one in rows.order_by("pk"):
         yield {
-            "from": one.recruitment.name, "their_name_for_you": one.participant,
-            "study": one.study, "session": one.session, "entered": one.entered_at,
-            "outcome": one.outcome, "state": one.status,
-        }  # fmt: skip
+            "from": one.recruitment.name,
+            "their_name_for_you": one.participant,
+            "study": one.study,
+            "session": one.session,
+            "entered": one.entered_at,
+            "outcome": one.outcome,
+            "state": one.status,
+        }
 
 
 def _done(members: Members) -> Iterator[Row]:
@@ -225,9 +277,10 @@ def _done(members: Members) -> Iterator[Row]:
 def _entries(rows: Q) -> Iterator[Row]:
     for one in AuditEntry.objects.filter(rows).order_by("pk").iterator(chunk_size=CHUNK):
         yield {
-            "at": one.at, "what": sentence(one.action, one.detail),
+            "at": one.at,
+            "what": sentence(one.action, one.detail),
             "about": about(one.object_type, one.object_id),
-        }  # fmt: skip
+        }
 
 
 TABLES: tuple[tuple[str, str, Rows], ...] = (
@@ -240,20 +293,29 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ("payouts", "Every amount booked for you.", _payouts),
     ("rejections", "Work that was rejected, why, your reply and the answer to it.", _rejections),
     ("qualifications", "What was said of your qualification rounds.", _rounds),
-    ("standing", "Panels you are on, and results that you are left out of, with the reason.",
-     _standing),
+    (
+        "standing",
+        "Panels you are on, and results that you are left out of, with the reason.",
+        _standing,
+    ),
     ("texts_judged", "Texts of yours that others judge.", _judged),
     ("entries", "How you came in from elsewhere, and what that platform calls you.", _visits),
     ("log", "What the projects’ audit logs say that you did.", _done),
-)  # fmt: skip
+)
 
 
 def _profile(user: User) -> Rows:
-    return lambda _: [{
-        "username": user.username, "name": user.display_name, "email": user.email,
-        "joined": user.date_joined, "last_sign_in": user.last_login, "mail": user.wants_mail,
-        "notices_off": user.muted,
-    }]  # fmt: skip
+    return lambda _: [
+        {
+            "username": user.username,
+            "name": user.display_name,
+            "email": user.email,
+            "joined": user.date_joined,
+            "last_sign_in": user.last_login,
+            "mail": user.wants_mail,
+            "notices_off": user.muted,
+        }
+    ]
 
 
 def _notices(user: User) -> Rows:
@@ -267,20 +329,32 @@ def _notices(user: User) -> Rows:
 def _tokens(user: User) -> Rows:
     rows = ApiToken.objects.filter(user=user).order_by("pk")
     return lambda _: (
-        {"name": one.name, "may": one.scopes, "made": one.created_at, "expires": one.expires_at,
-         "last_used": one.last_used_at, "ended": one.revoked_at}
+        {
+            "name": one.name,
+            "may": one.scopes,
+            "made": one.created_at,
+            "expires": one.expires_at,
+            "last_used": one.last_used_at,
+            "ended": one.revoked_at,
+        }
         for one in rows
-    )  # fmt: skip
+    )
 
 
 def _security(user: User) -> Rows:
     rows = SecurityEvent.objects.filter(user=user).select_related("project").order_by("pk")
     return lambda _: (
-        {"at": one.at, "event": one.get_kind_display(), "times": one.count,
-         "project": one.project.name if one.project else "", "address": one.address,
-         "browser": one.agent, **one.detail}
+        {
+            "at": one.at,
+            "event": one.get_kind_display(),
+            "times": one.count,
+            "project": one.project.name if one.project else "",
+            "address": one.address,
+            "browser": one.agent,
+            **one.detail,
+        }
         for one in rows.iterator(chunk_size=CHUNK)
-    )  # fmt: skip
+    )
 
 
 def _own_log(user: User) -> Rows:

@@ -51,13 +51,16 @@ def _ratings(task: Task, named: dict[str, str]) -> Iterator[dict[str, Any]]:
             shown[pk].append(start)
         for pk, item, worker, at, counts, version in part:
             yield {
-                "item_id": item, "worker_id": worker,
+                "item_id": item,
+                "worker_id": worker,
                 **{column: points[pk].get(column) for column in named.values()},
                 EXPLANATION: words.get((pk, EXPLANATION), ""),
                 EVIDENCE: ", ".join(map(str, shown[pk])),
                 FEEDBACK: words.get((pk, FEEDBACK), ""),
-                "answered_at": at.isoformat(), "counts": counts, "version": version,
-            }  # fmt: skip
+                "answered_at": at.isoformat(),
+                "counts": counts,
+                "version": version,
+            }
 
 
 def document_table(task: Task, form: str, dimension: str = "") -> Table:
@@ -76,9 +79,14 @@ def _documents(task: Task) -> Iterator[dict[str, Any]]:
         if row.first is None:
             continue
         yield {
-            "document_id": row.group.key, "document": row.group.passage, "title": row.group.title,
-            "question_id": row.first.topic, "question": row.question,
-            "sentence": row.settings.get("anchor", 0), "answer_id": row.key,
-            "answer": row.first.text, "system": row.first.system.name,
+            "document_id": row.group.key,
+            "document": row.group.passage,
+            "title": row.group.title,
+            "question_id": row.first.topic,
+            "question": row.question,
+            "sentence": row.settings.get("anchor", 0),
+            "answer_id": row.key,
+            "answer": row.first.text,
+            "system": row.first.system.name,
             "prompt_strategy": row.first.system.prompt_strategy,
-        }  # fmt: skip
+        }

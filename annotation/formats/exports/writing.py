@@ -21,10 +21,29 @@ from annotation.work.snapshots import responses
 CHUNK = 500
 LOGS_AT_ONCE = 20  # assignments whose events are held
 RESPONSES = (
-    "response", "topic", "query", "style", "origin", "worker", "system", "prompt_strategy",
-    "replicate", "text", "words", "statements", "citations", "cited", "documents", "assignment",
-    "started_at", "answered_at", "counts", "reason", "excluded", "version",
-)  # fmt: skip
+    "response",
+    "topic",
+    "query",
+    "style",
+    "origin",
+    "worker",
+    "system",
+    "prompt_strategy",
+    "replicate",
+    "text",
+    "words",
+    "statements",
+    "citations",
+    "cited",
+    "documents",
+    "assignment",
+    "started_at",
+    "answered_at",
+    "counts",
+    "reason",
+    "excluded",
+    "version",
+)
 HEAD = ("response", "worker", "topic", "style")
 TOPICS = ("topic", "query", "rank", "passage_key", "title", "passage")
 LISTS = ("cited", "documents")
@@ -97,34 +116,57 @@ def _responses(task: Task) -> Iterator[Row]:
         for pk, passages in task.groups.values_list("pk", "passages")
     }
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
-    for stored in _answers(task).values(
-        "text", "answer_id", "answer__item__question", "answer__item__group__key",
-        "answer__item__group_id", "answer__item__settings", "answer__worker_id",
-        "answer__worker__pseudonym", "answer__system__name", "answer__system__prompt_strategy",
-        "answer__replicate", "answer__assignment_id", "answer__assignment__opened_at",
-        "answer__answered_at", "answer__counts", "answer__uncounted_reason",
-        "answer__version__number",
-    ).iterator(CHUNK):  # fmt: skip
+    for stored in (
+        _answers(task)
+        .values(
+            "text",
+            "answer_id",
+            "answer__item__question",
+            "answer__item__group__key",
+            "answer__item__group_id",
+            "answer__item__settings",
+            "answer__worker_id",
+            "answer__worker__pseudonym",
+            "answer__system__name",
+            "answer__system__prompt_strategy",
+            "answer__replicate",
+            "answer__assignment_id",
+            "answer__assignment__opened_at",
+            "answer__answered_at",
+            "answer__counts",
+            "answer__uncounted_reason",
+            "answer__version__number",
+        )
+        .iterator(CHUNK)
+    ):
         row = {name.removeprefix("answer__"): value for name, value in stored.items()}
         ranks = cited.get(row["answer_id"], [])
         different, known = list(dict.fromkeys(ranks)), keys[row["item__group_id"]]
         opened = row["assignment__opened_at"]
         yield {
-            "response": str(row["answer_id"]), "topic": row["item__group__key"],
-            "query": row["item__question"], "style": row["item__settings"].get("style", ""),
+            "response": str(row["answer_id"]),
+            "topic": row["item__group__key"],
+            "query": row["item__question"],
+            "style": row["item__settings"].get("style", ""),
             "origin": "human" if row["worker_id"] else "system",
-            "worker": row["worker__pseudonym"] or "", "system": row["system__name"] or "",
+            "worker": row["worker__pseudonym"] or "",
+            "system": row["system__name"] or "",
             "prompt_strategy": row["system__prompt_strategy"] or "",
-            "replicate": row["replicate"], "text": row["text"], "words": words_in(row["text"]),
-            "statements": len(citations.statements(row["text"])), "citations": len(ranks),
+            "replicate": row["replicate"],
+            "text": row["text"],
+            "words": words_in(row["text"]),
+            "statements": len(citations.statements(row["text"])),
+            "citations": len(ranks),
             "cited": different,
             "documents": [known[rank - 1] for rank in different if rank <= len(known)],
             "assignment": row["assignment_id"],
             "started_at": opened.isoformat() if opened else "",
-            "answered_at": row["answered_at"].isoformat(), "counts": row["counts"],
-            "reason": row["uncounted_reason"], "excluded": row["worker_id"] in excluded,
+            "answered_at": row["answered_at"].isoformat(),
+            "counts": row["counts"],
+            "reason": row["uncounted_reason"],
+            "excluded": row["worker_id"] in excluded,
             "version": row["version__number"],
-        }  # fmt: skip
+        }
 
 
 def _flat(row: Row) -> Row:
@@ -160,10 +202,17 @@ def _surveys(task: Task, names: Sequence[str]) -> Iterator[Row]:
     for rows in (choices, words):
         for pk, name, value in rows.iterator(CHUNK):
             said.setdefault(pk, {})[name] = value
-    for row in _answers(task).filter(answer__worker__isnull=False).values_list(
-        "answer_id", "answer__worker__pseudonym", "answer__item__group__key",
-        "answer__item__settings",
-    ).iterator(CHUNK):  # fmt: skip
+    for row in (
+        _answers(task)
+        .filter(answer__worker__isnull=False)
+        .values_list(
+            "answer_id",
+            "answer__worker__pseudonym",
+            "answer__item__group__key",
+            "answer__item__settings",
+        )
+        .iterator(CHUNK)
+    ):
         pk, worker, topic, settings = row
         head = (str(pk), worker, topic, settings.get("style", ""))
         given = said.get(pk, {})
@@ -188,20 +237,31 @@ def _passages(task: Task) -> Iterator[Row]:
             yield {**about, **none}
         for rank, passage in enumerate(one["passages"], 1):
             yield {
-                **about, "rank": rank, "passage_key": passage["key"], "title": passage["title"],
+                **about,
+                "rank": rank,
+                "passage_key": passage["key"],
+                "title": passage["title"],
                 "passage": passage["text"],
-            }  # fmt: skip
+            }
 
 
 def _logs(task: Task) -> Iterator[tuple[Row, list[log.Event]]]:
     """Each response that has a log: its head and its own events, in the order of replay."""
     rows = list(
-        _answers(task).filter(answer__assignment__streams__next_seq__gt=0).distinct().values_list(
-            "answer_id", "answer__worker__pseudonym", "answer__item__group__key",
-            "answer__item__settings", "answer__item_id", "answer__assignment_id",
-            "answer__assignment__opened_at", "answer__assignment__leased_at",
+        _answers(task)
+        .filter(answer__assignment__streams__next_seq__gt=0)
+        .distinct()
+        .values_list(
+            "answer_id",
+            "answer__worker__pseudonym",
+            "answer__item__group__key",
+            "answer__item__settings",
+            "answer__item_id",
+            "answer__assignment_id",
+            "answer__assignment__opened_at",
+            "answer__assignment__leased_at",
         )
-    )  # fmt: skip
+    )
     for first in range(0, len(rows), LOGS_AT_ONCE):
         part = rows[first : first + LOGS_AT_ONCE]
         events = responses.logs({row[5] for row in part})

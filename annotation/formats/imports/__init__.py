@@ -22,18 +22,31 @@ from crowdqc.errors import Invalid
 FORMATS: dict[str, Any] = {
     f.slug: f
     for f in (
-        Items(), Answers(), SystemAnswers(), Candidates(), Judgments(), Topics(), Responses(),
-        Samples(), Attributes(), Checks(),
-        Documents(), Ratings(), Battles(),
+        Items(),
+        Answers(),
+        SystemAnswers(),
+        Candidates(),
+        Judgments(),
+        Topics(),
+        Responses(),
+        Samples(),
+        Attributes(),
+        Checks(),
+        Documents(),
+        Ratings(),
+        Battles(),
     )
-}  # fmt: skip
+}
 # What a task of each shape takes; texts belong to the project, whichever task they came with.
 JUDGED = ("candidates", "judgments")
 KINDS = {
-    "texts": ("items", "answers", "system_answers", "candidates"), "pairs": (*JUDGED, "arena"),
-    "ratings": (*JUDGED, "documents", "ratings"), "responses": ("topics", "responses"),
-    "attributes": ("samples", "attributes"), "checks": ("candidates", "checks"),
-}  # fmt: skip
+    "texts": ("items", "answers", "system_answers", "candidates"),
+    "pairs": (*JUDGED, "arena"),
+    "ratings": (*JUDGED, "documents", "ratings"),
+    "responses": ("topics", "responses"),
+    "attributes": ("samples", "attributes"),
+    "checks": ("candidates", "checks"),
+}
 
 
 def get_format(slug: str) -> Any:

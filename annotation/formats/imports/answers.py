@@ -48,9 +48,11 @@ def has_text(reader: Reader, row: Row, who: str) -> bool:
     """Whether the row holds an answer that can be stored."""
     if not reader.value(row, "answer"):
         reader.bad(
-            row, "answer", "An answer needs text.",
+            row,
+            "answer",
+            "An answer needs text.",
             f"Write “I don’t know” if the {who} gave no answer, or delete the row.",
-        )  # fmt: skip
+        )
         return False
     return reader.fits(row, "answer", MAX_ANSWER, "an answer")
 
@@ -68,9 +70,11 @@ def moment(reader: Reader, row: Row, name: str) -> dt.datetime | bool | None:
     except (ValueError, OverflowError):
         pass
     reader.bad(
-        row, name, "This is not a time.",
+        row,
+        name,
+        "This is not a time.",
         "Write it as 2025-03-31T14:05:00Z, or leave the cell empty.",
-    )  # fmt: skip
+    )
     return False
 
 
@@ -79,15 +83,47 @@ class Answers:
     title = "Answers of workers"
     fields = (
         ITEM_ID,
-        Field("worker_id", "Worker id", True,
-              ("worker", "participant", "participant_id", "annotator", "user", "user_id", "student",
-               "rater", "teilnehmer", "annotateur")),
-        Field("answer", "Answer text", True,
-              ("response", "resp", "text", "reply", "completion", "output", "antwort", "reponse",
-               "respuesta", "risposta")),
-        Field("submitted_at", "Time of the answer", False,
-              ("timestamp", "time", "date", "created_at", "answered_at")),
-    )  # fmt: skip
+        Field(
+            "worker_id",
+            "Worker id",
+            True,
+            (
+                "worker",
+                "participant",
+                "participant_id",
+                "annotator",
+                "user",
+                "user_id",
+                "student",
+                "rater",
+                "teilnehmer",
+                "annotateur",
+            ),
+        ),
+        Field(
+            "answer",
+            "Answer text",
+            True,
+            (
+                "response",
+                "resp",
+                "text",
+                "reply",
+                "completion",
+                "output",
+                "antwort",
+                "reponse",
+                "respuesta",
+                "risposta",
+            ),
+        ),
+        Field(
+            "submitted_at",
+            "Time of the answer",
+            False,
+            ("timestamp", "time", "date", "created_at", "answered_at"),
+        ),
+    )
 
     def check(
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownAnswers
@@ -96,11 +132,13 @@ class Answers:
         reader = Reader(mapping, checked)
         keys = {key: place for place, key in enumerate(known.keys)}
         once = Once(
-            reader, ["worker_id", "item_id"], known.texts,
+            reader,
+            ["worker_id", "item_id"],
+            known.texts,
             twice="Keep one: a worker answers a question once.",
             differs="The task has another answer of this worker to this question.",
             leave="Leave the row out: answers are not overwritten.",
-        )  # fmt: skip
+        )
         workers: set[str] = set()
         questions: set[str] = set()
         for row in rows:
@@ -133,8 +171,10 @@ class Answers:
             return False
         if worker in known.removed:
             reader.bad(
-                row, "worker_id", "This worker was removed from the project.",
+                row,
+                "worker_id",
+                "This worker was removed from the project.",
                 "Leave the row out.",
-            )  # fmt: skip
+            )
             return False
         return reader.fits(row, "worker_id", 120, "a worker id")

@@ -79,10 +79,11 @@ class Attributes:
                 checked.there += len(one.lines)
             else:
                 reader.bad(
-                    one.row, ["worker", "system", "dimension"],
+                    one.row,
+                    ["worker", "system", "dimension"],
                     "The task has other attributes of this author for it.",
                     "Leave these rows out: answers are not overwritten.",
-                )  # fmt: skip
+                )
                 reader.spoil(one.lines, "answer")
         checked.facts += facts(checked.good)
         number = sum(len(one["attributes"]) for one in checked.good)
@@ -108,14 +109,22 @@ class Attributes:
         mine = found.setdefault(key, Found(row, about))
         mine.lines.append(row.line)
         if transcript and mine.transcript and transcript != mine.transcript:
-            reader.bad(row, "transcript", "This author has another transcript above.",
-                       "One author has one transcript a dimension.")  # fmt: skip
+            reader.bad(
+                row,
+                "transcript",
+                "This author has another transcript above.",
+                "One author has one transcript a dimension.",
+            )
             spoilt.add(key)
         mine.transcript = mine.transcript or transcript
         if len(mine.transcript) > MAX_TRANSCRIPT or len(mine.lines) > MAX_ATTRIBUTES:
-            reader.bad(row, "attribute", "There is more than one answer can hold.",
-                       f"{MAX_ATTRIBUTES} attributes, a transcript of {MAX_TRANSCRIPT:,} "
-                       "characters at most.")  # fmt: skip
+            reader.bad(
+                row,
+                "attribute",
+                "There is more than one answer can hold.",
+                f"{MAX_ATTRIBUTES} attributes, a transcript of {MAX_TRANSCRIPT:,} "
+                "characters at most.",
+            )
             spoilt.add(key)
         place, attribute = one
         mine.attributes.append((len(mine.attributes) if place is None else place, attribute))
@@ -150,10 +159,11 @@ class Attributes:
         if last <= len(one.transcript):
             return True
         reader.bad(
-            one.row, ["start", "end"],
+            one.row,
+            ["start", "end"],
             f"A stretch ends at {last:,}; the transcript has {len(one.transcript):,} characters.",
             "Give the transcript on one of the author’s rows, or leave start and end empty.",
-        )  # fmt: skip
+        )
         return False
 
 

@@ -21,12 +21,17 @@ NO, YES = ("false", "0", "no"), ("true", "1", "yes")
 NOT_THERE = "did not count where it comes from"
 EXCLUDED = "its author was excluded where it comes from"
 AUTHOR = (
-    Field("worker", "Worker id", False, ("worker_id", "participant", "annotator", "author",
-                                         "user"), WHO),
+    Field(
+        "worker",
+        "Worker id",
+        False,
+        ("worker_id", "participant", "annotator", "author", "user"),
+        WHO,
+    ),
     Field("system", "System", False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
-)  # fmt: skip
+)
 AFTER = (
     Field("counts", "Counts"),
     Field("reason", "Why it does not count"),
@@ -93,8 +98,12 @@ class Authors:
         if replicate is None:
             return None
         strategy = reader.value(row, "prompt_strategy") if system else ""
-        return {"worker": worker, "system": system, "prompt_strategy": strategy,
-                "replicate": replicate if system else 0}  # fmt: skip
+        return {
+            "worker": worker,
+            "system": system,
+            "prompt_strategy": strategy,
+            "replicate": replicate if system else 0,
+        }
 
     def key(self, author: Mapping[str, Any]) -> Author:
         """What tells authors apart, as ``KnownAnswers.there`` has it."""
@@ -122,8 +131,9 @@ def facts(good: Sequence[Mapping[str, Any]]) -> list[str]:
     systems = {(one["system"], one["prompt_strategy"]) for one in good} - {("", "")}
     found = []
     for number, one, more in (
-        (len(people), "worker", "workers"), (len(systems), "system", "systems"),
-    ):  # fmt: skip
+        (len(people), "worker", "workers"),
+        (len(systems), "system", "systems"),
+    ):
         if number:
             found.append(f"{number:,} {one if number == 1 else more}")
     out = sum(bool(one["uncounted"]) for one in good)

@@ -13,11 +13,17 @@ from annotation.files.reading.importer import Checked, Field, Once, Prints, Read
 from annotation.files.reading.spool import Spool
 
 LIMITS = (
-    ("key", 120, "an id"), ("topic", 80, "a topic"), ("query", 20_000, "a query"),
-    ("text", 100_000, "a text"), ("style", 60, "a style"), ("origin", 60, "an origin"),
-    ("system", 120, "a name"), ("prompt_strategy", 120, "a name"), ("author", 120, "a worker id"),
+    ("key", 120, "an id"),
+    ("topic", 80, "a topic"),
+    ("query", 20_000, "a query"),
+    ("text", 100_000, "a text"),
+    ("style", 60, "a style"),
+    ("origin", 60, "an origin"),
+    ("system", 120, "a name"),
+    ("prompt_strategy", 120, "a name"),
+    ("author", 120, "a worker id"),
     ("context", 100_000, "a source"),
-)  # fmt: skip
+)
 WHENCE = "a system or an origin"
 
 
@@ -48,19 +54,38 @@ class Candidates:
     fields = (
         Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
         Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
-        Field("text", "Text", True, ("response_text", "answer", "content", "output", "body",
-                                     "completion", "generation", "response", "antwort")),
+        Field(
+            "text",
+            "Text",
+            True,
+            (
+                "response_text",
+                "answer",
+                "content",
+                "output",
+                "body",
+                "completion",
+                "generation",
+                "response",
+                "antwort",
+            ),
+        ),
         # After the text: "response" is an id only where another column holds the text.
-        Field("key", "Text id", False, ("id", "candidate", "candidate_id", "response", "text_id",
-                                        "response_id")),
+        Field(
+            "key",
+            "Text id",
+            False,
+            ("id", "candidate", "candidate_id", "response", "text_id", "response_id"),
+        ),
         Field("style", "Style", False, ("genre", "format")),
         Field("origin", "Origin", False, ("kind", "source"), WHENCE),
         Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
         Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
         Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
-        Field("context", "Source beside it", False, ("passage", "document", "article",
-                                                     "source_text")),
-    )  # fmt: skip
+        Field(
+            "context", "Source beside it", False, ("passage", "document", "article", "source_text")
+        ),
+    )
 
     def check(
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownCandidates
@@ -69,11 +94,13 @@ class Candidates:
         checked = Checked()
         reader = Reader(mapping, checked)
         once = Once(
-            reader, ["key", "topic", "text"], known.texts,
+            reader,
+            ["key", "topic", "text"],
+            known.texts,
             twice="Give each text an id of its own.",
             differs="The project has this id with another text or topic.",
             leave="Give this row another id: texts under judgment never change.",
-        )  # fmt: skip
+        )
         queries: dict[str, tuple[int | None, str]] = {
             topic: (None, query) for topic, query in known.queries.items() if query
         }
@@ -108,9 +135,11 @@ class Candidates:
                 return False
         if not (values["system"] or values["origin"]):
             reader.bad(
-                row, ["system", "origin"], "Nothing says where the text comes from.",
+                row,
+                ["system", "origin"],
+                "Nothing says where the text comes from.",
                 "Name its system, or its origin (human, llm).",
-            )  # fmt: skip
+            )
             return False
         return all(reader.fits(row, name, most, noun) for name, most, noun in LIMITS)
 
@@ -120,9 +149,11 @@ class Candidates:
         if name == usual:
             return True
         reader.bad(
-            row, "system", f"Differs from “{usual}” only by case and space.",
+            row,
+            "system",
+            f"Differs from “{usual}” only by case and space.",
             "Use one spelling, or they count as two sources.",
-        )  # fmt: skip
+        )
         return False
 
     @staticmethod
@@ -139,9 +170,11 @@ class Candidates:
             return True
         where = f"line {line:,}" if line else "the project"
         reader.bad(
-            row, ["topic", "query"], f"This topic has another query in {where}.",
+            row,
+            ["topic", "query"],
+            f"This topic has another query in {where}.",
             "A topic has one query; give this one a topic of its own, or leave the query out.",
-        )  # fmt: skip
+        )
         return False
 
     @staticmethod

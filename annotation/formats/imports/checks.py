@@ -13,9 +13,15 @@ from annotation.files.reading.importer import Checked, Field, Reader, Row, close
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
 ANSWERS = {
-    "yes": "yes", "no": "no", "true": "yes", "false": "no", "1": "yes", "0": "no", "y": "yes",
+    "yes": "yes",
+    "no": "no",
+    "true": "yes",
+    "false": "no",
+    "1": "yes",
+    "0": "no",
+    "y": "yes",
     "n": "no",
-}  # fmt: skip
+}
 
 
 class Checks:
@@ -55,8 +61,9 @@ class Checks:
             if uncounted is None or said is None:
                 spoilt.add(key)
                 continue
-            mine = found.setdefault(key, {**author, "item": item, "uncounted": uncounted,
-                                          "answers": {}})  # fmt: skip
+            mine = found.setdefault(
+                key, {**author, "item": item, "uncounted": uncounted, "answers": {}}
+            )
             there = mine["answers"].get(said[0])
             if there is None:
                 mine["answers"][said[0]] = said[1]
@@ -110,8 +117,9 @@ class Checks:
             return
         else:
             reader.bad(
-                rows[0], ["worker", "system", "item_id"],
+                rows[0],
+                ["worker", "system", "item_id"],
                 "The task has another checklist of this author for it.",
                 "Leave these rows out: answers are not overwritten.",
-            )  # fmt: skip
+            )
         reader.spoil([row.line for row in rows], "checklist")

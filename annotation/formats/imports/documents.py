@@ -15,11 +15,16 @@ from annotation.task_types.sentences import sentences
 from crowdqc.numbers import plural, whole
 
 LIMITS = (
-    ("document_id", 80, "an id"), ("title", 160, "a title"), ("document", 100_000, "a document"),
-    ("question_id", 80, "an id"), ("question", 20_000, "a question"), ("answer_id", 80, "an id"),
-    ("answer", 100_000, "an answer"), ("system", 120, "a name"),
+    ("document_id", 80, "an id"),
+    ("title", 160, "a title"),
+    ("document", 100_000, "a document"),
+    ("question_id", 80, "an id"),
+    ("question", 20_000, "a question"),
+    ("answer_id", 80, "an id"),
+    ("answer", 100_000, "an answer"),
+    ("system", 120, "a name"),
     ("prompt_strategy", 120, "a name"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,13 @@ class Documents:
         checked = Checked()
         reader = Reader(mapping, checked)
         once = Once(
-            reader, ["answer_id", "answer"], known.answers,
+            reader,
+            ["answer_id", "answer"],
+            known.answers,
             twice="Give each answer an id of its own.",
             differs="The project has this id with another text.",
             leave="Give this row another id: texts under judgment never change.",
-        )  # fmt: skip
+        )
         told: dict[tuple[str, ...], str] = {
             ("document", key): text for key, text in known.documents.items()
         }
@@ -90,9 +97,12 @@ class Documents:
 
     @staticmethod
     def _one(
-        reader: Reader, row: Row, name: str, values: dict[str, str],
+        reader: Reader,
+        row: Row,
+        name: str,
+        values: dict[str, str],
         told: dict[tuple[str, ...], str],
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Whether the row says the same as the rows before it; an empty cell says nothing."""
         key: tuple[str, ...] = (name, values["document_id"])
         if name == "question":

@@ -22,17 +22,57 @@ class Items:
     slug = "items"
     title = "Questions"
     fields = (
-        Field("item_id", "Question id", False,
-              ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer")),
-        Field("question", "Question", True,
-              ("question_text", "text", "prompt", "title", "query", "instruction", "input",
-               "frage", "fragetext", "pregunta", "domanda", "vraag", "pergunta")),
-        Field("context", "Text to read", False,
-              ("passage", "paragraph", "document", "story", "article", "source_text", "kontext",
-               "absatz", "contexte", "contexto", "contesto")),
-        Field("topic", "Topic", False,
-              ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet")),
-    )  # fmt: skip
+        Field(
+            "item_id",
+            "Question id",
+            False,
+            ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer"),
+        ),
+        Field(
+            "question",
+            "Question",
+            True,
+            (
+                "question_text",
+                "text",
+                "prompt",
+                "title",
+                "query",
+                "instruction",
+                "input",
+                "frage",
+                "fragetext",
+                "pregunta",
+                "domanda",
+                "vraag",
+                "pergunta",
+            ),
+        ),
+        Field(
+            "context",
+            "Text to read",
+            False,
+            (
+                "passage",
+                "paragraph",
+                "document",
+                "story",
+                "article",
+                "source_text",
+                "kontext",
+                "absatz",
+                "contexte",
+                "contexto",
+                "contesto",
+            ),
+        ),
+        Field(
+            "topic",
+            "Topic",
+            False,
+            ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
+        ),
+    )
     note = (
         "Where a question has no id, one is made of its text: the same question gets the same id "
         "again."
@@ -77,8 +117,12 @@ class Items:
             mend = "Write the question, or delete the row."
             reader.bad(row, "question", "A question needs text.", mend)
             return False
-        limits = (("item_id", 80, "an id"), ("question", 20_000, "a question"),
-                  ("context", 100_000, "a text to read"), ("topic", 80, "a topic"))  # fmt: skip
+        limits = (
+            ("item_id", 80, "an id"),
+            ("question", 20_000, "a question"),
+            ("context", 100_000, "a text to read"),
+            ("topic", 80, "a topic"),
+        )
         return all(reader.fits(row, name, most, noun) for name, most, noun in limits)
 
     @staticmethod
@@ -96,9 +140,11 @@ class Items:
                 reader.repeated(row, "item_id", line, "question")
                 return False
             reader.bad(
-                row, "item_id", f"Given twice, first on line {line:,}, with another question.",
+                row,
+                "item_id",
+                f"Given twice, first on line {line:,}, with another question.",
                 "Keep one, or give this one another id.",
-            )  # fmt: skip
+            )
             return False
         if key in known.questions:
             there, passage = known.questions[key]
@@ -108,9 +154,11 @@ class Items:
                 return False
             what = "another question" if there != question else "another text to read"
             reader.bad(
-                row, "item_id", f"The task has this id with {what}.",
+                row,
+                "item_id",
+                f"The task has this id with {what}.",
                 "Change it in the builder, or give this row another id.",
-            )  # fmt: skip
+            )
             return False
         return True
 
@@ -127,9 +175,11 @@ class Items:
             return True
         where = f"line {line:,}" if line else "the task"
         reader.bad(
-            row, ["topic", "context"], f"This topic has another text in {where}.",
+            row,
+            ["topic", "context"],
+            f"This topic has another text in {where}.",
             "Give each text a topic of its own, or leave the text out here.",
-        )  # fmt: skip
+        )
         return False
 
 

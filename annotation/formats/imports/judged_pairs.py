@@ -117,23 +117,30 @@ class Pairs:
         order, sides = (self._two(reader, row, names) for names in (STORED_AS, SHOWN_AS))
         if order and sides and set(order) != set(sides):
             reader.refuse(
-                row, (*STORED_AS, *SHOWN_AS), "These are not the same two texts.",
+                row,
+                (*STORED_AS, *SHOWN_AS),
+                "These are not the same two texts.",
                 "Name one pair in a row, or leave two of the cells empty.",
-            )  # fmt: skip
+            )
         pair = self._pair(reader, row, order or sides)
         base = order or pair.texts
         if sides and flipped is not None and sides != left_right(*base, flipped=flipped):
             reader.refuse(
-                row, ("flipped", *SHOWN_AS), "It was shown one way or the other, not both.",
+                row,
+                ("flipped", *SHOWN_AS),
+                "It was shown one way or the other, not both.",
                 f"Flipped is true where {base[1]} stood on the left.",
-            )  # fmt: skip
+            )
         turned = base != pair.texts
         said = sides[0] == base[1] if sides else bool(flipped)
         by_id = bool(reader.value(row, "item_id"))
         found = Named(
-            pair, turned, said != turned, says_first=by_id or order is not None,
+            pair,
+            turned,
+            said != turned,
+            says_first=by_id or order is not None,
             says_left=sides is not None or flipped is not None,
-        )  # fmt: skip
+        )
         return found if by_id else self._as_shown(found)
 
     def _two(self, reader: Strict, row: Row, names: tuple[str, str]) -> tuple[str, str] | None:

@@ -91,20 +91,35 @@ class Lines:
         choices = tuple(
             (name, code, int(code) if single else ORDINALS[code]) for name, code in codes.items()
         )
-        return Line(author, named, codes, {
-            "item": named.pair.item, "flipped": named.flipped, "choices": choices, "at": at,
-            "replicate": call, "position": self._position(row), "uncounted": self._uncounted(row),
-            **{name: reader.value(row, name) for name in ("worker", "system", "prompt_strategy")},
-        })  # fmt: skip
+        return Line(
+            author,
+            named,
+            codes,
+            {
+                "item": named.pair.item,
+                "flipped": named.flipped,
+                "choices": choices,
+                "at": at,
+                "replicate": call,
+                "position": self._position(row),
+                "uncounted": self._uncounted(row),
+                **{
+                    name: reader.value(row, name)
+                    for name in ("worker", "system", "prompt_strategy")
+                },
+            },
+        )
 
     def _author(self, row: Row) -> Author:
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if worker and system:
             reader.refuse(
-                row, ("worker", "system"), "A judgment is a worker’s or a system’s, not both.",
+                row,
+                ("worker", "system"),
+                "A judgment is a worker’s or a system’s, not both.",
                 "Empty one of the two cells.",
-            )  # fmt: skip
+            )
         if not worker and not system:
             names = [name for name in ("worker", "system") if name in reader.mapping]
             mend = "Write a worker’s id, or the system that it is of."
@@ -116,9 +131,11 @@ class Lines:
         for name, none in (("prompt_strategy", ("",)), ("replicate", ("", "0"))):
             if reader.value(row, name) not in none:
                 reader.refuse(
-                    row, name, "Only systems have this.",
+                    row,
+                    name,
+                    "Only systems have this.",
                     "Empty the cell, or name a system instead of the worker.",
-                )  # fmt: skip
+                )
         if not reader.fits(row, "worker", 120, "a worker id"):
             raise Refused
         who = self.known.people.get(worker, worker)
@@ -161,9 +178,11 @@ class Lines:
             one = self.asked[name]
             if not one.neutral and named.code(word) == NEUTRAL and reader.value(row, "worker"):
                 reader.refuse(
-                    row, name, f"“{one.label}” has no neutral: people choose a side.",
+                    row,
+                    name,
+                    f"“{one.label}” has no neutral: people choose a side.",
                     "Leave the cell empty, or the row out.",
-                )  # fmt: skip
+                )
         return {self.asked[name].name: named.code(word) for name, word in given.items()}
 
     def _one_way(self, row: Row, named: Named, given: Mapping[str, str]) -> None:
@@ -175,19 +194,25 @@ class Lines:
         )
         if of_order and of_side:
             reader.refuse(
-                row, (of_order[0], of_side[0]), "One row says both first or second, left or right.",
+                row,
+                (of_order[0], of_side[0]),
+                "One row says both first or second, left or right.",
                 "Use one of the two ways throughout the row.",
-            )  # fmt: skip
+            )
         if of_order and not named.says_first:
             reader.refuse(
-                row, of_order[0], "The row says which text stood left, not which one is first.",
+                row,
+                of_order[0],
+                "The row says which text stood left, not which one is first.",
                 "Write left, neutral or right, or name the texts in the columns first and second.",
-            )  # fmt: skip
+            )
         if of_side and not named.says_left:
             reader.refuse(
-                row, of_side[0], "The row does not say which text stood on the left.",
+                row,
+                of_side[0],
+                "The row does not say which text stood on the left.",
                 "Write first, neutral or second, or add left and right, or flipped.",
-            )  # fmt: skip
+            )
 
     def _ratings(self, row: Row) -> dict[str, str]:
         """Points by scale, as they are stored."""

@@ -37,9 +37,19 @@ if TYPE_CHECKING:
 
 # The columns of the export before and after those of the dimensions, in their order.
 HEAD = (
-    "item_id", "topic", "first", "second", "left", "right", "flipped", "worker", "system",
-    "prompt_strategy", "replicate", "position",
-)  # fmt: skip
+    "item_id",
+    "topic",
+    "first",
+    "second",
+    "left",
+    "right",
+    "flipped",
+    "worker",
+    "system",
+    "prompt_strategy",
+    "replicate",
+    "position",
+)
 TAIL = ("answered_at", "counts", "reason", "excluded", "version")
 WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
 PAIR = (
@@ -52,24 +62,32 @@ PAIR = (
 )
 SINGLE = (
     Field("item_id", "Item id", also=("item", "id"), either=WHAT),
-    Field("first", "Text id", also=("text_id", "text", "candidate", "response", "key"),
-          either=WHAT),
-)  # fmt: skip
+    Field(
+        "first", "Text id", also=("text_id", "text", "candidate", "response", "key"), either=WHAT
+    ),
+)
 AUTHOR = (
-    Field("worker", "Worker id", also=("worker_id", "participant", "annotator", "judge", "coder",
-                                       "rater", "user"), either=WHO),
+    Field(
+        "worker",
+        "Worker id",
+        also=("worker_id", "participant", "annotator", "judge", "coder", "rater", "user"),
+        either=WHO,
+    ),
     Field("system", "System", False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
     Field("position", "Place in the worker's order", also=("item_index", "place")),
-)  # fmt: skip
+)
 AFTER = (
-    Field("answered_at", "Time of the judgment",
-          also=("submitted_at", "timestamp", "time", "date", "created_at")),
+    Field(
+        "answered_at",
+        "Time of the judgment",
+        also=("submitted_at", "timestamp", "time", "date", "created_at"),
+    ),
     Field("counts", "Counts"),
     Field("reason", "Why it does not count"),
     Field("excluded", "Its author is excluded"),
-)  # fmt: skip
+)
 SAYS_PAIRS = (
     "A judgment is first, neutral or second, of the texts in these columns or of the pair as it "
     "is stored; or left, neutral or right (A, N, B), where the row says which text stood on the "
@@ -97,10 +115,14 @@ class Judgments:
         self.single = any(one.points for one in asked)
         other = {ours: theirs for theirs, ours in NAMES.items()}
         judged = (
-            Field(name, one.label, also=(one.label, *filter(None, [other.get(one.name)])),
-                  either=JUDGED)
+            Field(
+                name,
+                one.label,
+                also=(one.label, *filter(None, [other.get(one.name)])),
+                either=JUDGED,
+            )
             for name, one in self.asked.items()
-        )  # fmt: skip
+        )
         self.fields = (*(SINGLE if self.single else PAIR), *AUTHOR, *judged, *AFTER)
         self.note = SAYS_RATINGS if self.single else SAYS_PAIRS
 
@@ -113,14 +135,21 @@ class Judgments:
         lines = Lines(reader, known, self.asked, single=self.single)
         judged = [one.name for column, one in self.asked.items() if column in mapping]
         once = Once(
-            reader, [name for name in ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
-                     if name in mapping],
-            {key: _said(judged, codes)
-             for key, codes in itertools.chain(known.there.items(), known.again.items())},
+            reader,
+            [
+                name
+                for name in ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
+                if name in mapping
+            ],
+            {
+                key: _said(judged, codes)
+                for key, codes in itertools.chain(known.there.items(), known.again.items())
+            },
             twice="Keep one, or say when each was given; number a model’s calls by replicate.",
             differs="The task has another judgment of this author.",
-            leave="Leave the row out: judgments are not overwritten.", what="judgment",
-        )  # fmt: skip
+            leave="Leave the row out: judgments are not overwritten.",
+            what="judgment",
+        )
         strange = self._strange(rows, mapping)
         first: dict[Any, dt.datetime] = {}
         for row in rows:
@@ -181,9 +210,10 @@ class Judgments:
         what = {values["item"] for values in checked.good}
         out = sum(bool(values["uncounted"]) for values in checked.good)
         for n, one, more in (
-            (len(people), "worker", "workers"), (len(models), "system", "systems"),
+            (len(people), "worker", "workers"),
+            (len(models), "system", "systems"),
             (len(what), *(("text", "texts") if self.single else ("pair", "pairs"))),
-        ):  # fmt: skip
+        ):
             if n:
                 checked.facts.append(f"{n:,} {one if n == 1 else more}")
         if out:

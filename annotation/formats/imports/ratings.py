@@ -74,8 +74,11 @@ class Ratings:
             if found is None:
                 continue
             said: Said = (
-                found["item_id"], found["worker_id"], tuple(found["values"]), found["explanation"],
-            )  # fmt: skip
+                found["item_id"],
+                found["worker_id"],
+                tuple(found["values"]),
+                found["explanation"],
+            )
             if left.get(said, 0):
                 left[said] -= 1
                 checked.there += 1
@@ -107,9 +110,12 @@ class Ratings:
             reader.bad(row, "evidence", error.message, "Sentence numbers, as in 3, 5-7.")
             return None
         return {
-            "item_id": item, "worker_id": worker, "values": values,
-            "explanation": reader.value(row, "explanation"), "evidence": evidence,
-        }  # fmt: skip
+            "item_id": item,
+            "worker_id": worker,
+            "values": values,
+            "explanation": reader.value(row, "explanation"),
+            "evidence": evidence,
+        }
 
     def _point(self, reader: Reader, row: Row, name: str) -> int | None:
         column, points = self.columns[name], self.scales[name]["points"]

@@ -14,10 +14,14 @@ from annotation.files.reading.importer import Checked, Field, Once, Reader, Row
 
 MAX_NAME, MAX_RUBRIC, MAX_SAMPLES = 80, 20_000, 20
 LIMITS = (
-    ("dimension", MAX_NAME, "a dimension's name"), ("rubric", MAX_RUBRIC, "a rubric"),
-    ("sample_id", 80, "an id"), ("title", 160, "a title"), ("source", 100_000, "a source"),
-    ("text", 20_000, "a sample"), ("score", 20, "a score"),
-)  # fmt: skip
+    ("dimension", MAX_NAME, "a dimension's name"),
+    ("rubric", MAX_RUBRIC, "a rubric"),
+    ("sample_id", 80, "an id"),
+    ("title", 160, "a title"),
+    ("source", 100_000, "a source"),
+    ("text", 20_000, "a sample"),
+    ("score", 20, "a score"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,14 @@ class Samples:
         checked = Checked()
         reader = Reader(mapping, checked)
         once = Once(
-            reader, ["dimension", "sample_id"], known.samples,
+            reader,
+            ["dimension", "sample_id"],
+            known.samples,
             twice="Give each sample of a dimension an id of its own.",
             differs="The dimension has this sample with another text, source or score.",
-            leave="Give it another id, or change it in the builder.", what="content",
-        )  # fmt: skip
+            leave="Give it another id, or change it in the builder.",
+            what="content",
+        )
         rubrics = {name: (0, rubric) for name, rubric in known.rubrics.items() if rubric}
         counts: dict[str, int] = {}
         for name, _ in known.samples:
@@ -137,7 +144,9 @@ def _one_rubric(
         return True
     where = f"line {line:,}" if line else "the task"
     reader.bad(
-        row, ["dimension", "rubric"], f"This dimension has another rubric in {where}.",
+        row,
+        ["dimension", "rubric"],
+        f"This dimension has another rubric in {where}.",
         "A dimension has one rubric; leave this one out, or name another dimension.",
-    )  # fmt: skip
+    )
     return False

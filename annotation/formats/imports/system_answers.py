@@ -49,9 +49,11 @@ def named_system(reader: Reader, row: Row, spelled: Mapping[str, dict[str, str]]
         usual = spelled[name].setdefault(same_name(value), value) if value else ""
         if value != usual:
             reader.bad(
-                row, name, f"Differs from “{usual}” only by case and space.",
+                row,
+                name,
+                f"Differs from “{usual}” only by case and space.",
                 f"Use one spelling, or they count as two {noun}.",
-            )  # fmt: skip
+            )
             return False
     return True
 
@@ -62,9 +64,11 @@ def numbered(reader: Reader, row: Row, most: int = MOST) -> int | None:
     if raw.isascii() and raw.isdigit() and len(raw) < 10 and int(raw) <= most:
         return int(raw)
     reader.bad(
-        row, "replicate", "This is not a whole number from 0.",
+        row,
+        "replicate",
+        "This is not a whole number from 0.",
         "Number the repeats 0, 1, 2 and so on.",
-    )  # fmt: skip
+    )
     return None
 
 
@@ -87,11 +91,13 @@ class SystemAnswers:
         keys = {key: place for place, key in enumerate(known.keys)}
         spelled = spellings(known.names, known.strategies)
         once = Once(
-            reader, ["system", "item_id"], known.texts,
+            reader,
+            ["system", "item_id"],
+            known.texts,
             twice="Keep one, or add a replicate column.",
             differs="The task has another answer of this system to it.",
             leave="Leave the row out, or give it another replicate.",
-        )  # fmt: skip
+        )
         for row in rows:
             if not (
                 known_item(reader, row, keys, known.keys)

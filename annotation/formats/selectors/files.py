@@ -50,9 +50,11 @@ class FileRow:
 
 def get_file(project: Project, file_id: int) -> ExportFile:
     """A file of the project; Missing where there is none."""
-    file = ExportFile.objects.select_related("project", "task").filter(
-        project=project, pk=file_id
-    ).first()  # fmt: skip
+    file = (
+        ExportFile.objects.select_related("project", "task")
+        .filter(project=project, pk=file_id)
+        .first()
+    )
     if file is None:
         raise Missing("There is no such file in this project, or its days are over.")
     return file
@@ -64,12 +66,13 @@ def rows(project: Project) -> list[FileRow]:
     titles = titles_of(project)
     return [
         FileRow(
-            file, maker_of(file.what).title(file.what, file.params),
+            file,
+            maker_of(file.what).title(file.what, file.params),
             titles.get(file.task_id, "all tasks") if file.task_id else "all tasks",
             MARKS[file.state],
         )
         for file in files
-    ]  # fmt: skip
+    ]
 
 
 def titles_of(project: Project) -> dict[int, str]:
@@ -93,12 +96,24 @@ def choices_of(task: Task, scale: Asked | None, *, at_once: bool) -> list[dict[s
     if task.current is None:
         return []
     found: list[dict[str, Any]] = [
-        {"what": ALL, "title": "All tables", "note": "one archive with a manifest",
-         "formats": TABLES, "scale": None, "at_once": False}
-    ]  # fmt: skip
+        {
+            "what": ALL,
+            "title": "All tables",
+            "note": "one archive with a manifest",
+            "formats": TABLES,
+            "scale": None,
+            "at_once": False,
+        }
+    ]
     for what, one in exports_of(task).items():
-        found.append({
-            "what": what, "title": one.title, "note": one.note, "formats": one.formats,
-            "scale": scale if one.per_dimension else None, "at_once": at_once,
-        })  # fmt: skip
+        found.append(
+            {
+                "what": what,
+                "title": one.title,
+                "note": one.note,
+                "formats": one.formats,
+                "scale": scale if one.per_dimension else None,
+                "at_once": at_once,
+            }
+        )
     return found

@@ -49,10 +49,12 @@ from crowdqc.tally import Tally, by_reason
 
 # The fields of each format that pages show as Markdown.
 MARKDOWN = {
-    "items": ("question", "context"), "candidates": ("text", "query", "context"),
+    "items": ("question", "context"),
+    "candidates": ("text", "query", "context"),
     "topics": ("query", "passage", "passages", "references_texts"),
-    "documents": ("document", "question", "answer"), "samples": ("text", "rubric"),
-}  # fmt: skip
+    "documents": ("document", "question", "answer"),
+    "samples": ("text", "rubric"),
+}
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
@@ -93,19 +95,25 @@ def known_for(task: Task, kind: str) -> Any:
     if kind == "candidates":
         return known_candidates(task.project)
     of_drafts = {
-        "items": _known_items, "topics": _known_topics, "samples": known_samples,
-        "documents": known_documents, "arena": _known_battles,
-    }  # fmt: skip
+        "items": _known_items,
+        "topics": _known_topics,
+        "samples": known_samples,
+        "documents": known_documents,
+        "arena": _known_battles,
+    }
     if kind in of_drafts:
         return of_drafts[kind](task)
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     known = {
-        "answers": _known_answers, "system_answers": _known_systems,
-        "judgments": _known_judgments, "responses": _known_responses,
-        "attributes": known_attributes, "checks": known_checks,
+        "answers": _known_answers,
+        "system_answers": _known_systems,
+        "judgments": _known_judgments,
+        "responses": _known_responses,
+        "attributes": known_attributes,
+        "checks": known_checks,
         "ratings": known_ratings,
-    }  # fmt: skip
+    }
     return known[kind](task)
 
 
@@ -192,9 +200,13 @@ def _known_responses(task: Task) -> KnownResponses:
     texts = TextValue.objects.filter(field="answer", index=0, answer__item__task=task)
     found: dict[tuple[Author, str], str] = {}
     for worker, name, strategy, replicate, key, text in texts.order_by("answer").values_list(
-        "answer__worker_id", "answer__system__name", "answer__system__prompt_strategy",
-        "answer__replicate", "answer__item__key", "text",
-    ):  # fmt: skip
+        "answer__worker_id",
+        "answer__system__name",
+        "answer__system__prompt_strategy",
+        "answer__replicate",
+        "answer__item__key",
+        "text",
+    ):
         author: Author = ("worker", worker) if worker else ("system", name, strategy, replicate)
         found.setdefault((author, key), text)
     return KnownResponses(
@@ -236,10 +248,15 @@ def _known_battles(task: Task) -> Counter[bytes]:
         item__task=task, worker__isnull=False, item__second__isnull=False, choices__field=name
     )
     for judge, code, flipped, topic, system_a, text_a, system_b, text_b in rows.values_list(
-        "worker__external_id", "choices__code", "flipped", "item__first__topic",
-        "item__first__system_id", "item__first__text", "item__second__system_id",
+        "worker__external_id",
+        "choices__code",
+        "flipped",
+        "item__first__topic",
+        "item__first__system_id",
+        "item__first__text",
+        "item__second__system_id",
         "item__second__text",
-    ).iterator():  # fmt: skip
+    ).iterator():
         first, second = (names[system_a], text_a), (names[system_b], text_b)
         left, right = left_right(first, second, flipped=flipped)
         side = shown(code, flipped=flipped)
@@ -266,9 +283,15 @@ def _judged(task: Task) -> dict[str, Any]:
     answers = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).order_by("pk")
     found: dict[Key, list[tuple[dt.datetime, dict[str, str]]]] = {}
     for pk, item, flipped, worker, system, strategy, call, at in answers.values_list(
-        "pk", "item__key", "flipped", "worker_id", "system__name", "system__prompt_strategy",
-        "replicate", "answered_at",
-    ):  # fmt: skip
+        "pk",
+        "item__key",
+        "flipped",
+        "worker_id",
+        "system__name",
+        "system__prompt_strategy",
+        "replicate",
+        "answered_at",
+    ):
         author: Author = (
             ("worker", worker) if worker else ("system", system, strategy, replicate_of(call))
         )
@@ -276,11 +299,9 @@ def _judged(task: Task) -> dict[str, Any]:
     return {
         "there": {key: said[0][1] for key, said in found.items()},
         "again": {
-            (key, at): codes
-            for key, said in found.items() if len(said) > 1
-            for at, codes in said
+            (key, at): codes for key, said in found.items() if len(said) > 1 for at, codes in said
         },
-    }  # fmt: skip
+    }
 
 
 def known_candidates(project: Project) -> KnownCandidates:
@@ -365,8 +386,9 @@ def _examined(
     unmapped = missing(chosen, importer.fields)
     if unmapped:
         return Examined(sheet, chosen, unmapped, Checked())
-    images = Images(sheet.rows, [chosen[one] for one in MARKDOWN.get(importer.slug, ())
-                                 if one in chosen])  # fmt: skip
+    images = Images(
+        sheet.rows, [chosen[one] for one in MARKDOWN.get(importer.slug, ()) if one in chosen]
+    )
     checked = importer.check(images if images.columns else sheet.rows, chosen, known)
     checked.notes += images.notes
     checked.problems = checked.problems.merged(sheet.unreadable)

@@ -54,9 +54,14 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | So
     if waiting.count() >= MOST_WAITING:
         raise Conflict(f"{MOST_WAITING} uploads wait in this project. Import or delete some.")
     file = ImportFile.objects.create(
-        project=task.project, task=task, kind=kind, name=_name(name), size=source.size,
-        sha256=digest.hexdigest(), uploaded_by=by,
-    )  # fmt: skip
+        project=task.project,
+        task=task,
+        kind=kind,
+        name=_name(name),
+        size=source.size,
+        sha256=digest.hexdigest(),
+        uploaded_by=by,
+    )
     for number, piece in enumerate(source.pieces()):
         ImportPart.objects.create(file=file, kind=Kind.FILE, number=number, data=piece)
     record(by=by, project=task.project, action="upload.keep", on=file, kind=kind)
@@ -119,9 +124,15 @@ def remove_upload(*, by: User, file: ImportFile) -> None:
 def _queue(file: ImportFile, state: str, **changes: object) -> None:
     """Give the upload to the next job that takes a turn."""
     ImportFile.objects.filter(pk=file.pk).update(
-        state=state, turn=file.turn + 1, attempts=0, done=0, total=0, error={},
-        heartbeat_at=timezone.now(), **changes,
-    )  # fmt: skip
+        state=state,
+        turn=file.turn + 1,
+        attempts=0,
+        done=0,
+        total=0,
+        error={},
+        heartbeat_at=timezone.now(),
+        **changes,
+    )
     enqueue(file.pk)
 
 
@@ -134,9 +145,10 @@ def resume_abandoned() -> int:
     """Queue uploads again whose worker gave no sign of life or whose job never came."""
     before = timezone.now() - ABANDONED
     found = list(
-        ImportFile.objects.filter(state__in=ACTIVE, heartbeat_at__lt=before)
-        .values_list("pk", flat=True)
-    )  # fmt: skip
+        ImportFile.objects.filter(state__in=ACTIVE, heartbeat_at__lt=before).values_list(
+            "pk", flat=True
+        )
+    )
     for pk in found:
         enqueue(pk)
     return len(found)

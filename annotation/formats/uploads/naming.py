@@ -47,9 +47,10 @@ def names_any(file: ImportFile, names: set[str]) -> bool:
         table = open_table(source_of(file), file.name)
         return any(
             event.values.get(one, "").strip() in names
-            for event in table.events if isinstance(event, Row)
+            for event in table.events
+            if isinstance(event, Row)
             for one in _columns(file, [name for name in event.values])
-        )  # fmt: skip
+        )
     except Invalid:  # its job will say why
         return False
 

@@ -151,21 +151,37 @@ def _read(file: ImportFile) -> None:
             lines.add(event.line)
         else:
             if len(first) < SHOWN_ROWS:
-                first.append([event.line, {name: displayable(value, MAX_SHOWN)
-                                           for name, value in event.values.items()}])  # fmt: skip
+                first.append(
+                    [
+                        event.line,
+                        {
+                            name: displayable(value, MAX_SHOWN)
+                            for name, value in event.values.items()
+                        },
+                    ]
+                )
             rows.add(packed_row(event, places), sum(map(len, event.values.values())))
         told(rows.count)
     with transaction.atomic():
         rows.flush()
         unreadable.flush()
         _set(
-            file, state=State.CHECKING, done=0, total=rows.count,
+            file,
+            state=State.CHECKING,
+            done=0,
+            total=rows.count,
             sheet={
-                "kind": table.kind, "encoding": table.encoding, "note": table.encoding_note,
-                "delimiter": table.delimiter, "columns": list(table.columns), "rows": rows.count,
-                "unreadable": unreadable.count, "unreadable_lines": len(lines), "first": first,
+                "kind": table.kind,
+                "encoding": table.encoding,
+                "note": table.encoding_note,
+                "delimiter": table.delimiter,
+                "columns": list(table.columns),
+                "rows": rows.count,
+                "unreadable": unreadable.count,
+                "unreadable_lines": len(lines),
+                "first": first,
             },
-        )  # fmt: skip
+        )
         file.parts.filter(kind=Kind.FILE).delete()
 
 
@@ -204,12 +220,18 @@ def _summary(found: Examined, listed: int) -> dict[str, Any]:
         "mapping": found.mapping,
         "unmapped": [{"name": one.name, "label": one.label} for one in found.unmapped],
         "unread": found.unread,
-        "new": len(checked.good), "there": checked.there, "bad": found.bad_rows,
-        "repeated": len(checked.repeats), "listed": listed, "facts": checked.facts,
-        "notes": checked.notes, "all_problems": len(checked.problems),
-        "problems": _shown(checked.problems), "repeats": _shown(checked.repeats),
+        "new": len(checked.good),
+        "there": checked.there,
+        "bad": found.bad_rows,
+        "repeated": len(checked.repeats),
+        "listed": listed,
+        "facts": checked.facts,
+        "notes": checked.notes,
+        "all_problems": len(checked.problems),
+        "problems": _shown(checked.problems),
+        "repeats": _shown(checked.repeats),
         "tally": {} if found.unmapped else found.tally.as_dict(),
-    }  # fmt: skip
+    }
 
 
 def _shown(problems: Iterable[Problem]) -> list[dict[str, Any]]:
@@ -227,10 +249,14 @@ def _imported(file: ImportFile) -> bool:
     try:
         with _pulse(file, far), transaction.atomic():
             report = import_sheet(
-                by=by, task=file.task, kind=file.kind, name=file.name,
+                by=by,
+                task=file.task,
+                kind=file.kind,
+                name=file.name,
                 sheet=sheet_of(file, lambda done: far.__setitem__(0, done)),
-                mapping=file.mapping or None, leave_out_bad=file.leave_out_bad,
-            )  # fmt: skip
+                mapping=file.mapping or None,
+                leave_out_bad=file.leave_out_bad,
+            )
             mine = ImportFile.objects.select_for_update(of=("self",)).filter(
                 pk=file.pk, turn=file.turn, state=State.IMPORTING
             )

@@ -56,34 +56,50 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
         return _at_work(file)
     if file.state == State.IMPORTED:
         return View(
-            "done", "Imported", _imported(file.report, noun), rows=file.report["came"],
-            tally=Tally.from_dict(file.report), lines=_lines(file.report),
-        )  # fmt: skip
+            "done",
+            "Imported",
+            _imported(file.report, noun),
+            rows=file.report["came"],
+            tally=Tally.from_dict(file.report),
+            lines=_lines(file.report),
+        )
     if file.state == State.FAILED:
         return View("bad", NOTHING, "The file cannot be imported.")
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
     state, word, sentence = _ready(file, unit)
     return View(
-        state, word, sentence, rows=total(file), new=found["new"], there=found["there"],
-        bad=found["bad"], can_import=not found["unmapped"], facts=tuple(found["facts"]),
+        state,
+        word,
+        sentence,
+        rows=total(file),
+        new=found["new"],
+        there=found["there"],
+        bad=found["bad"],
+        can_import=not found["unmapped"],
+        facts=tuple(found["facts"]),
         problems=tuple(found["problems"]),
         more_problems=found["all_problems"] - len(found["problems"]),
-        repeats=tuple(found["repeats"]), listed=found["listed"], notes=tuple(found["notes"]),
+        repeats=tuple(found["repeats"]),
+        listed=found["listed"],
+        notes=tuple(found["notes"]),
         unread=tuple(found["unread"]),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
         columns=tuple(
-            {"name": name, "field": mapping.get(name, "")}
-            for name in file.sheet["columns"] if name
+            {"name": name, "field": mapping.get(name, "")} for name in file.sheet["columns"] if name
         ),
         first_rows=tuple(
-            {"line": line, "values": [
-                {"text": values.get(name, ""), "read": name in mapping}
-                for name in file.sheet["columns"] if name
-            ]}
+            {
+                "line": line,
+                "values": [
+                    {"text": values.get(name, ""), "read": name in mapping}
+                    for name in file.sheet["columns"]
+                    if name
+                ],
+            }
             for line, values in file.sheet["first"]
         ),
-    )  # fmt: skip
+    )
 
 
 def _at_work(file: ImportFile) -> View:
@@ -94,9 +110,13 @@ def _at_work(file: ImportFile) -> View:
     else:
         sentence = f"{done} {'checked' if file.state == State.CHECKING else 'read'} so far."
     return View(
-        "running", file.get_state_display(), sentence, active=True, done=file.done,
+        "running",
+        file.get_state_display(),
+        sentence,
+        active=True,
+        done=file.done,
         total=file.total,
-    )  # fmt: skip
+    )
 
 
 def _imported(report: dict[str, Any], noun: str) -> str:
@@ -123,10 +143,11 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
         return "bad", NOTHING, f"No column is read as {names}. Choose it below."
     if found["bad"]:
         return (
-            "bad", NOTHING,
+            "bad",
+            NOTHING,
             f"{found['bad']:,} of {rows:,} rows cannot be read. "
             "Correct them in the file, or leave them out.",
-        )  # fmt: skip
+        )
     if found["there"] == rows:
         said = f"All {rows:,} rows are there already; importing adds nothing."
         return "done", "Nothing new", said

@@ -58,9 +58,13 @@ class Staged(Collection[T], Generic[T]):
     """Rows of a kind, read part by part each time."""
 
     def __init__(
-        self, file_id: int, kind: str, count: int, make: Callable[[list[Any]], T],
+        self,
+        file_id: int,
+        kind: str,
+        count: int,
+        make: Callable[[list[Any]], T],
         told: Told = lambda done: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._file, self._kind, self._count, self._make = file_id, kind, count, make
         self._told = told
 
@@ -99,6 +103,11 @@ def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
     """What was read of the file, as importers take it."""
     about = file.sheet
     return Sheet(
-        about["kind"], about["encoding"], about["note"], about["delimiter"], about["columns"],
-        rows_of(file, told), problems_of(file, Kind.UNREADABLE, about["unreadable"]),
-    )  # fmt: skip
+        about["kind"],
+        about["encoding"],
+        about["note"],
+        about["delimiter"],
+        about["columns"],
+        rows_of(file, told),
+        problems_of(file, Kind.UNREADABLE, about["unreadable"]),
+    )

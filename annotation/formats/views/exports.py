@@ -30,9 +30,10 @@ def task_export(
         raise Missing(error.message, fields=error.fields) from error
     if "now" not in request.GET and size_of(task) > LARGE:
         messages.info(
-            request, f"This task has {count(size_of(task))} answers, so its tables are written in "
-            "the background; choose one below."
-        )  # fmt: skip
+            request,
+            f"This task has {count(size_of(task))} answers, so its tables are written in "
+            "the background; choose one below.",
+        )
         return redirect(f"{reverse('files_list', args=[project_id])}?task={task.pk}#ask")
     lines = export.lines(task, form, request.GET.get("dimension", ""))
     response = StreamingHttpResponse(lines, content_type=MEDIA[form])

@@ -38,8 +38,14 @@ WORDS = {
 UNITS = {"topics": "topic", "attributes": "session", "checks": "checklist"}
 # Only once the task is published.
 AFTER = (
-    "answers", "system_answers", "judgments", "ratings", "responses", "attributes", "checks",
-)  # fmt: skip
+    "answers",
+    "system_answers",
+    "judgments",
+    "ratings",
+    "responses",
+    "attributes",
+    "checks",
+)
 
 
 @login_required
@@ -57,9 +63,12 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
             if upload is None:
                 raise Invalid("No file was chosen.", fields={"file": "Choose a file."})
             file = actions.keep_file(
-                by=access.user, task=task, kind=kind, name=upload.name or "",
+                by=access.user,
+                task=task,
+                kind=kind,
+                name=upload.name or "",
                 content=of_upload(upload),
-            )  # fmt: skip
+            )
         except Invalid as refused:
             error = refused
         else:

@@ -45,11 +45,17 @@ def notify(
     now = timezone.now()
     fresh = [
         Notice(
-            user=person, project=project, kind=kind, text=text[:400], url=url, key=key,
+            user=person,
+            project=project,
+            kind=kind,
+            text=text[:400],
+            url=url,
+            key=key,
             mail_at=now if mail and person.wants_mail and person.email else None,
         )
-        for person in people.values() if person.pk not in before
-    ]  # fmt: skip
+        for person in people.values()
+        if person.pk not in before
+    ]
     Notice.objects.bulk_create(fresh, ignore_conflicts=True)
     if any(notice.mail_at for notice in fresh):
         send_mail_soon()

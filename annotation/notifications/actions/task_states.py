@@ -44,10 +44,13 @@ def tell_complete() -> int:
 def _complete(task: Any, key: str) -> bool:
     number = f"{task.wanted:,} answer{'' if task.wanted == 1 else 's'}"
     told = notify(
-        to=people_of(task.project), kind="task.complete", project=task.project, key=key,
+        to=people_of(task.project),
+        kind="task.complete",
+        project=task.project,
+        key=key,
         text=f"“{task.current.title}” has all its {number}.",
         url=reverse("task", args=[task.project_id, task.pk]),
-    )  # fmt: skip
+    )
     return bool(told)
 
 
@@ -69,8 +72,10 @@ def tell_budget(*, task: Task, project: Project) -> None:
         kind = "budget.used" if used else "budget.nearly"
         money = f"{spent} of {holder.budget} {project.currency} approved"
         notify(
-            to=people_of(project), kind=kind, project=project,
+            to=people_of(project),
+            kind=kind,
+            project=project,
             key=f"{kind}:{name}:{holder.pk}:{holder.budget}",
             text=f"The budget {label} is {'used up' if used else 'nearly used'}: {money}.",
             url=reverse("ledger", args=[project.pk]),
-        )  # fmt: skip
+        )

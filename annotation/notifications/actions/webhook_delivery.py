@@ -95,9 +95,11 @@ def _deliver(row: HookDelivery) -> bool:
         body = row.body.encode()
         event_id, timestamp = str(row.event_id), str(int(time.time()))
         headers = {
-            "user-agent": "crowdqc", "webhook-id": event_id, "webhook-timestamp": timestamp,
+            "user-agent": "crowdqc",
+            "webhook-id": event_id,
+            "webhook-timestamp": timestamp,
             "webhook-signature": signature(secret, event_id, timestamp, body),
-        }  # fmt: skip
+        }
         told = post(row.hook.url, body, headers, seconds=settings.CROWDQC_WEBHOOK_TIMEOUT)
     return _note(row, told)
 
@@ -138,10 +140,13 @@ def _give_up(hook: Hook, *, gone: bool) -> None:
         Hook.objects.filter(pk=hook.pk).update(active=False, off_why=why)
         text = "An address that is told of events says it is gone; it was switched off."
     notify(
-        to=[_owner(hook)], kind="hook.failed", project=hook.project, text=text,
+        to=[_owner(hook)],
+        kind="hook.failed",
+        project=hook.project,
+        text=text,
         key=f"hook.{'gone' if gone else 'failed'}:{hook.pk}:{timezone.now():%Y-%m-%d}",
         url=reverse("hook", args=[hook.project_id, hook.pk]),
-    )  # fmt: skip
+    )
 
 
 def _owner(hook: Hook) -> User:

@@ -46,9 +46,10 @@ def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
     if event not in EVENTS:
         raise ValueError(f"{event!r} is no event; see EVENTS")
     wanting = [
-        hook for hook in Hook.objects.filter(project=project, active=True)
+        hook
+        for hook in Hook.objects.filter(project=project, active=True)
         if not hook.events or event in hook.events
-    ]  # fmt: skip
+    ]
     _owe(wanting, project, event, data)
     return len(wanting)
 
@@ -80,9 +81,12 @@ def add_hook(
         raise Conflict(f"A project has {MOST_HOOKS} addresses at most; remove one first.")
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
     hook = Hook.objects.create(
-        project=project, url=_url(url), events=_events(events), created_by=by,
+        project=project,
+        url=_url(url),
+        events=_events(events),
+        created_by=by,
         secret_sealed=seal(secret, PURPOSE),
-    )  # fmt: skip
+    )
     record(by=by, project=project, action="hook.add", on=hook, url=hook.url, events=hook.events)
     return hook, secret
 
@@ -111,9 +115,7 @@ def change_events(*, by: User, hook: Hook, events: Sequence[str]) -> Hook:
     locked = _locked(hook)
     locked.events = _events(events)
     locked.save(update_fields=["events"])
-    record(
-        by=by, project=locked.project, action="hook.change", on=locked, events=locked.events
-    )  # fmt: skip
+    record(by=by, project=locked.project, action="hook.change", on=locked, events=locked.events)
     return locked
 
 

@@ -49,11 +49,13 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
         authors = workers_named(project, {row["author"] for row in fresh if row.get("author")})
         made = [
             _candidate(
-                project, row, systems[row["system"], row.get("prompt_strategy", "")],
+                project,
+                row,
+                systems[row["system"], row.get("prompt_strategy", "")],
                 authors[row["author"]] if row.get("author") else None,
             )
             for row in fresh
-        ]  # fmt: skip
+        ]
         return _store(by, project, made, len(rows), name)
 
 
@@ -127,9 +129,10 @@ def candidates_from_answers(
     with transaction.atomic():
         project = _locked(project)
         texts = [
-            row for row in _texts(source_task, keys, people, systems, field)
+            row
+            for row in _texts(source_task, keys, people, systems, field)
             if items is None or row["answer__item_id"] in items
-        ]  # fmt: skip
+        ]
         styles = {_style(row, topic, style) for row in texts if row["answer__system_id"] is None}
         humans = {
             one: System.objects.get_or_create(project=project, name=HUMAN, prompt_strategy=one)[0]
@@ -170,10 +173,17 @@ def _candidate(
     project: Project, row: Mapping[str, Any], system: System, author: Membership | None
 ) -> Candidate:
     return Candidate(
-        project=project, key=row["key"], topic=row["topic"], query=row.get("query", ""),
-        text=row["text"], style=row.get("style", ""), origin=row.get("origin", ""),
-        system=system, author=author, words=words_in(row["text"]),
-    )  # fmt: skip
+        project=project,
+        key=row["key"],
+        topic=row["topic"],
+        query=row.get("query", ""),
+        text=row["text"],
+        style=row.get("style", ""),
+        origin=row.get("origin", ""),
+        system=system,
+        author=author,
+        words=words_in(row["text"]),
+    )
 
 
 def _texts(
@@ -182,9 +192,14 @@ def _texts(
     """The answers that become texts, in the order in which they were asked and given."""
     declined = ChoiceValue.objects.filter(answer=OuterRef("answer"), field="declined")
     found = TextValue.objects.filter(
-        ~Exists(declined), field=field, index=0, answer__item__task=task, answer__counts=True,
-        answer__stage=Answer.Stage.MAIN, answer__item__expected__isnull=True,
-    )  # fmt: skip
+        ~Exists(declined),
+        field=field,
+        index=0,
+        answer__item__task=task,
+        answer__counts=True,
+        answer__stage=Answer.Stage.MAIN,
+        answer__item__expected__isnull=True,
+    )
     if keys is not None:
         found = found.filter(answer__item__key__in=keys)
     if not people:
@@ -193,14 +208,18 @@ def _texts(
         found = found.filter(answer__system__isnull=True)
     out = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows: Any = found.order_by("answer__item__position", "answer__item_id", "answer_id").values(
-        "answer_id", "text", "answer__worker_id", "answer__system_id", "answer__item_id",
-        "answer__item__key", "answer__item__settings",
-        "answer__item__question", "answer__item__group__key", "answer__item__group__title",
-    )  # fmt: skip
-    return [
-        row for row in rows
-        if row["text"].strip() and row["answer__worker_id"] not in out
-    ]  # fmt: skip
+        "answer_id",
+        "text",
+        "answer__worker_id",
+        "answer__system_id",
+        "answer__item_id",
+        "answer__item__key",
+        "answer__item__settings",
+        "answer__item__question",
+        "answer__item__group__key",
+        "answer__item__group__title",
+    )
+    return [row for row in rows if row["text"].strip() and row["answer__worker_id"] not in out]
 
 
 def _style(row: Mapping[str, Any], topic: str, style: str) -> str:
@@ -224,7 +243,7 @@ def _from_answer(
         "author_id": row["answer__worker_id"],
         "source_answer_id": row["answer_id"],
         "words": words_in(text),
-    }  # fmt: skip
+    }
 
 
 def _store(
@@ -232,6 +251,7 @@ def _store(
 ) -> tuple[int, int]:
     Candidate.objects.bulk_create(made, batch_size=BATCH)
     if made:
-        record(by=by, project=project, action="candidates.add", on=project, new=len(made),
-               file=name)  # fmt: skip
+        record(
+            by=by, project=project, action="candidates.add", on=project, new=len(made), file=name
+        )
     return len(made), given - len(made)

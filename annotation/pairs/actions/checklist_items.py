@@ -57,8 +57,14 @@ def make_task(
     settings = {QUESTIONS: rows, "dimension": dimension[:80], "version": version}
     edit_draft(by=by, task=task, fields={"settings": settings})
     take_texts(by=by, task=task, texts=wanted)
-    record(by=by, project=project, action="checklist.task", on=task, questions=len(rows),
-           texts=len(wanted))  # fmt: skip
+    record(
+        by=by,
+        project=project,
+        action="checklist.task",
+        on=task,
+        questions=len(rows),
+        texts=len(wanted),
+    )
     return task
 
 
@@ -143,8 +149,14 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
         taken = [row["name"] for row in rows]
         for label in asked:
             names.append(free_name([*taken, *names]))
-            rows.append({"name": names[-1], "label": label, "component": component.strip(),
-                         "attributes": []})  # fmt: skip
+            rows.append(
+                {
+                    "name": names[-1],
+                    "label": label,
+                    "component": component.strip(),
+                    "attributes": [],
+                }
+            )
         return rows
 
     _change(by=by, task=task, change=change)

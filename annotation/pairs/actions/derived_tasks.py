@@ -53,6 +53,7 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> Judged:
             raise Invalid("No response of this task counts yet.", fields={"task": "None counts."})
         judged.source = task
         judged.save(update_fields=["source"])
-    record(by=by, project=task.project, action="responses.judge", on=judged, source=task.pk,
-           new=new)  # fmt: skip
+    record(
+        by=by, project=task.project, action="responses.judge", on=judged, source=task.pk, new=new
+    )
     return Judged(judged, there is None, new, topics)

@@ -71,14 +71,26 @@ def panel_task(
     groups = _groups(new, pairs.values())
     Item.objects.bulk_create(
         Item(
-            task=new, group=groups[item.group_id], key=item.key.removesuffix("-again"),
-            position=(place + 1) * STEP, question=item.question, since=1,
-            first_id=item.first_id, second_id=item.second_id,
+            task=new,
+            group=groups[item.group_id],
+            key=item.key.removesuffix("-again"),
+            position=(place + 1) * STEP,
+            question=item.question,
+            since=1,
+            first_id=item.first_id,
+            second_id=item.second_id,
         )
         for place, item in enumerate(pairs.values())
-    )  # fmt: skip
-    record(by=by, project=task.project, action="panel.task", on=new, source=task.pk,
-           pairs=len(pairs), workers=len(workers))  # fmt: skip
+    )
+    record(
+        by=by,
+        project=task.project,
+        action="panel.task",
+        on=new,
+        source=task.pk,
+        pairs=len(pairs),
+        workers=len(workers),
+    )
     return new
 
 
@@ -89,10 +101,14 @@ def _as_before(new: Task, task: Task, by: User, *, redundancy: int, items: int) 
     if settings["sides"] == "authored":
         settings["sides"] = "balanced"
     fields: dict[str, Any] = {
-        "instructions": old.instructions, "order": old.order, "pay": old.pay,
-        "lease_minutes": old.lease_minutes, "redundancy": redundancy,
-        "items_per_assignment": min(items, old.items_per_assignment), "settings": settings,
-    }  # fmt: skip
+        "instructions": old.instructions,
+        "order": old.order,
+        "pay": old.pay,
+        "lease_minutes": old.lease_minutes,
+        "redundancy": redundancy,
+        "items_per_assignment": min(items, old.items_per_assignment),
+        "settings": settings,
+    }
     return edit_draft(by=by, task=new, fields=fields)
 
 
@@ -101,11 +117,15 @@ def _groups(new: Task, items: Iterable[Item]) -> dict[int, ItemGroup]:
     old = ItemGroup.objects.filter(pk__in={item.group_id for item in items})
     return {
         group.pk: ItemGroup.objects.create(
-            task=new, key=group.key, position=group.position, title=group.title,
-            passage=group.passage, since=1,
+            task=new,
+            key=group.key,
+            position=group.position,
+            title=group.title,
+            passage=group.passage,
+            since=1,
         )
         for group in old.order_by("position", "pk")
-    }  # fmt: skip
+    }
 
 
 @transaction.atomic
@@ -142,13 +162,23 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
         **{name: old.settings[name] for name in ("show_sources", "break_after", "skippable")},
     }
     edit_draft(
-        by=by, task=new, fields={"redundancy": old.redundancy, "pay": old.pay,
-                                 "lease_minutes": old.lease_minutes, "settings": settings},
-    )  # fmt: skip
+        by=by,
+        task=new,
+        fields={
+            "redundancy": old.redundancy,
+            "pay": old.pay,
+            "lease_minutes": old.lease_minutes,
+            "settings": settings,
+        },
+    )
     for group in task.groups.in_version(old.number).order_by("position", "pk"):
         ItemGroup.objects.create(
-            task=new, key=group.key, position=group.position, title=group.title,
-            passage=group.passage, since=1,
-        )  # fmt: skip
+            task=new,
+            key=group.key,
+            position=group.position,
+            title=group.title,
+            passage=group.passage,
+            since=1,
+        )
     make_texts(by=by, task=new)
     return new

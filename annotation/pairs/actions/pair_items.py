@@ -88,9 +88,14 @@ def make_pairs(*, by: User, task: Task) -> Made:
     made = _replace(task, draft, wanted, texts)
     edit_draft(by=by, task=task, fields={"settings": {"made": signature(task, draft)}})
     record(
-        by=by, project=task.project, action="pairs.make", on=task,
-        pairs=made.pairs, new=made.new, gone=made.gone,
-    )  # fmt: skip
+        by=by,
+        project=task.project,
+        action="pairs.make",
+        on=task,
+        pairs=made.pairs,
+        new=made.new,
+        gone=made.gone,
+    )
     return made
 
 
@@ -116,15 +121,21 @@ def _replace(
     titles = dict(task.groups.values_list("pk", "title"))
     new = [
         Item(
-            task=task, group_id=group, key=_key(known[first], second, repeat),
+            task=task,
+            group_id=group,
+            key=_key(known[first], second, repeat),
             position=places[group, first, second, repeat, side],
-            question=known[first].query or titles[group], since=draft.number,
-            first_id=first, second_id=second, repeat=repeat, side=side,
+            question=known[first].query or titles[group],
+            since=draft.number,
+            first_id=first,
+            second_id=second,
+            repeat=repeat,
+            side=side,
         )
         for group, first, second, repeat, side in places
         if (group, first, second, repeat, side) not in live
         and (group, first, second, repeat, side) not in ended
-    ]  # fmt: skip
+    ]
     Item.objects.bulk_create(new, batch_size=1000)
     return Made(len(places), len(new) + len(back), len(gone))
 
@@ -198,9 +209,11 @@ def add_attention(
         )
     codes = _expected(draft, expected, flipped=left > right)
     first, second = sorted((left, right))
-    if task.items.in_version(draft.number).filter(
-        expected__isnull=False, first=first, second=second
-    ).exists():  # fmt: skip
+    if (
+        task.items.in_version(draft.number)
+        .filter(expected__isnull=False, first=first, second=second)
+        .exists()
+    ):
         raise Invalid("This pair is there already.", fields={"right": "Choose another text."})
     topic = texts[first].topic
     return Item.objects.create(

@@ -63,19 +63,26 @@ def add_documents(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     position = task.items.aggregate(m=Max("position"))["m"] or 0
     made = [
         Item(
-            task=task, group=groups[row["document_id"]], key=row["answer_id"],
-            question=clean_question(row["question"]), first_id=texts[row["answer_id"]],
-            position=position + STEP * number, since=draft.number,
+            task=task,
+            group=groups[row["document_id"]],
+            key=row["answer_id"],
+            question=clean_question(row["question"]),
+            first_id=texts[row["answer_id"]],
+            position=position + STEP * number,
+            since=draft.number,
             settings=item_settings(
-                groups[row["document_id"]].passage, row["question"], row["answer"],
+                groups[row["document_id"]].passage,
+                row["question"],
+                row["answer"],
                 int(row.get("sentence") or 0),
             ),
         )
         for number, row in enumerate(_together(fresh), 1)
-    ]  # fmt: skip
+    ]
     Item.objects.bulk_create(made, batch_size=BATCH)
-    record(by=by, project=task.project, action="documents.import", on=task, file=name,
-           new=len(made))  # fmt: skip
+    record(
+        by=by, project=task.project, action="documents.import", on=task, file=name, new=len(made)
+    )
     return len(made)
 
 
@@ -104,9 +111,13 @@ def _groups(task: Task, draft: TaskVersion, rows: Rows) -> dict[str, ItemGroup]:
         if len(passage) > MAX_PASSAGE:
             raise Invalid(f"Document {key} is too long.", fields={"document": f"{MAX_PASSAGE:,}."})
         made[key] = ItemGroup(
-            task=task, key=key, title=clean_title(row.get("title", "")), passage=passage,
-            position=last + STEP * (len(made) + 1), since=draft.number,
-        )  # fmt: skip
+            task=task,
+            key=key,
+            title=clean_title(row.get("title", "")),
+            passage=passage,
+            position=last + STEP * (len(made) + 1),
+            since=draft.number,
+        )
     ItemGroup.objects.bulk_create(made.values(), batch_size=BATCH)
     return found | made
 
@@ -114,11 +125,16 @@ def _groups(task: Task, draft: TaskVersion, rows: Rows) -> dict[str, ItemGroup]:
 def _texts(by: User, task: Task, rows: Rows, name: str) -> dict[str, int]:
     """The answers as frozen texts of the project, by their ids."""
     wanted = [
-        {"key": row["answer_id"], "topic": row["question_id"], "query": row["question"],
-         "text": row["answer"], "system": row["system"],
-         "prompt_strategy": row.get("prompt_strategy", "")}
+        {
+            "key": row["answer_id"],
+            "topic": row["question_id"],
+            "query": row["question"],
+            "text": row["answer"],
+            "system": row["system"],
+            "prompt_strategy": row.get("prompt_strategy", ""),
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
     add_candidates(by=by, project=task.project, rows=wanted, name=name)
     keys = [row["key"] for row in wanted]
     there = Candidate.objects.filter(project=task.project, key__in=keys)
@@ -182,10 +198,14 @@ def add_answer(
     asked = list(dict.fromkeys(group.items.values_list("question", flat=True)))
     at = asked.index(question) if question in asked else len(asked)
     row = {
-        "document_id": group.key, "question_id": f"{group.key[:60]}-q{at + 1}",
-        "question": question, "sentence": anchor, "answer_id": f"t{task.pk}-{key}",
-        "answer": answer, "system": system.strip()[:120],
-    }  # fmt: skip
+        "document_id": group.key,
+        "question_id": f"{group.key[:60]}-q{at + 1}",
+        "question": question,
+        "sentence": anchor,
+        "answer_id": f"t{task.pk}-{key}",
+        "answer": answer,
+        "system": system.strip()[:120],
+    }
     add_documents(by=by, task=task, rows=[row])
     return task.items.get(key=row["answer_id"], until__isnull=True)
 

@@ -47,23 +47,24 @@ def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
     if not fresh:
         return 0
     draft = lock_draft(task, by=by)
-    back = {
-        group.key: group.pk
-        for group in task.groups.filter(until=draft.number, key__in=fresh)
-    }  # fmt: skip
+    back = {group.key: group.pk for group in task.groups.filter(until=draft.number, key__in=fresh)}
     ItemGroup.objects.filter(pk__in=back.values()).update(until=None)
     last = task.groups.aggregate(m=Max("position"))["m"] or 0
     new = [key for key in fresh if key not in back]
     ItemGroup.objects.bulk_create(
         [
             ItemGroup(
-                task=task, key=key, position=last + STEP * (number + 1), since=draft.number,
-                title=as_title(topics[key].title), passage=topics[key].passage,
+                task=task,
+                key=key,
+                position=last + STEP * (number + 1),
+                since=draft.number,
+                title=as_title(topics[key].title),
+                passage=topics[key].passage,
             )
             for number, key in enumerate(new)
         ],
         batch_size=1000,
-    )  # fmt: skip
+    )
     return len(fresh)
 
 
@@ -139,9 +140,15 @@ def add_answers(
         about = {one.key: About(one.query, one.sources) for one in asked}
     _same_questions(task.project, about)
     new, _ = candidates_from_answers(
-        by=by, project=task.project, source_task=source, topic=topic, people=people,
-        systems=systems, style=style.strip()[:60], items=items,
-    )  # fmt: skip
+        by=by,
+        project=task.project,
+        source_task=source,
+        topic=topic,
+        people=people,
+        systems=systems,
+        style=style.strip()[:60],
+        items=items,
+    )
     taken = Candidate.objects.filter(
         project=task.project_id, topic__in=about, source_answer__item__task=source
     )

@@ -33,12 +33,14 @@ def asked_of(task: Task) -> list[Asked]:
     number, first = task.current.number, task.current.settings["first_number"]
     groups = {group.pk: group for group in task.groups.all()}
     shown = {g.key: g for g in groups.values() if g.since <= number < (g.until or number + 1)}
-    items = list(task.items.order_by("pk").values_list("pk", "group_id", "question", "since",
-                                                       "until"))  # fmt: skip
+    items = list(
+        task.items.order_by("pk").values_list("pk", "group_id", "question", "since", "until")
+    )
     queries = {
-        group: question for _, group, question, since, until in items
+        group: question
+        for _, group, question, since, until in items
         if since <= number < (until or number + 1)
-    }  # fmt: skip
+    }
     found: dict[str, Asked] = {}
     for pk, group_id, question, _, _ in items:
         now = shown.get(groups[group_id].key)

@@ -29,9 +29,13 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
         raise Conflict(f"{worker.pseudonym} is left out already.")
     exclusion = Exclusion.objects.create(task=task, worker=worker, reason=reason, by=by)
     record(
-        by=by, project=task.project, action="worker.exclude", on=exclusion,
-        worker=worker.pseudonym, reason=reason,
-    )  # fmt: skip
+        by=by,
+        project=task.project,
+        action="worker.exclude",
+        on=exclusion,
+        worker=worker.pseudonym,
+        reason=reason,
+    )
     _tell(exclusion, "work.excluded", "are left out of its results. You may ask for the reason")
     return exclusion
 
@@ -39,9 +43,11 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
 @transaction.atomic
 def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
     """Let the worker's answers enter results again; twice is once."""
-    locked = Exclusion.objects.select_for_update(of=("self",)).select_related("task__project").get(
-        pk=exclusion.pk
-    )  # fmt: skip
+    locked = (
+        Exclusion.objects.select_for_update(of=("self",))
+        .select_related("task__project")
+        .get(pk=exclusion.pk)
+    )
     if locked.undone_at is None:
         locked.undone_at, locked.undone_by = timezone.now(), by
         locked.save(update_fields=["undone_at", "undone_by"])
@@ -54,7 +60,10 @@ def _tell(exclusion: Exclusion, key: str, what: str) -> None:
     """The worker concerned."""
     version = exclusion.task.current or exclusion.task.versions.latest("number")
     notify(
-        to=[exclusion.worker.user], kind="work.excluded", project=exclusion.task.project,
-        key=f"{key}:{exclusion.pk}", url=reverse("work_home"),
+        to=[exclusion.worker.user],
+        kind="work.excluded",
+        project=exclusion.task.project,
+        key=f"{key}:{exclusion.pk}",
+        url=reverse("work_home"),
         text=f"Your answers to “{version.title}” {what}. Your pay does not change.",
-    )  # fmt: skip
+    )

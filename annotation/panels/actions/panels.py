@@ -107,15 +107,24 @@ def admit(
     if not made:
         return []
     record(
-        by=by, project=locked.project, action="panel.admit", on=locked, name=locked.name,
-        workers=[one.worker.pseudonym for one in made], run=run_number, why=why,
-    )  # fmt: skip
+        by=by,
+        project=locked.project,
+        action="panel.admit",
+        on=locked,
+        name=locked.name,
+        workers=[one.worker.pseudonym for one in made],
+        run=run_number,
+        why=why,
+    )
     for one in made if tell else ():
         notify(
-            to=[one.worker.user], kind="panel.admitted", project=locked.project,
-            key=f"panel.admitted:{one.pk}", url=reverse("work_home"),
+            to=[one.worker.user],
+            kind="panel.admitted",
+            project=locked.project,
+            key=f"panel.admitted:{one.pk}",
+            url=reverse("work_home"),
             text=words or invitation(locked),
-        )  # fmt: skip
+        )
     return made
 
 
@@ -139,15 +148,23 @@ def end(*, by: User, member: PanelMember, why: str) -> PanelMember:
     locked.save(update_fields=["until", "ended_by", "end_why"])
     panel = locked.panel
     record(
-        by=by, project=panel.project, action="panel.end", on=panel, name=panel.name,
-        worker=locked.worker.pseudonym, why=why,
-    )  # fmt: skip
+        by=by,
+        project=panel.project,
+        action="panel.end",
+        on=panel,
+        name=panel.name,
+        worker=locked.worker.pseudonym,
+        why=why,
+    )
     notify(
-        to=[locked.worker.user], kind="panel.ended", project=panel.project,
-        key=f"panel.ended:{locked.pk}", url=reverse("work_home"),
+        to=[locked.worker.user],
+        kind="panel.ended",
+        project=panel.project,
+        key=f"panel.ended:{locked.pk}",
+        url=reverse("work_home"),
         text=f"You are no longer on the panel “{panel.name}”. What is in progress stays yours "
         "to finish, and pay does not change.",
-    )  # fmt: skip
+    )
     return locked
 
 

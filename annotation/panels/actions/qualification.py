@@ -57,12 +57,20 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
         raise Conflict("This round is decided already.") from error
     if verdict == Qualification.Verdict.ADMITTED:
         panels.admit(
-            by=by, panel=wanted, workers=[locked.worker], tell=False,
+            by=by,
+            panel=wanted,
+            workers=[locked.worker],
+            tell=False,
             why=f"passed round {made.round} of “{locked.version.title}”"[: panels.MOST_WHY],
-        )  # fmt: skip
+        )
     _tell(made, wanted)
-    record(by=by, project=locked.task.project, action="qualification.decide", on=locked,
-           verdict=verdict)  # fmt: skip
+    record(
+        by=by,
+        project=locked.task.project,
+        action="qualification.decide",
+        on=locked,
+        verdict=verdict,
+    )
     return made
 
 
@@ -75,9 +83,12 @@ def _tell(made: Qualification, wanted: Panel) -> None:
     }
     work = made.assignment
     notify(
-        to=[work.worker.user], kind="qualification.decided", project=work.task.project,
-        key=f"qualification.decided:{made.pk}", url=reverse("work_home"),
+        to=[work.worker.user],
+        kind="qualification.decided",
+        project=work.task.project,
+        key=f"qualification.decided:{made.pk}",
+        url=reverse("work_home"),
         text=f"Your round {made.round} of “{work.version.title}” was read. "
         f"{follows[Qualification.Verdict(made.verdict)]}; what was said of it is on your work "
         "page.",
-    )  # fmt: skip
+    )

@@ -89,9 +89,11 @@ def rounds(task: Task) -> list[Assignment]:
 def number_of(assignment: Assignment) -> int:
     """The round's number of this worker in this task, from 1."""
     before = Assignment.objects.filter(
-        task=assignment.task_id, worker=assignment.worker_id, state=AssignmentState.SUBMITTED,
+        task=assignment.task_id,
+        worker=assignment.worker_id,
+        state=AssignmentState.SUBMITTED,
         pk__lt=assignment.pk,
-    )  # fmt: skip
+    )
     return before.count() + 1
 
 
@@ -130,9 +132,12 @@ def _read(answer: Answer, settings: dict[str, Any]) -> Read:
     draft = {f"r-{choice.field}": choice.code for choice in answer.choices.all()}
     spans = [span.start for span in answer.spans.all() if span.field == EVIDENCE]
     return Read(
-        answer, in_words(draft, settings), texts.get(EXPLANATION, ""), sorted(spans),
+        answer,
+        in_words(draft, settings),
+        texts.get(EXPLANATION, ""),
+        sorted(spans),
         texts.get(FEEDBACK, ""),
-    )  # fmt: skip
+    )
 
 
 def feedback(task: Task) -> QuerySet[Answer]:

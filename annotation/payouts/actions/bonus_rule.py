@@ -24,8 +24,10 @@ MAX_STEPS = 8
 MAX_RANK = 10_000
 # Which scores a task of a shape can have; the others have none to pay by, and this says why.
 BY_SHAPE: Mapping[str, tuple[str, ...]] = {
-    "texts": (By.SCORE, By.RANK), "pairs": (By.COMPETENCE,), "ratings": (By.COMPETENCE,),
-}  # fmt: skip
+    "texts": (By.SCORE, By.RANK),
+    "pairs": (By.COMPETENCE,),
+    "ratings": (By.COMPETENCE,),
+}
 WHY_NONE: Mapping[str, str] = {
     "responses": "Writing is described, not scored: there is no score of its workers to pay by.",
     "attributes": "A think-aloud has no right answer, so its workers have no score to pay by.",
@@ -76,18 +78,30 @@ def set_rule(
     rule, _ = PayoutRule.objects.update_or_create(
         task=task,
         defaults={
-            "bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by, **caps,
+            "bonus_by": bonus_by,
+            "steps": kept,
+            "top_up": top_up,
+            "changed_by": by,
+            **caps,
         },
-    )  # fmt: skip
+    )
     entry = record(
-        by=by, project=task.project, action="payout.rule", on=rule, bonus_by=str(bonus_by),
-        steps=kept, top_up=top_up, **{name: str(value) for name, value in caps.items()},
-    )  # fmt: skip
+        by=by,
+        project=task.project,
+        action="payout.rule",
+        on=rule,
+        bonus_by=str(bonus_by),
+        steps=kept,
+        top_up=top_up,
+        **{name: str(value) for name, value in caps.items()},
+    )
     log_event(Kind.RULES, user=by, project=task.project, what="bonus rule")
     tell_managers(
-        task.project, kind="project.rules", key=f"project.rules:{entry.pk}",
+        task.project,
+        kind="project.rules",
+        key=f"project.rules:{entry.pk}",
         text=f"The payout rule of a task in {task.project.name} changed.",
-    )  # fmt: skip
+    )
     return rule
 
 

@@ -60,25 +60,38 @@ def book_payment(
     """
     through = channel(payment)
     common = {
-        "project_id": payment.assignment.task.project_id, "task_id": payment.assignment.task_id,
-        "worker_id": payment.worker_id, "assignment_id": payment.assignment_id,
-        "line_id": payment.line_id, "currency": payment.currency, "memo": memo, "by": by,
-    }  # fmt: skip
+        "project_id": payment.assignment.task.project_id,
+        "task_id": payment.assignment.task_id,
+        "worker_id": payment.worker_id,
+        "assignment_id": payment.assignment_id,
+        "line_id": payment.line_id,
+        "currency": payment.currency,
+        "memo": memo,
+        "by": by,
+    }
     rows = []
     if amount > 0:
         rows.append(
             LedgerEntry(
-                kind="payment", debit=owed(payment.worker_id), credit=f"paid:{through}",
-                amount=amount, key=f"payment:{payment.pk}", **common,
+                kind="payment",
+                debit=owed(payment.worker_id),
+                credit=f"paid:{through}",
+                amount=amount,
+                key=f"payment:{payment.pk}",
+                **common,
             )
-        )  # fmt: skip
+        )
     if fee > 0:
         rows.append(
             LedgerEntry(
-                kind="fee", debit=f"fees:{through}", credit=f"paid:{through}",
-                amount=fee, key=f"fee:{payment.pk}", **common,
+                kind="fee",
+                debit=f"fees:{through}",
+                credit=f"paid:{through}",
+                amount=fee,
+                key=f"fee:{payment.pk}",
+                **common,
             )
-        )  # fmt: skip
+        )
     before = LedgerEntry.objects.filter(key__in=[row.key for row in rows]).count()
     LedgerEntry.objects.bulk_create(rows, ignore_conflicts=True)
     return bool(rows) and before == 0
@@ -106,9 +119,14 @@ def book_correction(
     name = f"correction:{key}"
     if not LedgerEntry.objects.filter(key=name).exists():
         proposal = propose_above_limit(
-            by=by, task=task, key=name, debit=debit, credit=credit,
-            amount=wanted["amount"], memo=wanted["memo"],
-        )  # fmt: skip
+            by=by,
+            task=task,
+            key=name,
+            debit=debit,
+            credit=credit,
+            amount=wanted["amount"],
+            memo=wanted["memo"],
+        )
         if proposal is not None:
             same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
             _same(proposal, {**same, "proposed_by_id": by.pk})
@@ -127,17 +145,25 @@ def write_correction(
     entry, new = LedgerEntry.objects.get_or_create(
         key=key,
         defaults={
-            **wanted, "kind": LedgerEntry.Kind.CORRECTION, "project_id": task.project_id,
+            **wanted,
+            "kind": LedgerEntry.Kind.CORRECTION,
+            "project_id": task.project_id,
             "worker": worker,
         },
-    )  # fmt: skip
+    )
     if not new:
         _same(entry, wanted)
         return entry
     record(
-        by=by, project=task.project, action="ledger.correct", on=entry, debit=debit,
-        credit=credit, amount=str(amount), currency=entry.currency,
-    )  # fmt: skip
+        by=by,
+        project=task.project,
+        action="ledger.correct",
+        on=entry,
+        debit=debit,
+        credit=credit,
+        amount=str(amount),
+        currency=entry.currency,
+    )
     if worker is not None:
         _tell_worker(entry, worker)
     return entry
@@ -147,11 +173,14 @@ def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
     """The worker whose account a correction changed."""
     more = entry.credit == owed(worker.pk)
     notify(
-        to=[worker.user], kind="pay.corrected", key=f"pay.corrected:{entry.pk}",
-        project=entry.project, url=reverse("work_home"),
+        to=[worker.user],
+        kind="pay.corrected",
+        key=f"pay.corrected:{entry.pk}",
+        project=entry.project,
+        url=reverse("work_home"),
         text=f"A correction in {entry.project.name} {'adds' if more else 'takes'} "
         f"{money(entry.amount, entry.currency)} {'to' if more else 'from'} what you are owed.",
-    )  # fmt: skip
+    )
 
 
 def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
@@ -178,10 +207,15 @@ def _checked(
     if any(one.user_id == by.pk for one in workers):
         raise NotAllowed("It is about an account of yours; somebody else must book it.")
     return {
-        "task_id": task.pk, "debit": debit, "credit": credit, "amount": amount,
-        "currency": task.project.currency, "memo": memo, "by_id": by.pk,
+        "task_id": task.pk,
+        "debit": debit,
+        "credit": credit,
+        "amount": amount,
+        "currency": task.project.currency,
+        "memo": memo,
+        "by_id": by.pk,
         "worker": workers[0] if len(workers) == 1 else None,
-    }  # fmt: skip
+    }
 
 
 def _owner(project: Project, code: str, field: str) -> Membership | None:

@@ -73,8 +73,9 @@ def plan_payments(
             rows.append(_row(batch, line, visit, What.REFUSAL))
     Payment.objects.filter(
         assignment_id__in=[line.assignment_id for line in paid],
-        what=What.REFUSAL, state=State.PLANNED,
-    ).update(state=State.FAILED, error=TAKEN_BACK)  # fmt: skip
+        what=What.REFUSAL,
+        state=State.PLANNED,
+    ).update(state=State.FAILED, error=TAKEN_BACK)
     Payment.objects.bulk_create(rows)
     if any(row.state == State.PLANNED for row in rows):
         send_soon()
@@ -99,12 +100,15 @@ def _row(batch: PayoutBatch, line: PayoutLine, visit: Visit | None, what: str) -
     recruitment = visit.recruitment if visit else None
     by_api = has_api(recruitment) and bool(visit and visit.session)
     return Payment(
-        recruitment=recruitment, line=line, assignment_id=line.assignment_id,
-        worker_id=line.assignment.worker_id, what=what,
+        recruitment=recruitment,
+        line=line,
+        assignment_id=line.assignment_id,
+        worker_id=line.assignment.worker_id,
+        what=what,
         amount={What.BASE: line.base, What.BONUS: line.bonus}.get(What(what), books.ZERO),
         currency=batch.project.currency,
         state=State.PLANNED if by_api else State.BY_HAND,
-    )  # fmt: skip
+    )
 
 
 def send_soon() -> None:
@@ -136,24 +140,36 @@ def confirm(
         books.book_payment(payment=payment, amount=amount, by=by, fee=fee, memo=memo)
     project = payment.assignment.task.project
     record(
-        by=by, project=project, action="payment.done", on=payment, what=payment.what,
+        by=by,
+        project=project,
+        action="payment.done",
+        on=payment,
+        what=payment.what,
         amount=str(amount),
-    )  # fmt: skip
+    )
     if payment.what != What.REFUSAL and amount > 0:
         money = numbers.money(amount, payment.currency)
         text = f"{money} was paid for “{payment.assignment.version.title}”."
         notify(
-            to=[payment.worker.user], kind="payment.done", text=text, project=project,
-            key=f"payment.done:{payment.pk}", url=reverse("work_home") + "#approved",
-        )  # fmt: skip
+            to=[payment.worker.user],
+            kind="payment.done",
+            text=text,
+            project=project,
+            key=f"payment.done:{payment.pk}",
+            url=reverse("work_home") + "#approved",
+        )
     emit(
-        project=project, event="payment.done",
+        project=project,
+        event="payment.done",
         data={
-            "payment": payment.pk, "what": payment.what, "worker": payment.worker.pseudonym,
-            "assignment": payment.assignment_id, "amount": str(amount),
+            "payment": payment.pk,
+            "what": payment.what,
+            "worker": payment.worker.pseudonym,
+            "assignment": payment.assignment_id,
+            "amount": str(amount),
             "currency": payment.currency,
         },
-    )  # fmt: skip
+    )
     return True
 
 
@@ -197,9 +213,14 @@ def _reset(payment: Payment, state: str, error: str = "") -> None:
     payment.attempts += 1  # whoever still works on it finds that it is theirs no more
     payment.save(
         update_fields=[
-            "state", "error", "held_until", "reference", "sent_at", "attempts",
+            "state",
+            "error",
+            "held_until",
+            "reference",
+            "sent_at",
+            "attempts",
         ]
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -216,9 +237,13 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
     if outcome not in ("paid", "not_paid", "by_hand"):
         raise Invalid("Say what you found.", fields={"outcome": "Choose one."})
     record(
-        by=by, project=payment.assignment.task.project, action="payment.resolve", on=payment,
-        outcome=outcome, note=note,
-    )  # fmt: skip
+        by=by,
+        project=payment.assignment.task.project,
+        action="payment.resolve",
+        on=payment,
+        outcome=outcome,
+        note=note,
+    )
     if outcome == "paid":
         confirm(payment=payment, by=by, memo=note)
     elif outcome == "not_paid":

@@ -131,9 +131,13 @@ def propose_payout(
     )
     amount = total(batch)
     record(
-        by=by, project=project, action="payout.propose", on=batch, lines=len(lines),
+        by=by,
+        project=project,
+        action="payout.propose",
+        on=batch,
+        lines=len(lines),
         total=str(amount),
-    )  # fmt: skip
+    )
     tell_proposed(batch, amount)
     return batch
 

@@ -54,10 +54,11 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
     rejection.save(update_fields=["reply", "replied_at", "answer_by"])
     record(by=by, project=project, action="rejection.reply", on=rejection)
     _tell_managers(
-        rejection, "rejection.replied",
+        rejection,
+        "rejection.replied",
         f"A worker in {project.name} replied to a rejection. An answer is owed by "
         f"{timezone.localtime(rejection.answer_by):%d %B %Y}.",
-    )  # fmt: skip
+    )
     emit(project=project, event="rejection.replied", data=_told(rejection))
     return rejection
 
@@ -78,9 +79,12 @@ def _tell_managers(rejection: Rejection, kind: str, text: str, again: str = "") 
         people.append(project.owner)
     notify(
         to=[one for one in people if one.pk != rejection.assignment.worker.user_id],
-        kind=kind, text=text, key=f"{kind}:{rejection.pk}{again}", project=project,
+        kind=kind,
+        text=text,
+        key=f"{kind}:{rejection.pk}{again}",
+        project=project,
         url=reverse("rejection_list", args=[project.pk]) + f"?show=owed#rejection-{rejection.pk}",
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -95,10 +99,12 @@ def remind_overdue() -> int:
     for rejection in late:
         days = (now - rejection.answer_by) // REMIND_EVERY  # type: ignore[operator]
         _tell_managers(
-            rejection, "rejection.overdue",
+            rejection,
+            "rejection.overdue",
             f"An answer to a worker’s reply in {rejection.assignment.task.project.name} was owed "
-            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.", again=f":{days}",
-        )  # fmt: skip
+            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.",
+            again=f":{days}",
+        )
     return len(late)
 
 
@@ -136,11 +142,14 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
     record(by=by, project=project, action="rejection.decide", on=rejection, outcome=str(outcome))
     said = "was taken back; it waits to be paid" if overturn else "stands"
     notify(
-        to=[rejection.assignment.worker.user], kind="rejection.decided", project=project,
+        to=[rejection.assignment.worker.user],
+        kind="rejection.decided",
+        project=project,
         text=f"Your reply in {project.name} was answered: the rejection {said}."
-        if rejection.replied_at else f"A rejection of your work in {project.name} {said}.",
+        if rejection.replied_at
+        else f"A rejection of your work in {project.name} {said}.",
         key=f"rejection.decided:{rejection.pk}",
         url=reverse("work_home") + ("#waiting" if overturn else "#rejected"),
-    )  # fmt: skip
+    )
     emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
     return rejection

@@ -138,9 +138,11 @@ def may_propose(project: Project, person: User) -> bool:
 def proposers(project: Project) -> QuerySet[Membership, int]:
     """The ids of everybody who may propose in the project."""
     rows = Membership.objects.filter(
-        project=project, role__in=(Role.REQUESTER, Role.MANAGER), removed_at__isnull=True,
+        project=project,
+        role__in=(Role.REQUESTER, Role.MANAGER),
+        removed_at__isnull=True,
         user__is_active=True,
-    )  # fmt: skip
+    )
     return rows.values_list("user_id", flat=True)
 
 
@@ -185,9 +187,14 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: Line) -> Payout
     if line.decision == Decision.REJECT:
         code, text = clean_reason(name, line.reason_code, line.reason)
         return PayoutLine(
-            batch=batch, assignment=assignment, decision=line.decision,
-            base=Decimal(0), bonus=Decimal(0), reason_code=code, reason=text,
-        )  # fmt: skip
+            batch=batch,
+            assignment=assignment,
+            decision=line.decision,
+            base=Decimal(0),
+            bonus=Decimal(0),
+            reason_code=code,
+            reason=text,
+        )
     base = assignment.pay if line.base is None else clean_amount(line.base, "base")
     return PayoutLine(
         batch=batch,

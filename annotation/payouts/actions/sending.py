@@ -149,9 +149,13 @@ class Desk:
             self._attempt = None
             return
         made = PaymentAttempt.objects.create(
-            payment=cast(Payment, self._payment), request=request, status=status, error=error[:300],
-            started_at=now, ended_at=now if ended else None,
-        )  # fmt: skip
+            payment=cast(Payment, self._payment),
+            request=request,
+            status=status,
+            error=error[:300],
+            started_at=now,
+            ended_at=now if ended else None,
+        )
         self._attempt = None if ended else made
 
 
@@ -361,15 +365,22 @@ def _conclude(payment: Payment, waited: float) -> None:
     with transaction.atomic():
         words = f"{waited:.0f} s after it was sent without an answer"
         PaymentAttempt.objects.create(
-            payment=payment, request=CONCLUDED, error=words,
-            started_at=timezone.now(), ended_at=timezone.now(),
-        )  # fmt: skip
+            payment=payment,
+            request=CONCLUDED,
+            error=words,
+            started_at=timezone.now(),
+            ended_at=timezone.now(),
+        )
         project = payment.assignment.task.project
         record(by=None, project=project, action="payment.resend", on=payment, waited=int(waited))
         _put(
-            payment, state=State.PLANNED, reference="", sent_at=None,
-            held_until=None, error=f"Sent again: {words} nothing was paid.",
-        )  # fmt: skip
+            payment,
+            state=State.PLANNED,
+            reference="",
+            sent_at=None,
+            held_until=None,
+            error=f"Sent again: {words} nothing was paid.",
+        )
 
 
 def _unclear(payment: Payment, why: str) -> None:

@@ -157,11 +157,14 @@ def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
         why = " It is less than agreed; the reason is on your work page." if less else ""
         verb = "was" if len(lines) == 1 else "were"
         notify(
-            to=[lines[0].assignment.worker.user], kind="work.approved", project=batch.project,
-            key=f"work.approved:{batch.pk}:{pk}", url=reverse("work_home") + "#approved",
+            to=[lines[0].assignment.worker.user],
+            kind="work.approved",
+            project=batch.project,
+            key=f"work.approved:{batch.pk}:{pk}",
+            url=reverse("work_home") + "#approved",
             text=f"{plural(len(lines), 'assignment')} in {batch.project.name} {verb} "
             f"approved: {money(total, currency)}{of_it}.{why}",
-        )  # fmt: skip
+        )
 
 
 # Who is told -----------------------------------------------------------------------------------
@@ -177,14 +180,22 @@ def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
         told = f"Nobody can approve proposal {batch.number} in {project.name} yet"
     notify(
         to=[one for one in people if one.pk != batch.proposed_by_id],
-        kind="payout.waits", key=f"payout.proposed:{batch.pk}", project=project,
-        text=f"{told}: {money(amount, project.currency)}.", url=_url(batch),
-    )  # fmt: skip
+        kind="payout.waits",
+        key=f"payout.proposed:{batch.pk}",
+        project=project,
+        text=f"{told}: {money(amount, project.currency)}.",
+        url=_url(batch),
+    )
     emit(
-        project=project, event="payout.proposed",
-        data={"proposal": batch.number, "task": batch.task_id, "total": str(amount),
-              "currency": project.currency},
-    )  # fmt: skip
+        project=project,
+        event="payout.proposed",
+        data={
+            "proposal": batch.number,
+            "task": batch.task_id,
+            "total": str(amount),
+            "currency": project.currency,
+        },
+    )
 
 
 def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) -> None:
@@ -193,16 +204,26 @@ def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) 
     if batch.decided_by_id != batch.proposed_by_id:
         told = f"{plural(paid, 'line')} paid, {rejected} rejected"
         notify(
-            to=[batch.proposed_by], kind="payout.decided", key=f"payout.decided:{batch.pk}",
+            to=[batch.proposed_by],
+            kind="payout.decided",
+            key=f"payout.decided:{batch.pk}",
             text=f"Proposal {batch.number} in {project.name} was approved: "
             f"{money(amount, project.currency)}, {told}.",
-            url=_url(batch), project=project,
-        )  # fmt: skip
+            url=_url(batch),
+            project=project,
+        )
     emit(
-        project=project, event="payout.approved",
-        data={"proposal": batch.number, "task": batch.task_id, "total": str(amount),
-              "currency": project.currency, "paid": paid, "rejected": rejected},
-    )  # fmt: skip
+        project=project,
+        event="payout.approved",
+        data={
+            "proposal": batch.number,
+            "task": batch.task_id,
+            "total": str(amount),
+            "currency": project.currency,
+            "paid": paid,
+            "rejected": rejected,
+        },
+    )
 
 
 def tell_sent_back(batch: PayoutBatch) -> None:
@@ -210,10 +231,13 @@ def tell_sent_back(batch: PayoutBatch) -> None:
     if batch.decided_by_id == batch.proposed_by_id:
         return
     notify(
-        to=[batch.proposed_by], kind="payout.decided", key=f"payout.decided:{batch.pk}",
+        to=[batch.proposed_by],
+        kind="payout.decided",
+        key=f"payout.decided:{batch.pk}",
         text=f"Proposal {batch.number} in {batch.project.name} was sent back with a note.",
-        url=_url(batch), project=batch.project,
-    )  # fmt: skip
+        url=_url(batch),
+        project=batch.project,
+    )
 
 
 def _url(batch: PayoutBatch) -> str:

@@ -43,9 +43,11 @@ def hold_against(
 
 def _known(task: Task, recruitment: Recruitment | None) -> _Known:
     rows = Payment.objects.filter(
-        assignment__task=task, recruitment=recruitment, amount__gt=0,
+        assignment__task=task,
+        recruitment=recruitment,
+        amount__gt=0,
         what__in=(Payment.What.BASE, Payment.What.BONUS),
-    ).select_related("worker")  # fmt: skip
+    ).select_related("worker")
     payments = {row.pk: row for row in rows.order_by("pk")}
     known = _Known(payments, {}, {}, {}, _fees(task), {})
     for row in payments.values():
@@ -113,11 +115,19 @@ def _fees(task: Task) -> dict[int, Decimal]:
 def _held(one: Reported, known: _Known, currency: str) -> dict[str, Any]:
     """One row of the file with its outcome, in words, and what there is to book."""
     row = {
-        "line": one.line, "submission": one.submission, "participant": one.participant,
-        "kind": one.kind, "amount": str(one.amount), "currency": one.currency,
-        "fee": None if one.fee is None else str(one.fee), "paid_at": one.paid_at,
-        "worker": "", "payment": None, "ours": None, "waits": False,
-    }  # fmt: skip
+        "line": one.line,
+        "submission": one.submission,
+        "participant": one.participant,
+        "kind": one.kind,
+        "amount": str(one.amount),
+        "currency": one.currency,
+        "fee": None if one.fee is None else str(one.fee),
+        "paid_at": one.paid_at,
+        "worker": "",
+        "payment": None,
+        "ours": None,
+        "waits": False,
+    }
     again = known.before.get(one.identity)
     if again:
         told = again.pop(0)
@@ -205,11 +215,19 @@ def _day(payment: Payment) -> str:
 def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
     done = payment.state == State.DONE
     row = {
-        "line": None, "submission": "", "participant": "", "kind": payment.what,
-        "amount": str(payment.amount), "currency": payment.currency, "fee": None, "paid_at": "",
-        "worker": payment.worker.pseudonym, "payment": payment.pk, "ours": str(payment.amount),
+        "line": None,
+        "submission": "",
+        "participant": "",
+        "kind": payment.what,
+        "amount": str(payment.amount),
+        "currency": payment.currency,
+        "fee": None,
+        "paid_at": "",
+        "worker": payment.worker.pseudonym,
+        "payment": payment.pk,
+        "ours": str(payment.amount),
         "waits": False,
-    }  # fmt: skip
+    }
     note = f"{'booked as paid' if done else 'sent'} {_day(payment)}, and the file lacks it"
     back = (-payment.amount, -known.fees.get(payment.pk, ZERO)) if done else (ZERO, ZERO)
     return _row(row, "missing", note, *back)
@@ -224,6 +242,10 @@ def _row(
 ) -> dict[str, Any]:
     """The row as it is kept; ``books``: there is something to book for it."""
     return {
-        **row, "outcome": outcome or row["outcome"], "note": note, "more": str(more),
-        "more_fee": str(more_fee), "books": bool(more or more_fee),
-    }  # fmt: skip
+        **row,
+        "outcome": outcome or row["outcome"],
+        "note": note,
+        "more": str(more),
+        "more_fee": str(more_fee),
+        "books": bool(more or more_fee),
+    }

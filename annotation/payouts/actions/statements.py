@@ -36,9 +36,13 @@ from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 __all__ = ["ABOVE_LIMIT", "book_difference", "import_statement", "row_key", "write_row"]
 OPEN = (
-    Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.FAILED,
-    Payment.State.UNCLEAR, Payment.State.BY_HAND,
-)  # fmt: skip
+    Payment.State.PLANNED,
+    Payment.State.PREPARED,
+    Payment.State.SENDING,
+    Payment.State.FAILED,
+    Payment.State.UNCLEAR,
+    Payment.State.BY_HAND,
+)
 
 
 @transaction.atomic
@@ -65,13 +69,21 @@ def import_statement(
         return there, False
     reported = read_statement(content, name, task.project.currency)
     statement = Statement.objects.create(
-        task=task, recruitment=recruitment, digest=digest, name=name[:200], by=by,
-        rows=hold_against(task, recruitment, reported),
-    )  # fmt: skip
-    record(
-        by=by, project=task.project, action="statement.import", on=statement, rows=len(reported),
+        task=task,
+        recruitment=recruitment,
         digest=digest,
-    )  # fmt: skip
+        name=name[:200],
+        by=by,
+        rows=hold_against(task, recruitment, reported),
+    )
+    record(
+        by=by,
+        project=task.project,
+        action="statement.import",
+        on=statement,
+        rows=len(reported),
+        digest=digest,
+    )
     return statement, True
 
 
@@ -93,10 +105,14 @@ def book_difference(*, by: User, statement: Statement, place: int) -> Correction
         return False
     if plan.amount > 0:
         proposal = propose_above_limit(
-            by=by, task=plan.statement.task, amount=plan.amount, statement=plan.statement,
-            place=place, key=row_key(statement, place),
+            by=by,
+            task=plan.statement.task,
+            amount=plan.amount,
+            statement=plan.statement,
+            place=place,
+            key=row_key(statement, place),
             memo=f"Statement {plan.statement.name}: {plan.row['note']}"[:300],
-        )  # fmt: skip
+        )
         if proposal is not None:
             return proposal
     _write(plan, place, by)
@@ -169,19 +185,30 @@ def _write(plan: _Plan, place: int, by: User) -> None:
     key = row_key(statement, place)
     LedgerEntry.objects.bulk_create(
         LedgerEntry(
-            project=statement.task.project, task=statement.task,
+            project=statement.task.project,
+            task=statement.task,
             worker=payment.worker if payment else None,
             assignment=payment.assignment if payment else None,
-            kind=LedgerEntry.Kind.CORRECTION, debit=debit, credit=credit, amount=amount,
-            currency=row["currency"], key=key + suffix, by=by,
+            kind=LedgerEntry.Kind.CORRECTION,
+            debit=debit,
+            credit=credit,
+            amount=amount,
+            currency=row["currency"],
+            key=key + suffix,
+            by=by,
             memo=f"Statement {statement.name}: {row['note']}"[:300],
         )
         for debit, credit, amount, suffix in plan.moves
-    )  # fmt: skip
+    )
     record(
-        by=by, project=statement.task.project, action="statement.book", on=statement, row=place,
-        outcome=row["outcome"], amount=row["amount"],
-    )  # fmt: skip
+        by=by,
+        project=statement.task.project,
+        action="statement.book",
+        on=statement,
+        row=place,
+        outcome=row["outcome"],
+        amount=row["amount"],
+    )
 
 
 def _payment(pk: int | None, by: User) -> Payment | None:
@@ -206,9 +233,13 @@ def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment
         payment=payment, by=by, amount=amount, fee=fee, memo=f"Statement {statement.name}"[:300]
     )
     record(
-        by=by, project=statement.task.project, action="statement.settle", on=payment,
-        statement=statement.pk, amount=str(amount),
-    )  # fmt: skip
+        by=by,
+        project=statement.task.project,
+        action="statement.settle",
+        on=payment,
+        statement=statement.pk,
+        amount=str(amount),
+    )
 
 
 def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
@@ -225,9 +256,10 @@ def _moves(
 ) -> list[tuple[str, str, Decimal, str]]:
     """Debit, credit, amount and the key's suffix of what has to be booked."""
     through = (
-        books.HAND if statement.recruitment is None
+        books.HAND
+        if statement.recruitment is None
         else f"{statement.recruitment.kind}-{statement.recruitment.pk}"
-    )  # fmt: skip
+    )
     left = f"paid:{through}"
     worker = books.owed(payment.worker_id) if payment else f"unknown:{through}"
     more, fee = Decimal(row["more"]), Decimal(row["more_fee"])

@@ -26,10 +26,23 @@ class CorrectionOut(serializers.ModelSerializer[Correction]):
     class Meta:
         model = Correction
         fields = (
-            "id", "task", "statement", "place", "debit", "credit", "amount", "currency", "memo",
-            "state", "proposed_by", "proposed_at", "decided_by", "decided_at", "decision_note",
+            "id",
+            "task",
+            "statement",
+            "place",
+            "debit",
+            "credit",
+            "amount",
+            "currency",
+            "memo",
+            "state",
+            "proposed_by",
+            "proposed_at",
+            "decided_by",
+            "decided_at",
+            "decision_note",
             "single_approval",
-        )  # fmt: skip
+        )
 
 
 class DeclineIn(Body):
@@ -49,9 +62,11 @@ class CorrectionApprove(Endpoint):
     writes, needs_key = "pay", True
 
     @extend_schema(
-        request=None, responses=CorrectionOut, summary="Approve a correction",
+        request=None,
+        responses=CorrectionOut,
+        summary="Approve a correction",
         description="Books it, once. Never by who proposed it, or by somebody they let in.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, correction_id: int) -> Response:
         access = get_access(request, project_id)
         found = get_correction(access, correction_id)
@@ -63,9 +78,11 @@ class CorrectionDecline(Endpoint):
     writes = "pay"
 
     @extend_schema(
-        request=DeclineIn, responses=CorrectionOut, summary="Decline a correction",
+        request=DeclineIn,
+        responses=CorrectionOut,
+        summary="Decline a correction",
         description="Or withdraw your own.",
-    )  # fmt: skip
+    )
     def post(self, request: Request, project_id: int, correction_id: int) -> Response:
         access = get_access(request, project_id)
         found = get_correction(access, correction_id)

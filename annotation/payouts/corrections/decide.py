@@ -65,14 +65,21 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
     require_strength(correction.project, by, "approve corrections")
     if correction.statement is not None and correction.place is not None:
         statements.write_row(
-            by=by, statement=correction.statement, place=correction.place,
+            by=by,
+            statement=correction.statement,
+            place=correction.place,
             most=correction.amount,
-        )  # fmt: skip
+        )
     else:
         correction.entry = books.write_correction(
-            by=by, task=correction.task, debit=correction.debit, credit=correction.credit,
-            amount=correction.amount, memo=correction.memo, key=correction.key,
-        )  # fmt: skip
+            by=by,
+            task=correction.task,
+            debit=correction.debit,
+            credit=correction.credit,
+            amount=correction.amount,
+            memo=correction.memo,
+            key=correction.key,
+        )
     correction.single_approval = needs_note(correction.project, correction.proposed_by, by)
     _decided(correction, State.APPROVED, by, "")
     return correction
@@ -103,19 +110,29 @@ def _decided(correction: Correction, state: str, by: User, note: str) -> None:
     correction.decided_at, correction.decision_note = timezone.now(), note
     correction.save(
         update_fields=[
-            "state", "decided_by", "decided_at", "decision_note", "entry", "single_approval",
+            "state",
+            "decided_by",
+            "decided_at",
+            "decision_note",
+            "entry",
+            "single_approval",
         ]
-    )  # fmt: skip
+    )
     project, approved = correction.project, state == State.APPROVED
     record(
-        by=by, project=project, on=correction, amount=str(correction.amount),
+        by=by,
+        project=project,
+        on=correction,
+        amount=str(correction.amount),
         action="correction.approve" if approved else "correction.decline",
-    )  # fmt: skip
+    )
     if correction.proposed_by_id != by.pk:
         amount = money(correction.amount, correction.currency)
         notify(
-            to=[correction.proposed_by], kind="correction.decided", project=project,
+            to=[correction.proposed_by],
+            kind="correction.decided",
+            project=project,
             key=f"correction.decided:{correction.pk}",
             text=f"A correction of {amount} in {project.name} was {state}.",
             url=reverse("ledger", args=[project.pk]) + "#corrections",
-        )  # fmt: skip
+        )

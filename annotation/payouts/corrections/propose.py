@@ -55,25 +55,44 @@ def propose_above_limit(
     if there is not None:
         return there if there.state == State.PROPOSED else None
     fields: dict[str, Any] = {
-        "project": project, "task": task, "statement": statement, "place": place, "debit": debit,
-        "credit": credit, "amount": amount, "currency": project.currency, "memo": memo, "key": key,
+        "project": project,
+        "task": task,
+        "statement": statement,
+        "place": place,
+        "debit": debit,
+        "credit": credit,
+        "amount": amount,
+        "currency": project.currency,
+        "memo": memo,
+        "key": key,
         "proposed_by": by,
-    }  # fmt: skip
+    }
     if project.single_approval or booked_alone(project) + amount <= project.correction_limit:
         Correction.objects.create(
-            **fields, state=State.ALONE, decided_by=by, decided_at=timezone.now(),
+            **fields,
+            state=State.ALONE,
+            decided_by=by,
+            decided_at=timezone.now(),
             single_approval=project.single_approval,
-        )  # fmt: skip
+        )
         return None
     made = Correction.objects.create(**fields)
     record(
-        by=by, project=project, action="correction.propose", on=made, amount=str(amount),
-        debit=debit, credit=credit,
-    )  # fmt: skip
+        by=by,
+        project=project,
+        action="correction.propose",
+        on=made,
+        amount=str(amount),
+        debit=debit,
+        credit=credit,
+    )
     notify(
-        to=approvers(project, by), kind="correction.waits", key=f"correction.waits:{made.pk}",
+        to=approvers(project, by),
+        kind="correction.waits",
+        key=f"correction.waits:{made.pk}",
         text=f"A correction of {money(amount, project.currency)} in {project.name} awaits a "
         "second person.",
-        project=project, url=reverse("ledger", args=[project.pk]) + "#corrections",
-    )  # fmt: skip
+        project=project,
+        url=reverse("ledger", args=[project.pk]) + "#corrections",
+    )
     return made

@@ -15,9 +15,12 @@ from annotation.payouts.actions.ledger import channels
 ZERO = Decimal("0.00")
 # Kind of account: its heading, in the order in which they stand.
 KINDS = {
-    "work": "Work on", "worker": "Owed to", "paid": "Paid", "fees": "Fees of what was paid",
+    "work": "Work on",
+    "worker": "Owed to",
+    "paid": "Paid",
+    "fees": "Fees of what was paid",
     "unknown": "Paid without an approval of ours,",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -200,9 +203,16 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for state, number, amount in rows:
         word, mark = STATES[state]
-        own = found.setdefault(word, {
-            "word": word, "mark": mark, "n": 0, "amount": ZERO, "by_hand": state == "by_hand",
-        })  # fmt: skip
+        own = found.setdefault(
+            word,
+            {
+                "word": word,
+                "mark": mark,
+                "n": 0,
+                "amount": ZERO,
+                "by_hand": state == "by_hand",
+            },
+        )
         own["n"] += number
         own["amount"] += amount
     return sorted(found.values(), key=lambda row: row["word"])

@@ -36,9 +36,11 @@ def wanted(raw: Mapping[str, str]) -> Wanted:
     month = raw.get("month", "")
     kind = raw.get("kind", "")
     return Wanted(
-        number("task"), number("worker"), month if first_of(month) else "",
+        number("task"),
+        number("worker"),
+        month if first_of(month) else "",
         kind if kind in LedgerEntry.Kind.values else "",
-    )  # fmt: skip
+    )
 
 
 def first_of(month: str) -> dt.date | None:
@@ -72,10 +74,12 @@ def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
         rows.order_by("currency")
         .values("currency")
         .annotate(
-            entries=Count("pk"), owed=Sum("amount", filter=owed),
-            people=Count("worker", filter=owed, distinct=True), amount=Sum("amount"),
+            entries=Count("pk"),
+            owed=Sum("amount", filter=owed),
+            people=Count("worker", filter=owed, distinct=True),
+            amount=Sum("amount"),
         )
-    )  # fmt: skip
+    )
 
 
 def choices(project: Project) -> dict[str, list[Any]]:
@@ -114,14 +118,19 @@ class Booking:
 def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
     """The last lines of a task's ledger, oldest first, in two queries."""
     rows = list(
-        task.ledger.owed().order_by()
+        task.ledger.owed()
+        .order_by()
         .values("line__batch", "line__batch__number", "kind", "by__display_name", "by__username")
         .annotate(
-            first=Min("pk"), last=Max("pk"), when=Max("at"), amount=Sum("amount"),
-            n=Count("assignment", distinct=True), people=Count("worker", distinct=True),
+            first=Min("pk"),
+            last=Max("pk"),
+            when=Max("at"),
+            amount=Sum("amount"),
+            n=Count("assignment", distinct=True),
+            people=Count("worker", distinct=True),
         )
         .order_by("-first")[:limit]
-    )  # fmt: skip
+    )
     left = None
     if task.budget is not None:
         left = task.budget - (task.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO)

@@ -21,9 +21,14 @@ VIEWS = {
     "done": ("Confirmed", (State.DONE,)),
 }
 MARKS = {
-    State.PLANNED: "waiting", State.PREPARED: "waiting", State.SENDING: "running",
-    State.DONE: "done", State.FAILED: "bad", State.UNCLEAR: "warn", State.BY_HAND: "draft",
-}  # fmt: skip
+    State.PLANNED: "waiting",
+    State.PREPARED: "waiting",
+    State.SENDING: "running",
+    State.DONE: "done",
+    State.FAILED: "bad",
+    State.UNCLEAR: "warn",
+    State.BY_HAND: "draft",
+}
 
 
 def of_project(project: Project) -> QuerySet[Payment]:

@@ -36,10 +36,13 @@ from annotation.task_types import get_type
 ZERO = Decimal("0.00")
 # What the answers of a task of each shape are called, one and many.
 NOUNS = {
-    "texts": "answer,answers", "responses": "response,responses", "pairs": "judgment,judgments",
-    "ratings": "rating,ratings", "attributes": "think-aloud,think-alouds",
+    "texts": "answer,answers",
+    "responses": "response,responses",
+    "pairs": "judgment,judgments",
+    "ratings": "rating,ratings",
+    "attributes": "think-aloud,think-alouds",
     "checks": "checklist,checklists",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -96,17 +99,23 @@ def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
     own = Answer.objects.filter(assignment__in=assignment_ids)
     # Attention items never count; that says nothing of the work.
     missed = Q(counts=False, item__expected__isnull=True)
-    given = own.order_by().values_list("assignment").annotate(
-        n=Count("pk"), uncounted=Count("pk", filter=missed)
-    )  # fmt: skip
+    given = (
+        own.order_by()
+        .values_list("assignment")
+        .annotate(n=Count("pk"), uncounted=Count("pk", filter=missed))
+    )
     declined = dict(
-        own.filter(choices__field="declined").order_by().values_list("assignment")
+        own.filter(choices__field="declined")
+        .order_by()
+        .values_list("assignment")
         .annotate(n=Count("pk", distinct=True))
-    )  # fmt: skip
+    )
     items = dict(
-        AssignmentItem.objects.filter(assignment__in=assignment_ids).order_by()
-        .values_list("assignment").annotate(n=Count("pk"))
-    )  # fmt: skip
+        AssignmentItem.objects.filter(assignment__in=assignment_ids)
+        .order_by()
+        .values_list("assignment")
+        .annotate(n=Count("pk"))
+    )
     told = {pk: (n, uncounted) for pk, n, uncounted in given}
     found = {}
     for pk in assignment_ids:
@@ -169,9 +178,11 @@ def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejecti
     if only_owed:
         rows = rows.filter(replied_at__isnull=False, outcome="")
     return (
-        rows
-        .select_related(
-            "assignment__worker", "assignment__task__current", "line__batch", "rejected_by",
+        rows.select_related(
+            "assignment__worker",
+            "assignment__task__current",
+            "line__batch",
+            "rejected_by",
             "outcome_by",
         )
         .annotate(
@@ -180,7 +191,7 @@ def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejecti
             closed=Q(replied_at__isnull=True, outcome="", reply_until__lt=timezone.now()),
         )
         .order_by("-owed", F("answer_by").asc(nulls_last=True), "-rejected_at", "-pk")
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -199,9 +210,9 @@ def rejections_owed(project: Project) -> Owed:
     rows = Rejection.objects.filter(
         assignment__task__project=project, replied_at__isnull=False, outcome=""
     )
-    return Owed(**rows.aggregate(
-        n=Count("pk"), late=Count("pk", filter=Q(answer_by__lt=timezone.now()))
-    ))  # fmt: skip
+    return Owed(
+        **rows.aggregate(n=Count("pk"), late=Count("pk", filter=Q(answer_by__lt=timezone.now())))
+    )
 
 
 def bonus_given(task: Task) -> dict[int, Decimal]:

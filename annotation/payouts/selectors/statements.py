@@ -83,12 +83,16 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     )
     rows = [
         {
-            **row, "place": place, "word": OUTCOMES[row["outcome"]][0],
-            "mark": OUTCOMES[row["outcome"]][1], "key": row_key(statement, place),
-            "booked": place in booked or _came_true(row, settled), "proposed": place in proposed,
+            **row,
+            "place": place,
+            "word": OUTCOMES[row["outcome"]][0],
+            "mark": OUTCOMES[row["outcome"]][1],
+            "key": row_key(statement, place),
+            "booked": place in booked or _came_true(row, settled),
+            "proposed": place in proposed,
         }
         for place, row in enumerate(statement.rows)
-    ]  # fmt: skip
+    ]
     show = show if show in OUTCOMES else ""
     shown = [row for row in rows if not show or row["outcome"] == show]
     return {

@@ -92,10 +92,14 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
             raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
         task.project = access.project
         row = book_correction(
-            by=access.user, task=task, debit=sent.get("debit", ""), credit=sent.get("credit", ""),
-            amount=_amount(sent.get("amount", "")), memo=sent.get("memo", ""),
+            by=access.user,
+            task=task,
+            debit=sent.get("debit", ""),
+            credit=sent.get("credit", ""),
+            amount=_amount(sent.get("amount", "")),
+            memo=sent.get("memo", ""),
             key=_key(sent.get("key", "")),
-        )  # fmt: skip
+        )
     except Invalid as error:
         return _ledger(request, access, sent, error)
     if isinstance(row, Correction):

@@ -34,10 +34,14 @@ def payment_list(request: HttpRequest, project_id: int) -> HttpResponse:
     rows = reads.in_view(reads.of_project(access.project), slug)
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {
-        "page": page, "views": views, "view": slug, "by": {view.slug: view for view in views},
-        "why_not": why_not_decide_in(access.project, access.user), "files": reads.FILES,
+        "page": page,
+        "views": views,
+        "view": slug,
+        "by": {view.slug: view for view in views},
+        "why_not": why_not_decide_in(access.project, access.user),
+        "files": reads.FILES,
         "marks": reads.MARKS,
-    }  # fmt: skip
+    }
     return render(request, "annotation/recruitment/ways_in/payments.html", context)
 
 

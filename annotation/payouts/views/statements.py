@@ -102,9 +102,12 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
             if (file.size or 0) > MAX_BYTES:
                 raise Invalid("The file is too large.", fields={"file": "5 MB at most."})
             statement, new = statements.import_statement(
-                by=access.user, task=task, recruitment=recruitment, name=file.name or "file",
+                by=access.user,
+                task=task,
+                recruitment=recruitment,
+                name=file.name or "file",
                 content=file.read(),
-            )  # fmt: skip
+            )
         except Invalid as refused:
             error = refused
         else:
@@ -141,10 +144,11 @@ def statement(request: HttpRequest, project_id: int, statement_id: int) -> HttpR
     context = {
         **page_of(
             _statement(access, statement_id),
-            show=request.GET.get("show", ""), number=request.GET.get("page"),
+            show=request.GET.get("show", ""),
+            number=request.GET.get("page"),
         ),
         "why_not": why_not_decide_in(access.project, access.user),
-    }  # fmt: skip
+    }
     return render(request, "annotation/payouts/statement.html", context)
 
 

@@ -77,15 +77,17 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
     decision: only the worker may go ahead then, told what it means.
     """
     worker = (
-        Membership.objects.select_for_update(of=("self",)).select_related("project").get(
-            pk=worker.pk
-        )
-    )  # fmt: skip
+        Membership.objects.select_for_update(of=("self",))
+        .select_related("project")
+        .get(pk=worker.pk)
+    )
     own = worker.user_id is not None and worker.user_id == by.pk
     staff = Membership.objects.filter(
-        project=worker.project_id, user=by, removed_at__isnull=True,
+        project=worker.project_id,
+        user=by,
+        removed_at__isnull=True,
         role__in=(Role.REQUESTER, Role.MANAGER),
-    )  # fmt: skip
+    )
     if not own and not staff.exists():
         raise NotAllowed("Nobody erases somebody else's work here.")
     if worker.role != Role.WORKER:
@@ -112,9 +114,13 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
     worker.erase_asked_at, worker.removed_at = now, worker.removed_at or now
     worker.save(update_fields=["erase_asked_at", "removed_at"])
     record(
-        by=by, project=worker.project, action="worker.erase_ask", on=worker, own=own,
+        by=by,
+        project=worker.project,
+        action="worker.erase_ask",
+        on=worker,
+        own=own,
         undecided=found.unsettled + found.to_answer,
-    )  # fmt: skip
+    )
     return worker
 
 
@@ -152,9 +158,13 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
     for row in rows:
         if texts.get(row.pk) or row.pk in drafts:
             record(
-                by=by, project=row.task.project, action="answers.erase", on=row, why=why,
+                by=by,
+                project=row.task.project,
+                action="answers.erase",
+                on=row,
+                why=why,
                 texts=texts.get(row.pk, 0),
-            )  # fmt: skip
+            )
     return len({*texts, *drafts})
 
 
@@ -250,8 +260,10 @@ KEPT_DAYS = 30  # what was received, sent or made, and has done its work
 def sweep(now: dt.datetime | None = None) -> int:
     """Erase payloads, replies, files and uploads that have done their work; how many rows."""
     before = (now or timezone.now()) - dt.timedelta(days=KEPT_DAYS)
-    gone = PlatformEvent.objects.filter(received_at__lt=before, applied_at__isnull=False).exclude(
-        payload={}
-    ).update(payload={})  # fmt: skip
+    gone = (
+        PlatformEvent.objects.filter(received_at__lt=before, applied_at__isnull=False)
+        .exclude(payload={})
+        .update(payload={})
+    )
     gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
     return gone + drop_stale(before=before) + security_log.sweep(now)

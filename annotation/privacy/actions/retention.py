@@ -115,9 +115,15 @@ def _erase(assignments: Sequence[int], *, by: User | None, why: str) -> int:
     for row in gone:
         number, events, size = sizes[row.pk]
         record(
-            by=by, project=row.task.project, action="log.erase", on=row, why=why,
-            streams=number, events=events, bytes=size,
-        )  # fmt: skip
+            by=by,
+            project=row.task.project,
+            action="log.erase",
+            on=row,
+            why=why,
+            streams=number,
+            events=events,
+            bytes=size,
+        )
     Assignment.objects.filter(pk__in=[row.pk for row in gone]).update(log_erased_at=now)
     transaction.on_commit(lambda: cache.delete_many(summaries))
     return len(gone)

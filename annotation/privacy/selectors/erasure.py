@@ -45,8 +45,11 @@ from crowdqc.numbers import plural
 
 ONE_DAY = Value(dt.timedelta(days=1), output_field=DurationField())
 ON_THE_WAY = (
-    Payment.State.PLANNED, Payment.State.PREPARED, Payment.State.SENDING, Payment.State.UNCLEAR,
-)  # fmt: skip
+    Payment.State.PLANNED,
+    Payment.State.PREPARED,
+    Payment.State.SENDING,
+    Payment.State.UNCLEAR,
+)
 # Approved pay that people still have to send: without the names nobody could.
 TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Payment.State.FAILED))
 
@@ -219,9 +222,10 @@ def own_words(assignments: Sequence[int], author: Membership | None = None) -> s
     """The texts of these assignments that nobody else wrote word for word."""
     words = {text.strip() for text in words_of(assignments, author)} - {""}
     values: dict[str, Any] = {
-        "words": list(words), "assignments": list(assignments),
+        "words": list(words),
+        "assignments": list(assignments),
         "author": author.pk if author is not None else None,
-    }  # fmt: skip
+    }
     with connection.cursor() as cursor:
         cursor.execute(OTHERS, values)
         return words - {row[0] for row in cursor.fetchall()}

@@ -49,9 +49,12 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
 def keep(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
     """Keep a reply, within the transaction of its effect."""
     return KeptReply.objects.create(
-        user=by, key=key, request_hash=request_hash, status=status,
+        user=by,
+        key=key,
+        request_hash=request_hash,
+        status=status,
         sealed=seal(json.dumps(body), PURPOSE),
-    )  # fmt: skip
+    )
 
 
 def forget_old() -> int:

@@ -6,9 +6,14 @@ from django.db import connection
 
 MANY = 2_000
 TABLES = (
-    "annotation_item", "annotation_assignment", "annotation_assignmentitem", "annotation_answer",
-    "annotation_textvalue", "annotation_choicevalue", "annotation_spanvalue",
-)  # fmt: skip
+    "annotation_item",
+    "annotation_assignment",
+    "annotation_assignmentitem",
+    "annotation_answer",
+    "annotation_textvalue",
+    "annotation_choicevalue",
+    "annotation_spanvalue",
+)
 
 
 def fresh_plans(rows: int) -> None:

@@ -38,11 +38,13 @@ class Filters:
         number = query.get("id", "")
         family = query.get("family", "")
         return cls(
-            query.get("person", "").strip()[:80], family if family in FAMILIES else "",
+            query.get("person", "").strip()[:80],
+            family if family in FAMILIES else "",
             query.get("object", "")[:40],
             whole(number) or 0,
-            _date(query.get("since", "")), _date(query.get("until", "")),
-        )  # fmt: skip
+            _date(query.get("since", "")),
+            _date(query.get("until", "")),
+        )
 
     @property
     def any(self) -> bool:
@@ -52,9 +54,13 @@ class Filters:
     def query(self) -> str:
         """The same as the end of an address."""
         told = {
-            "person": self.person, "family": self.family, "object": self.object_type,
-            "id": self.object_id, "since": self.since, "until": self.until,
-        }  # fmt: skip
+            "person": self.person,
+            "family": self.family,
+            "object": self.object_type,
+            "id": self.object_id,
+            "since": self.since,
+            "until": self.until,
+        }
         return urlencode({name: value for name, value in told.items() if value})
 
 
@@ -151,9 +157,12 @@ def lines(project: Project, found: Iterable[AuditEntry]) -> list[Line]:
 
 def _line(entry: AuditEntry, who: str) -> Line:
     return Line(
-        entry, who, sentence(entry.action, entry.detail),
-        about(entry.object_type, entry.object_id), rest(entry.detail),
-    )  # fmt: skip
+        entry,
+        who,
+        sentence(entry.action, entry.detail),
+        about(entry.object_type, entry.object_id),
+        rest(entry.detail),
+    )
 
 
 COLUMNS = ("id", "at", "who", "action", "said", "object", "object_id", "detail")
@@ -165,9 +174,15 @@ def rows(project: Project, filters: Filters) -> Iterator[dict[str, Any]]:
     for one in entries(project, filters).order_by("pk").iterator(chunk_size=CHUNK):
         line = _line(one, names.of(one))
         told = (
-            one.pk, one.at.isoformat(), line.who, one.action, line.said, one.object_type,
-            one.object_id, line.rest,
-        )  # fmt: skip
+            one.pk,
+            one.at.isoformat(),
+            line.who,
+            one.action,
+            line.said,
+            one.object_type,
+            one.object_id,
+            line.rest,
+        )
         yield dict(zip(COLUMNS, told, strict=True))
 
 

@@ -46,13 +46,16 @@ def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
         raise KeysComing(
             "We are loading the platform’s keys, to check your link.",
             "This page reloads automatically in a few seconds.",
-            code="keys-coming", status=503,
-        )  # fmt: skip
+            code="keys-coming",
+            status=503,
+        )
     if not fresh:
         raise Refused(
             "The platform’s keys cannot be read at the moment.",
-            "Wait a minute, then open the link again.", code="jwks", status=503,
-        )  # fmt: skip
+            "Wait a minute, then open the link again.",
+            code="jwks",
+            status=503,
+        )
     raise vouched.unsigned()
 
 

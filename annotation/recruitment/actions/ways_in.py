@@ -28,9 +28,18 @@ from crowdqc.sealing import sealed
 JWKS = f"{prolific.API}/.well-known/study/jwks.json"
 ISSUER = "https://www.prolific.com"
 TEXTS = (
-    "name", "study_id", "entry", "return_url", "jwks_url", "audience", "issuer", "api_url",
-    "fee_percent", "active", "study_currency",
-)  # fmt: skip
+    "name",
+    "study_id",
+    "entry",
+    "return_url",
+    "jwks_url",
+    "audience",
+    "issuer",
+    "api_url",
+    "fee_percent",
+    "active",
+    "study_currency",
+)
 PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 MOST_LINKS = 5000
 
@@ -83,16 +92,23 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
     if row.entry == Recruitment.Entry.JWT:  # the first person who comes is to find its keys
         request_key_set(url=row.jwks_url)
     entry = record(
-        by=by, project=row.task.project, action=action, on=row, entry=row.entry,
-        active=row.active, token_set=bool(fields.get("token")),
-    )  # fmt: skip
+        by=by,
+        project=row.task.project,
+        action=action,
+        on=row,
+        entry=row.entry,
+        active=row.active,
+        token_set=bool(fields.get("token")),
+    )
     if sends:
         log_event(Kind.RULES, user=by, project=row.task.project, what="platform access")
         tell_managers(
-            row.task.project, kind="project.rules", key=f"project.rules:{entry.pk}",
+            row.task.project,
+            kind="project.rules",
+            key=f"project.rules:{entry.pk}",
             text=f"How payments leave {row.task.project.name} changed: platform access of "
             f"{row.name}.",
-        )  # fmt: skip
+        )
     return row
 
 
@@ -194,7 +210,10 @@ def links(
         hint = f"1 to {MOST_LINKS:,} people."
         raise Invalid(hint, fields={"people": hint})
     record(
-        by=by, project=recruitment.task.project, action="recruitment.links", on=recruitment,
+        by=by,
+        project=recruitment.task.project,
+        action="recruitment.links",
+        on=recruitment,
         links=len(names),
-    )  # fmt: skip
+    )
     return [(name, coming.sign_link(recruitment, name)) for name in names]

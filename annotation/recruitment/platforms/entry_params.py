@@ -27,13 +27,17 @@ TOKEN_SALT, LINK_SALT = "crowdqc.recruitment", "crowdqc.recruitment.link"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,79}")
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 PROLIFIC = {
-    "participant": "PROLIFIC_PID", "study": "STUDY_ID", "session": "SESSION_ID",
+    "participant": "PROLIFIC_PID",
+    "study": "STUDY_ID",
+    "session": "SESSION_ID",
     "token": "prolific_token",
-}  # fmt: skip
+}
 MTURK = {
-    "participant": "workerId", "study": "hitId", "session": "assignmentId",
+    "participant": "workerId",
+    "study": "hitId",
+    "session": "assignmentId",
     "submit_to": "turkSubmitTo",
-}  # fmt: skip
+}
 PANEL = {"participant": "participant", "study": "", "session": ""}
 LINK = "p"  # the parameter of a signed link
 
@@ -97,20 +101,26 @@ def read(recruitment: Recruitment, query: Mapping[str, str]) -> Coming:
     participant = said.get("participant", "")
     if not preview and not NAME.fullmatch(participant):
         raise Refused(
-            f"The address lacks your id: {names.get('participant')} should stand in it.", AGAIN,
+            f"The address lacks your id: {names.get('participant')} should stand in it.",
+            AGAIN,
             code="no-id",
-        )  # fmt: skip
+        )
     for word in ("study", "session"):
         value = said.get(word, "")
         if not preview and names.get(word) and not NAME.fullmatch(value):
             raise Refused(
-                f"The address is incomplete: {names[word]} should stand in it.", AGAIN,
+                f"The address is incomplete: {names[word]} should stand in it.",
+                AGAIN,
                 code="incomplete",
-            )  # fmt: skip
+            )
     return Coming(
-        participant, said.get("study", ""), said.get("session", ""), said.get("token", ""),
-        said.get("submit_to", ""), preview,
-    )  # fmt: skip
+        participant,
+        said.get("study", ""),
+        said.get("session", ""),
+        said.get("token", ""),
+        said.get("submit_to", ""),
+        preview,
+    )
 
 
 def _linked(recruitment: Recruitment, link: str) -> Coming:
@@ -123,7 +133,7 @@ def _linked(recruitment: Recruitment, link: str) -> Coming:
             "This link is not complete, or was changed.",
             "Copy the whole link from the message you were sent, up to its last character.",
             code="bad-link",
-        )  # fmt: skip
+        )
     return Coming(participant, token=link)
 
 

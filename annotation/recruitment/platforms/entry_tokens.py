@@ -56,10 +56,13 @@ def check(recruitment: Recruitment, coming: Coming, key: jwt.PyJWK) -> None:
     """Raise Refused unless the platform signed exactly this entry, for us, and just now."""
     try:
         claims = jwt.decode(
-            coming.token, key.key, algorithms=[key.algorithm_name], leeway=LEEWAY,
-            issuer=recruitment.issuer or None, options={"require": ["exp", "aud"],
-                                                        "verify_aud": False},
-        )  # fmt: skip
+            coming.token,
+            key.key,
+            algorithms=[key.algorithm_name],
+            leeway=LEEWAY,
+            issuer=recruitment.issuer or None,
+            options={"require": ["exp", "aud"], "verify_aud": False},
+        )
     except jwt.ExpiredSignatureError:
         raise Refused("This entry has expired.", AGAIN, code="jwt-expired") from None
     except (jwt.PyJWTError, ValueError, TypeError):
@@ -71,9 +74,10 @@ def check(recruitment: Recruitment, coming: Coming, key: jwt.PyJWK) -> None:
         name = recruitment.parameters.get(word)
         if name and (not isinstance(told, dict) or told.get(name) != getattr(coming, word)):
             raise Refused(
-                "The signature is for somebody else than the address says.", AGAIN,
+                "The signature is for somebody else than the address says.",
+                AGAIN,
                 code="jwt-participant",
-            )  # fmt: skip
+            )
 
 
 def _for_us(said: Any, ours: str) -> bool:

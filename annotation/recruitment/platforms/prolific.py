@@ -67,9 +67,11 @@ class Prolific:
         addresses.check(api_url)
         self.note = note
         self._client = outbound.Client(
-            base_url=f"{api_url.rstrip('/')}/api/v1/", headers={"Authorization": f"Token {token}"},
-            seconds=settings.CROWDQC_PAYMENT_TIMEOUT, most_bytes=MOST_BYTES,
-        )  # fmt: skip
+            base_url=f"{api_url.rstrip('/')}/api/v1/",
+            headers={"Authorization": f"Token {token}"},
+            seconds=settings.CROWDQC_PAYMENT_TIMEOUT,
+            most_bytes=MOST_BYTES,
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -61,17 +61,23 @@ def counts(recruitment: Recruitment) -> list[State]:
     leased = Q(assignment__state="leased")
     ended = Q(outcome__in=LEAVING)
     n = recruitment.visits.aggregate(
-        all=Count("pk"), submitted=Count("pk", filter=state), leased=Count("pk", filter=leased),
-        left=Count("pk", filter=ended), returned=Count("pk", filter=Q(status="RETURNED")),
+        all=Count("pk"),
+        submitted=Count("pk", filter=state),
+        leased=Count("pk", filter=leased),
+        left=Count("pk", filter=ended),
+        returned=Count("pk", filter=Q(status="RETURNED")),
         timed_out=Count("pk", filter=Q(status__in=["TIMED-OUT", "TIMED_OUT"])),
         approved=Count("pk", filter=Q(status="APPROVED")),
-    )  # fmt: skip
+    )
     rows = [
-        ("came", "open", n["all"]), ("in progress", "running", n["leased"]),
-        ("handed in", "done", n["submitted"]), ("left before", "draft", n["left"]),
-        ("returned there", "draft", n["returned"]), ("out of time there", "draft", n["timed_out"]),
+        ("came", "open", n["all"]),
+        ("in progress", "running", n["leased"]),
+        ("handed in", "done", n["submitted"]),
+        ("left before", "draft", n["left"]),
+        ("returned there", "draft", n["returned"]),
+        ("out of time there", "draft", n["timed_out"]),
         ("approved there", "closed", n["approved"]),
-    ]  # fmt: skip
+    ]
     return [State(*row) for row in rows]
 
 

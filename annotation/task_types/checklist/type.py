@@ -121,8 +121,14 @@ def clean_questions(raw: Any) -> list[dict[str, Any]]:
             raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
         taken.append(name)
         component = text(row, "component", where, MAX_COMPONENT)
-        found.append({"name": name, "label": label, "component": component,
-                      "attributes": _origins(row.get("attributes", []), where)})  # fmt: skip
+        found.append(
+            {
+                "name": name,
+                "label": label,
+                "component": component,
+                "attributes": _origins(row.get("attributes", []), where),
+            }
+        )
     return found
 
 
@@ -139,10 +145,13 @@ def _origins(raw: Any, where: str) -> list[dict[str, str]]:
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
         raise Invalid(f"{where}: attributes is not a list.", fields={where: "A list of objects."})
     found = [
-        {"text": text(row, "text", where, 1000), "author": text(row, "author", where, 160),
-         "kind": text(row, "kind", where, 10)}
+        {
+            "text": text(row, "text", where, 1000),
+            "author": text(row, "author", where, 160),
+            "kind": text(row, "kind", where, 10),
+        }
         for row in raw[:MAX_SOURCES]
-    ]  # fmt: skip
+    ]
     if any(one["kind"] not in KINDS for one in found):
         raise Invalid(f"{where}: whose attribute is it?", fields={where: "person or model."})
     return found

@@ -178,14 +178,16 @@ def _scale(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Lin
         description=row.get("description", ""),
         options=tuple(
             Option(
-                str(point["value"]), point["label"], key if len(key) == 1 else "",
+                str(point["value"]),
+                point["label"],
+                key if len(key) == 1 else "",
                 draft.get(field) == str(point["value"]),
             )
             for point, key in zip(points, keys, strict=True)
         ),
         stacked=len(points) > MANY_POINTS
         or any(len(point["label"]) > WIDE_LABEL for point in points),
-    )  # fmt: skip
+    )
 
 
 def page(

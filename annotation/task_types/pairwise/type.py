@@ -20,33 +20,65 @@ STRATA = ("mixed", "none", "one_each")
 # The seven dimensions of Gienapp et al. (SIGIR 2025), Table 2, in our own words; the last one
 # is a forced choice.
 TEMPLATE: tuple[dict[str, Any], ...] = (
-    {"name": "correctness_topical", "label": "Topical correctness",
-     "question": "Which one answers the question better?",
-     "description": "It keeps to what was asked, and what it says holds.", "neutral": True},
-    {"name": "coherence_logical", "label": "Logical coherence",
-     "question": "Which one is easier to follow?",
-     "description": "One statement leads to the next.", "neutral": True},
-    {"name": "coherence_stylistic", "label": "Stylistic coherence",
-     "question": "Which one keeps one style of writing?",
-     "description": "Tone, form and wording stay the same throughout.", "neutral": True},
-    {"name": "coverage_broad", "label": "Broad coverage",
-     "question": "Which one looks at more sides of the topic?",
-     "description": "Count the aspects, not the words.", "neutral": True},
-    {"name": "coverage_deep", "label": "Deep coverage",
-     "question": "Which one explains more in detail?",
-     "description": "It gives reasons, numbers, examples.", "neutral": True},
-    {"name": "consistency_internal", "label": "Internal consistency",
-     "question": "Which one makes clearer how different views fit together?",
-     "description": "It contradicts itself nowhere, or says where views differ.",
-     "neutral": True},
-    {"name": "quality_overall", "label": "Overall quality",
-     "question": "Which one is better, all in all?",
-     "description": "Choose the one you would rather have been given.", "neutral": False},
-)  # fmt: skip
+    {
+        "name": "correctness_topical",
+        "label": "Topical correctness",
+        "question": "Which one answers the question better?",
+        "description": "It keeps to what was asked, and what it says holds.",
+        "neutral": True,
+    },
+    {
+        "name": "coherence_logical",
+        "label": "Logical coherence",
+        "question": "Which one is easier to follow?",
+        "description": "One statement leads to the next.",
+        "neutral": True,
+    },
+    {
+        "name": "coherence_stylistic",
+        "label": "Stylistic coherence",
+        "question": "Which one keeps one style of writing?",
+        "description": "Tone, form and wording stay the same throughout.",
+        "neutral": True,
+    },
+    {
+        "name": "coverage_broad",
+        "label": "Broad coverage",
+        "question": "Which one looks at more sides of the topic?",
+        "description": "Count the aspects, not the words.",
+        "neutral": True,
+    },
+    {
+        "name": "coverage_deep",
+        "label": "Deep coverage",
+        "question": "Which one explains more in detail?",
+        "description": "It gives reasons, numbers, examples.",
+        "neutral": True,
+    },
+    {
+        "name": "consistency_internal",
+        "label": "Internal consistency",
+        "question": "Which one makes clearer how different views fit together?",
+        "description": "It contradicts itself nowhere, or says where views differ.",
+        "neutral": True,
+    },
+    {
+        "name": "quality_overall",
+        "label": "Overall quality",
+        "question": "Which one is better, all in all?",
+        "description": "Choose the one you would rather have been given.",
+        "neutral": False,
+    },
+)
 DEFAULT = (
-    {"name": "quality_overall", "label": "Overall", "question": "Which one is better, all in all?",
-     "description": "", "neutral": True},
-)  # fmt: skip
+    {
+        "name": "quality_overall",
+        "label": "Overall",
+        "question": "Which one is better, all in all?",
+        "description": "",
+        "neutral": True,
+    },
+)
 
 
 class Pairwise:

@@ -65,8 +65,10 @@ def drafted(raw: Mapping[str, Any]) -> dict[str, str]:
     """The texts of a draft that are not empty; Invalid where one is too long."""
     found = {}
     for name, most in (
-        (EXPLANATION, MAX_EXPLANATION), (EVIDENCE, MAX_EVIDENCE), (FEEDBACK, MAX_EXPLANATION),
-    ):  # fmt: skip
+        (EXPLANATION, MAX_EXPLANATION),
+        (EVIDENCE, MAX_EVIDENCE),
+        (FEEDBACK, MAX_EXPLANATION),
+    ):
         value = raw.get(name) or ""
         if not isinstance(value, str):
             raise Invalid(f"The {name} is not a text.", fields={name: "Send a text."})

@@ -15,26 +15,44 @@ PREFIX = "r-"
 TEXT, DOCUMENT = "text", "document"
 LAYOUTS = (TEXT, DOCUMENT)
 TEMPLATE: tuple[dict[str, Any], ...] = (
-    {"name": "quality_overall", "label": "Overall quality", "question": "How good is this text?",
-     "points": [{"value": 1, "label": "poor"}, {"value": 2, "label": "weak"},
-                {"value": 3, "label": "fair"}, {"value": 4, "label": "good"},
-                {"value": 5, "label": "very good"}]},
-)  # fmt: skip
+    {
+        "name": "quality_overall",
+        "label": "Overall quality",
+        "question": "How good is this text?",
+        "points": [
+            {"value": 1, "label": "poor"},
+            {"value": 2, "label": "weak"},
+            {"value": 3, "label": "fair"},
+            {"value": 4, "label": "good"},
+            {"value": 5, "label": "very good"},
+        ],
+    },
+)
 # The two judgments of Wadhwa et al., section 3.3, in our own words; the values are the scores
 # that a label stands for before any rescaling.
 COMPLETENESS: tuple[dict[str, Any], ...] = (
-    {"name": "completeness", "label": "Completeness",
-     "question": "How much of what the document says to the question is in the answer?",
-     "description": "Look for what the document tells about the question, then for what of it "
-     "the answer leaves out.",
-     "points": [{"value": 0, "label": "misses all of it"}, {"value": 30, "label": "misses a lot"},
-                {"value": 70, "label": "misses a little"}, {"value": 100, "label": "complete"}]},
-    {"name": "correctness", "label": "Correctness",
-     "question": "Does everything in the answer agree with the document?",
-     "description": "One statement that the document contradicts, or does not make, is enough "
-     "for incorrect.",
-     "points": [{"value": 0, "label": "incorrect"}, {"value": 1, "label": "correct"}]},
-)  # fmt: skip
+    {
+        "name": "completeness",
+        "label": "Completeness",
+        "question": "How much of what the document says to the question is in the answer?",
+        "description": "Look for what the document tells about the question, then for what of it "
+        "the answer leaves out.",
+        "points": [
+            {"value": 0, "label": "misses all of it"},
+            {"value": 30, "label": "misses a lot"},
+            {"value": 70, "label": "misses a little"},
+            {"value": 100, "label": "complete"},
+        ],
+    },
+    {
+        "name": "correctness",
+        "label": "Correctness",
+        "question": "Does everything in the answer agree with the document?",
+        "description": "One statement that the document contradicts, or does not make, is enough "
+        "for incorrect.",
+        "points": [{"value": 0, "label": "incorrect"}, {"value": 1, "label": "correct"}],
+    },
+)
 
 
 class Rating:
@@ -136,9 +154,10 @@ def beside_problems(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> di
         for scale in settings["scales"]
     )
     labels = [
-        words for scale in settings["scales"]
+        words
+        for scale in settings["scales"]
         for words in (scale["label"], scale["question"], *(p["label"] for p in scale["points"]))
-    ]  # fmt: skip
+    ]
     found = {
         EXPLANATION: explanation.explanation_problem(
             str(draft.get(EXPLANATION, "")), settings, labels
@@ -182,10 +201,12 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
     for number, row in enumerate(rows(raw, "scales"), 1):
         where = f"scale {number}"
         points: list[dict[str, Any]] = [
-            {"value": whole_number(point, "value", at, -100, 100),
-             "label": text(point, "label", where, MAX_LABEL)}
+            {
+                "value": whole_number(point, "value", at, -100, 100),
+                "label": text(point, "label", where, MAX_LABEL),
+            }
             for at, point in enumerate(rows(row.get("points", []), "points"), 1)
-        ]  # fmt: skip
+        ]
         if len({point["value"] for point in points}) < max(2, len(points)):
             raise Invalid(
                 f"{where} needs two points or more, each with its own value.",

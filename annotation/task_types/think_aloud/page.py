@@ -51,11 +51,14 @@ def samples(group: ItemGroup) -> list[Sample]:
     """The scored samples of a dimension, in their order."""
     return [
         Sample(
-            number, str(row.get("title", "")), str(row.get("text", "")),
-            str(row.get("source", "")), str(row.get("score", "")),
+            number,
+            str(row.get("title", "")),
+            str(row.get("text", "")),
+            str(row.get("source", "")),
+            str(row.get("score", "")),
         )
         for number, row in enumerate(group.passages, 1)
-    ]  # fmt: skip
+    ]
 
 
 def rows(draft: Mapping[str, Any]) -> list[Row]:

@@ -185,8 +185,12 @@ def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Q
 
 def carried(part: str, draft: Draft, settings: Settings) -> list[tuple[str, str]]:
     """Fields of the other parts, which every part's form hands on unchanged."""
-    names = [f"{stage}.{row['name']}" for stage in (ENTRY, EXIT) if stage != part
-             for row in settings[stage]]  # fmt: skip
+    names = [
+        f"{stage}.{row['name']}"
+        for stage in (ENTRY, EXIT)
+        if stage != part
+        for row in settings[stage]
+    ]
     if part != WRITE:
         names.append("text")
     return [(name, str(draft.get(name, ""))) for name in names]

@@ -37,10 +37,12 @@ def clean(raw: Any, what: str) -> list[dict[str, Any]]:
 
 def _points(raw: Any, where: str) -> list[dict[str, Any]]:
     points = [
-        {"value": whole_number(point, "value", at, -100, 100),
-         "label": text(point, "label", where, MAX_LABEL)}
+        {
+            "value": whole_number(point, "value", at, -100, 100),
+            "label": text(point, "label", where, MAX_LABEL),
+        }
         for at, point in enumerate(rows(raw, "points"), 1)
-    ]  # fmt: skip
+    ]
     if len({point["value"] for point in points}) < max(2, len(points)):
         raise Invalid(
             f"{where} needs two choices or more, each with its own value.",
@@ -67,9 +69,10 @@ def open_questions(
 ) -> list[Mapping[str, Any]]:
     """The required questions that are not answered yet."""
     return [
-        row for row in asked
+        row
+        for row in asked
         if row["required"] and not str(draft.get(f"{stage}.{row['name']}", "")).strip()
-    ]  # fmt: skip
+    ]
 
 
 def answered(

@@ -19,8 +19,10 @@ MAX_INSTRUCTIONS = 4000
 CITATION = "citation"
 
 YES_MAYBE_NO = [
-    {"value": 1, "label": "yes"}, {"value": 0, "label": "maybe"}, {"value": -1, "label": "no"},
-]  # fmt: skip
+    {"value": 1, "label": "yes"},
+    {"value": 0, "label": "maybe"},
+    {"value": -1, "label": "no"},
+]
 
 
 def _scale(low: str, high: str) -> list[dict[str, Any]]:
@@ -29,39 +31,77 @@ def _scale(low: str, high: str) -> list[dict[str, Any]]:
 
 
 STYLES: tuple[dict[str, str], ...] = (
-    {"name": "bullet", "label": "Bulleted list",
-     "instructions": "List the points that matter for the query, one bullet each. No introduction "
-     "and no conclusion. Begin each bullet with “- ”."},
-    {"name": "essay", "label": "Essay",
-     "instructions": "Begin with a clear thesis, argue for it point by point, and end with a "
-     "conclusion that follows from the arguments."},
-    {"name": "news", "label": "News article",
-     "instructions": "Begin with the most important facts, go on with the details that matter, "
-     "and leave the background to the end."},
-)  # fmt: skip
+    {
+        "name": "bullet",
+        "label": "Bulleted list",
+        "instructions": "List the points that matter for the query, one bullet each. No "
+        "introduction and no conclusion. Begin each bullet with “- ”.",
+    },
+    {
+        "name": "essay",
+        "label": "Essay",
+        "instructions": "Begin with a clear thesis, argue for it point by point, and end with a "
+        "conclusion that follows from the arguments.",
+    },
+    {
+        "name": "news",
+        "label": "News article",
+        "instructions": "Begin with the most important facts, go on with the details that matter, "
+        "and leave the background to the end.",
+    },
+)
 ENTRY_TEMPLATE: tuple[dict[str, Any], ...] = (
-    {"name": "knowledge", "label": "Knowledge", "question": "How much do you know about the topic?",
-     "points": _scale("nothing", "a lot")},
-    {"name": "expertise", "label": "Expertise", "question": "How expert are you in the field?",
-     "points": _scale("not at all", "very")},
-    {"name": "answerable", "label": "Answerable",
-     "question": "Is there a definite answer to the query?", "points": YES_MAYBE_NO},
-    {"name": "controversial", "label": "Controversial",
-     "question": "Is the query controversial?", "points": YES_MAYBE_NO},
-)  # fmt: skip
+    {
+        "name": "knowledge",
+        "label": "Knowledge",
+        "question": "How much do you know about the topic?",
+        "points": _scale("nothing", "a lot"),
+    },
+    {
+        "name": "expertise",
+        "label": "Expertise",
+        "question": "How expert are you in the field?",
+        "points": _scale("not at all", "very"),
+    },
+    {
+        "name": "answerable",
+        "label": "Answerable",
+        "question": "Is there a definite answer to the query?",
+        "points": YES_MAYBE_NO,
+    },
+    {
+        "name": "controversial",
+        "label": "Controversial",
+        "question": "Is the query controversial?",
+        "points": YES_MAYBE_NO,
+    },
+)
 EXIT_TEMPLATE: tuple[dict[str, Any], ...] = (
-    {"name": "satisfaction", "label": "Satisfaction",
-     "question": "Are you satisfied with what you wrote?", "points": YES_MAYBE_NO},
-    {"name": "sources", "label": "Quality of sources",
-     "question": "How good were the passages as sources?",
-     "points": _scale("useless", "very good")},
-    {"name": "own_knowledge", "label": "Own knowledge",
-     "question": "How much of your text comes from what you knew yourself?",
-     "points": _scale("nothing", "nearly all")},
-    {"name": "omissions", "label": "Omissions",
-     "question": "Did you leave out things that the passages say about the query?",
-     "points": YES_MAYBE_NO},
-)  # fmt: skip
+    {
+        "name": "satisfaction",
+        "label": "Satisfaction",
+        "question": "Are you satisfied with what you wrote?",
+        "points": YES_MAYBE_NO,
+    },
+    {
+        "name": "sources",
+        "label": "Quality of sources",
+        "question": "How good were the passages as sources?",
+        "points": _scale("useless", "very good"),
+    },
+    {
+        "name": "own_knowledge",
+        "label": "Own knowledge",
+        "question": "How much of your text comes from what you knew yourself?",
+        "points": _scale("nothing", "nearly all"),
+    },
+    {
+        "name": "omissions",
+        "label": "Omissions",
+        "question": "Did you leave out things that the passages say about the query?",
+        "points": YES_MAYBE_NO,
+    },
+)
 
 
 class Writing:
@@ -175,8 +215,9 @@ def _styles(raw: Any) -> list[dict[str, str]]:
         where = f"style {number}"
         named = labelled(row, where, taken)
         told = text(row, "instructions", where, MAX_INSTRUCTIONS)
-        found.append({"name": named["name"], "label": named["label"][:MAX_LABEL],
-                      "instructions": told})  # fmt: skip
+        found.append(
+            {"name": named["name"], "label": named["label"][:MAX_LABEL], "instructions": told}
+        )
     if not found:
         raise Invalid("There is no style to write in.", fields={"styles": "One at least."})
     return found

@@ -37,9 +37,16 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 
 # Of the entries and their questions, what a submit reads.
 NEEDED = (
-    "assignment", "position", "holds", "flipped", "draft", "draft_seq", "draft_saved_at",
-    "item__settings", "item__expected",
-)  # fmt: skip
+    "assignment",
+    "position",
+    "holds",
+    "flipped",
+    "draft",
+    "draft_seq",
+    "draft_saved_at",
+    "item__settings",
+    "item__expected",
+)
 SLOT_GONE = "came after its time, and the slot had been given to somebody else"
 ATTENTION = "an attention item, whose answer is known"
 
@@ -191,12 +198,17 @@ def _submit(
         late=late,
     )
     emit(
-        project=locked.task.project, event="assignment.submitted",
+        project=locked.task.project,
+        event="assignment.submitted",
         data={
-            "assignment": locked.pk, "task": locked.task_id, "worker": locked.worker.pseudonym,
-            "answers": len(given), "counting": len(counting), "late": late,
+            "assignment": locked.pk,
+            "task": locked.task_id,
+            "worker": locked.worker.pseudonym,
+            "answers": len(given),
+            "counting": len(counting),
+            "late": late,
         },
-    )  # fmt: skip
+    )
     return locked
 
 
@@ -235,7 +247,7 @@ def _keep_drafts(entries: Sequence[AssignmentItem]) -> None:
             "UPDATE annotation_assignmentitem AS e SET draft = given.draft "
             "FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id",
             [ids, drafts],
-        )  # fmt: skip
+        )
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:
@@ -316,12 +328,14 @@ def _tell_counts(answer: Answer) -> None:
     again = "count in the results again" if answer.counts else "do not count in the results"
     state = "counted" if answer.counts else "uncounted"
     notify(
-        to=[answer.worker.user], kind="work.uncounted", project=answer.item.task.project,
+        to=[answer.worker.user],
+        kind="work.uncounted",
+        project=answer.item.task.project,
         key=f"work.{state}:{answer.assignment_id}",
         url=reverse("work_record_assignment", args=[answer.assignment_id]),
         text=f"One or more answers of yours to “{answer.assignment.version.title}” {again}. Pay "
         "is decided separately.",
-    )  # fmt: skip
+    )
 
 
 def _move_slot(answer: Answer, counts: bool) -> None:

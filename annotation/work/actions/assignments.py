@@ -130,9 +130,14 @@ def _claim(
     if not items:
         raise Conflict("There is nothing left for you in this task.")
     return _lease(
-        task=task, version=version, worker=worker, items=items, by=by, source=source,
+        task=task,
+        version=version,
+        worker=worker,
+        items=items,
+        by=by,
+        source=source,
         stretch=stretch,
-    )  # fmt: skip
+    )
 
 
 def _picked(

@@ -32,14 +32,20 @@ WRITING_METHODS = ("passage", "cite", "find")
 THINKING_METHODS = ("mark",)
 METHODS = frozenset(
     (
-        *PAGE_METHODS, *TEXT_METHODS, *JUDGING_METHODS, *WRITING_METHODS, *THINKING_METHODS,
-        "offline", "online",
+        *PAGE_METHODS,
+        *TEXT_METHODS,
+        *JUDGING_METHODS,
+        *WRITING_METHODS,
+        *THINKING_METHODS,
+        "offline",
+        "online",
     )
-)  # fmt: skip
+)
 _MS = r"[0-9]{1,7}"
 WORDS = {  # method: what its name and its comment may be
     "change": (
-        r"(?:[cdr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}", r"left|neutral|right|yes|no|-?[0-9]{1,3}"
+        r"(?:[cdr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}",
+        r"left|neutral|right|yes|no|-?[0-9]{1,3}",
     ),
     "mark": (r"set|remove", r"(?:[0-9]{1,6}-[0-9]{1,6})?"),
     "dwell": (r"page|left|right|passage-[0-9]{1,3}", _MS),
@@ -49,7 +55,7 @@ WORDS = {  # method: what its name and its comment may be
     "find": (r"", r"hits"),
     "sources": (r"open|close", r"([0-9]{1,3})?"),
     "differences": (r"on|off", r""),
-}  # fmt: skip
+}
 KEY_CLASSES = frozenset(
     ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
 )

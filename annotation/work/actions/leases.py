@@ -21,8 +21,14 @@ from crowdqc.errors import Conflict, NotAllowed
 MAX_EXTENSIONS = 3
 # What an action may have changed since the assignment was fetched.
 CHANGING = (
-    "state", "expires_at", "extensions", "opened_at", "submitted_at", "submit_key", "settled_at",
-)  # fmt: skip
+    "state",
+    "expires_at",
+    "extensions",
+    "opened_at",
+    "submitted_at",
+    "submit_key",
+    "settled_at",
+)
 
 
 def lock_own(assignment: Assignment, by: User) -> Assignment:
@@ -110,9 +116,11 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
 @transaction.atomic
 def take_back(*, by: User | None, assignment: Assignment) -> Assignment:
     """Return a lease in its worker's place, who left project or platform; its slots are free."""
-    locked = Assignment.objects.select_for_update(no_key=True, of=("self",)).select_related(
-        "task__project"
-    ).get(pk=assignment.pk)  # fmt: skip
+    locked = (
+        Assignment.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("task__project")
+        .get(pk=assignment.pk)
+    )
     if locked.state == AssignmentState.LEASED:
         _release(locked.entries.all())
         locked.state = AssignmentState.RETURNED

@@ -22,9 +22,10 @@ def take(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
     """Keep an event and let it take effect; the same one again changes nothing."""
     payload = {**event.payload, "happened": event.at.timestamp()}
     kept, made = PlatformEvent.objects.get_or_create(
-        recruitment=recruitment, event_id=event.id,
+        recruitment=recruitment,
+        event_id=event.id,
         defaults={"kind": event.kind, "payload": payload},
-    )  # fmt: skip
+    )
     if made:
         apply(kept)
     return kept

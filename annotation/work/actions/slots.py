@@ -206,9 +206,13 @@ def pick(
     waiting = WAIT_ONCE if once else WAIT
     for sql in (waiting,) if wait else (ahead, anywhere):  # the second finds the first's own locks
         rows = _rows(
-            sql, task=task.pk, worker=worker.pk, number=version.number,
-            wanted=version.items_per_assignment, start=start,
-        )  # fmt: skip
+            sql,
+            task=task.pk,
+            worker=worker.pk,
+            number=version.number,
+            wanted=version.items_per_assignment,
+            start=start,
+        )
         if len(rows) == version.items_per_assignment:
             break
     return [Picked(*row) for row in rows]
@@ -217,12 +221,15 @@ def pick(
 def take(assignment: int, entries: Sequence[Entry]) -> None:
     """Put the items into the assignment in this order, and hold a slot of those that have one."""
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, {
-            "assignment": assignment,
-            "items": [entry.item for entry in entries],
-            "holds": [entry.holds for entry in entries],
-            "flipped": [entry.flipped for entry in entries],
-        })  # fmt: skip
+        cursor.execute(
+            TAKE,
+            {
+                "assignment": assignment,
+                "items": [entry.item for entry in entries],
+                "holds": [entry.holds for entry in entries],
+                "flipped": [entry.flipped for entry in entries],
+            },
+        )
 
 
 def attention(task: Task, version: TaskVersion, worker: Membership, seed: str) -> list[int]:

@@ -44,8 +44,9 @@ GONE = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
 ELSEWHERE = Refused(
     "This entry was opened in another browser before, and belongs to that one.",
     f"Open it in the browser where you began. If that is not possible: {ASK.lower()}",
-    code="other-browser", status=409,
-)  # fmt: skip
+    code="other-browser",
+    status=409,
+)
 
 
 def refused(*, recruitment: Recruitment, error: Refused) -> None:
@@ -57,9 +58,12 @@ def refused(*, recruitment: Recruitment, error: Refused) -> None:
     if not limits.take(limits.REFUSALS, recruitment.pk):
         return
     record(
-        by=None, project=recruitment.task.project, action="entry.refused", on=recruitment,
+        by=None,
+        project=recruitment.task.project,
+        action="entry.refused",
+        on=recruitment,
         why=error.code,
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -91,9 +95,14 @@ def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | N
         raise TooMuch("Too many people came at once. Open the link again in an hour.")
     worker = _worker(recruitment, coming, bound, who)
     visit = Visit.objects.create(
-        recruitment=recruitment, participant=coming.participant, study=coming.study,
-        session=coming.session, worker=worker, bound=bound, return_to=coming.submit_to,
-    )  # fmt: skip
+        recruitment=recruitment,
+        participant=coming.participant,
+        study=coming.study,
+        session=coming.session,
+        worker=worker,
+        bound=bound,
+        return_to=coming.submit_to,
+    )
     record(by=worker.user, project=recruitment.task.project, action="entry.open", on=visit)
     _early_events(visit)
     return visit
@@ -132,15 +141,21 @@ def _use_token(
 
 
 def _come_again(
-    recruitment: Recruitment, visit: Visit, coming: Coming, bound: str, who: User | None, *,
+    recruitment: Recruitment,
+    visit: Visit,
+    coming: Coming,
+    bound: str,
+    who: User | None,
+    *,
     fresh: bool,
-) -> Visit:  # fmt: skip
+) -> Visit:
     if coming.session and visit.session and coming.session != visit.session:
         raise Refused(
             "You came before under another session of this study; it can be done once.",
             f"Go on with the first one, or return this one there. {ASK}",
-            code="second-session", status=409,
-        )  # fmt: skip
+            code="second-session",
+            status=409,
+        )
     signed_in = who is not None and visit.worker.user_id == who.pk
     if visit.bound != bound and not signed_in:
         if visit.bound and not fresh:
@@ -305,9 +320,12 @@ def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
         give_back(by=by, assignment=assignment)
     _set_outcome(visit, outcome)
     record(
-        by=by, project=visit.recruitment.task.project, action="entry.leave", on=visit,
+        by=by,
+        project=visit.recruitment.task.project,
+        action="entry.leave",
+        on=visit,
         outcome=outcome,
-    )  # fmt: skip
+    )
     return visit
 
 

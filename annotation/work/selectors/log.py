@@ -21,9 +21,24 @@ Event = Mapping[str, Any]
 PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
 # What a person does only while the page is before them.
 PRESENT = frozenset(
-    {"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open", "change",
-     "sources", "differences", "passage", "cite", "find"}
-)  # fmt: skip
+    {
+        "keydown",
+        "input",
+        "click",
+        "scroll",
+        "paste",
+        "copy",
+        "cut",
+        "drop",
+        "open",
+        "change",
+        "sources",
+        "differences",
+        "passage",
+        "cite",
+        "find",
+    }
+)
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
 IDLE_MS = 300_000  # reading may take so long without a key or a scroll; what goes beyond is idle
 SUMMARY_VERSION = 5  # part of the cache's key
@@ -211,11 +226,13 @@ def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
     for events in streams:
         _count(events, counts)
     merged = sorted(
-        ((event["time"], number, place, event)
-         for number, events in enumerate(streams)
-         for place, event in enumerate(events)),
+        (
+            (event["time"], number, place, event)
+            for number, events in enumerate(streams)
+            for place, event in enumerate(events)
+        ),
         key=lambda row: row[:3],
-    )  # fmt: skip
+    )
     away, losses, idle = _absences([event for *_, event in merged])
     return LogSummary(
         seconds_total=(max(map(_end, merged)) - merged[0][0]) / 1000 if merged else 0.0,

@@ -12,10 +12,12 @@ def explain(assignments: Sequence[Assignment]) -> None:
     lines = {
         line.assignment_id: line
         for line in PayoutLine.objects.filter(
-            assignment__in=[row.pk for row in assignments], live=True, batch__state="approved",
+            assignment__in=[row.pk for row in assignments],
+            live=True,
+            batch__state="approved",
             decision=PayoutLine.Decision.APPROVE,
         )
-    }  # fmt: skip
+    }
     states: dict[int, set[str]] = {}
     paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
     for pk, state in paid.values_list("assignment", "state"):

@@ -275,9 +275,11 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
     """The open tasks of these memberships in which something is left for the worker."""
     by_project = {member.project_id: member for member in members}
     held = Assignment.objects.filter(
-        task=OuterRef("pk"), worker__in=members, state=AssignmentState.LEASED,
+        task=OuterRef("pk"),
+        worker__in=members,
+        state=AssignmentState.LEASED,
         expires_at__gt=timezone.now(),
-    )  # fmt: skip
+    )
     on_panel = PanelMember.objects.filter(
         panel=OuterRef("panel"), worker__in=members, until__isnull=True
     )

@@ -22,7 +22,7 @@ from django.db.models import (
     TextField,
     Value,
     When,
-)  # fmt: skip
+)
 from django.db.models.functions import Cast, Coalesce
 
 from annotation.models import Answer, ChoiceValue, Membership, Task, TextValue
@@ -96,8 +96,9 @@ def sorted_out(task: Task) -> Sorted:
     why = Case(
         When(counts=False, then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
-        default=Value(""), output_field=CharField(),
-    )  # fmt: skip
+        default=Value(""),
+        output_field=CharField(),
+    )
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
     reasons: dict[int, str] = {}
     people: set[int] = set()
@@ -180,9 +181,10 @@ def tally_of(rows: QuerySet[Answer], max_id: int) -> Tally:
     """
     seen = Q(pk__lte=max_id)
     found = rows.aggregate(
-        before=Count("pk", filter=seen), after=Count("pk", filter=Q(pk__gt=max_id)),
+        before=Count("pk", filter=seen),
+        after=Count("pk", filter=Q(pk__gt=max_id)),
         digest=Cast(Sum(_Hash("pk"), filter=seen), TextField()),
-    )  # fmt: skip
+    )
     return Tally(found["before"], found["after"], found["digest"] or "")
 
 

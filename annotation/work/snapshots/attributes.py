@@ -11,8 +11,13 @@ from annotation.models import Answer, SpanValue, Task, TextValue
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 
 COLUMNS = (
-    "answer_id", "answer__item_id", "answer__worker_id", "answer__system_id", "index", "text",
-)  # fmt: skip
+    "answer_id",
+    "answer__item_id",
+    "answer__worker_id",
+    "answer__system_id",
+    "index",
+    "text",
+)
 
 
 class AttributeRow(NamedTuple):
@@ -33,9 +38,11 @@ class AttributeRow(NamedTuple):
 
 def _counting(task: Task) -> Q:
     return Q(
-        answer__item__task=task, answer__counts=True, answer__stage=Answer.Stage.MAIN,
+        answer__item__task=task,
+        answer__counts=True,
+        answer__stage=Answer.Stage.MAIN,
         answer__item__expected__isnull=True,
-    )  # fmt: skip
+    )
 
 
 def counting_attributes(task: Task) -> list[AttributeRow]:

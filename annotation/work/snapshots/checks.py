@@ -8,9 +8,15 @@ from annotation.models import Answer, ChoiceValue, Task
 from annotation.task_types.checklist.type import list_of
 
 COLUMNS = (
-    "answer_id", "answer__item_id", "answer__item__first_id", "answer__worker_id",
-    "answer__system_id", "answer__replicate", "field", "ordinal",
-)  # fmt: skip
+    "answer_id",
+    "answer__item_id",
+    "answer__item__first_id",
+    "answer__worker_id",
+    "answer__system_id",
+    "answer__replicate",
+    "field",
+    "ordinal",
+)
 
 
 class CheckRow(NamedTuple):
@@ -45,10 +51,14 @@ def counting_checks(task: Task) -> list[CheckRow]:
         return []
     places = {name: place for place, (name, _) in enumerate(list_of(task.current))}
     rows: Any = ChoiceValue.objects.filter(
-        answer__item__task=task, answer__counts=True, answer__stage=Answer.Stage.MAIN,
-        answer__item__expected__isnull=True, answer__item__first__isnull=False,
-        answer__version__in=pooled_versions(task), field__in=places,
-    ).values_list(*COLUMNS)  # fmt: skip
+        answer__item__task=task,
+        answer__counts=True,
+        answer__stage=Answer.Stage.MAIN,
+        answer__item__expected__isnull=True,
+        answer__item__first__isnull=False,
+        answer__version__in=pooled_versions(task),
+        field__in=places,
+    ).values_list(*COLUMNS)
     found = [
         CheckRow(pk, item, text, worker, system, replicate, name, yes == 1)
         for pk, item, text, worker, system, replicate, name, yes in rows.iterator(chunk_size=20_000)

@@ -66,26 +66,26 @@ def scales(version: TaskVersion) -> list[RatingScale]:
     """The scales that a version of a rating task asks for, in its order."""
     return [
         RatingScale(
-            row["name"], row["label"], row.get("question", ""),
+            row["name"],
+            row["label"],
+            row.get("question", ""),
             tuple(
                 Point(point["value"], point["label"], point.get("description", ""))
                 for point in sorted(row["points"], key=lambda point: point["value"])
             ),
         )
         for row in version.settings.get("scales", [])
-    ]  # fmt: skip
+    ]
 
 
 def _counting(task: Task) -> Q:
     excluded = task.exclusions.in_force().values("worker")
-    return Q(
-        counts=True, version__in=pooled_versions(task), item__expected__isnull=True
-    ) & ~Q(worker__in=excluded)  # fmt: skip
+    return Q(counts=True, version__in=pooled_versions(task), item__expected__isnull=True) & ~Q(
+        worker__in=excluded
+    )
 
 
-def explained(
-    task: Task, scale: str, answer_ids: Collection[int] | None = None
-) -> list[Explained]:  # fmt: skip
+def explained(task: Task, scale: str, answer_ids: Collection[int] | None = None) -> list[Explained]:
     """Counting ratings of people on one scale, in the order in which they were stored.
 
     With ``answer_ids``: the same rows for answers that are known already, counting or not by now.
@@ -95,12 +95,19 @@ def explained(
     rows = Answer.objects.filter(condition, choices__field=scale).order_by("pk")
     wanted = None if answer_ids is None else set(answer_ids)
     words = dict(
-        TextValue.objects.filter(
-            answer__item__task=task, field=EXPLANATION, index=0
-        ).values_list("answer_id", "text").iterator(CHUNK)
-    )  # fmt: skip
-    columns = ("pk", "item_id", "item__key", "item__since", "worker_id", "choices__ordinal",
-               "answered_at")  # fmt: skip
+        TextValue.objects.filter(answer__item__task=task, field=EXPLANATION, index=0)
+        .values_list("answer_id", "text")
+        .iterator(CHUNK)
+    )
+    columns = (
+        "pk",
+        "item_id",
+        "item__key",
+        "item__since",
+        "worker_id",
+        "choices__ordinal",
+        "answered_at",
+    )
     return [
         Explained(pk, item, f"{key}@{since}", worker, value, words.get(pk, "").strip(), at)
         for pk, item, key, since, worker, value, at in rows.values_list(*columns).iterator(CHUNK)

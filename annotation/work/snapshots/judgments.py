@@ -24,9 +24,15 @@ from annotation.models.assignments import AssignmentState
 
 CHUNK = 20_000
 HEADER = (
-    "pk", "item_id", "worker_id", "system_id", "replicate", "flipped", "order_shown",
+    "pk",
+    "item_id",
+    "worker_id",
+    "system_id",
+    "replicate",
+    "flipped",
+    "order_shown",
     "answered_at",
-)  # fmt: skip
+)
 ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat")
 TEXT = ("pk", "key", "topic", "style", "origin", "system_id", "author_id")
 
@@ -154,8 +160,9 @@ def _why_not(task: Task) -> Case:
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
         When(~Q(version__in=pooled_versions(task)), then=Value("other_fields")),
         When(item__first__isnull=True, then=Value("no_text")),
-        default=Value(""), output_field=CharField(),
-    )  # fmt: skip
+        default=Value(""),
+        output_field=CharField(),
+    )
 
 
 def of_answers(task: Task, answer_ids: Collection[int]) -> list[Judgment]:
@@ -218,9 +225,15 @@ def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
         _counting(task), worker__isnull=False, choices__field=dimension
     ).order_by("pk")
     return rows.values_list(
-        "worker__pseudonym", "item__key", "choices__code", "choices__ordinal", "flipped",
-        "answered_at", "item__first_id", "item__second_id",
-    ).iterator(chunk_size=CHUNK)  # fmt: skip
+        "worker__pseudonym",
+        "item__key",
+        "choices__code",
+        "choices__ordinal",
+        "flipped",
+        "answered_at",
+        "item__first_id",
+        "item__second_id",
+    ).iterator(chunk_size=CHUNK)
 
 
 def items(task: Task) -> list[ItemRow]:

@@ -22,9 +22,15 @@ from annotation.models import (
 CHUNK = 5000
 TEXT = "answer"
 HEADER = (
-    "pk", "item_id", "worker_id", "system_id", "replicate", "assignment_id", "answered_at",
+    "pk",
+    "item_id",
+    "worker_id",
+    "system_id",
+    "replicate",
+    "assignment_id",
+    "answered_at",
     "version__settings__first_number",
-)  # fmt: skip
+)
 FORMS = ("entry", "exit")
 
 
@@ -107,12 +113,14 @@ def topics(topic_ids: Collection[int]) -> dict[int, Topic]:
     rows = ItemGroup.objects.filter(pk__in=topic_ids).values_list("pk", "key", "title", "passages")
     return {
         pk: Topic(
-            pk, key, title,
+            pk,
+            key,
+            title,
             tuple(str(one.get("text", "")) for one in passages),
             tuple(str(one.get("title", "")) for one in passages),
         )
         for pk, key, title, passages in rows
-    }  # fmt: skip
+    }
 
 
 def forms(answer_ids: Collection[int]) -> dict[int, dict[str, int]]:

@@ -56,8 +56,11 @@ def for_scripts(view: View) -> View:
                 raise
             told = problem(error)
             if isinstance(error, assignments.DraftChanged):
-                told |= {"item": error.entry.item_id, "seq": error.entry.draft_seq,
-                         "draft": error.entry.draft}  # fmt: skip
+                told |= {
+                    "item": error.entry.item_id,
+                    "seq": error.entry.draft_seq,
+                    "draft": error.entry.draft,
+                }
             return JsonResponse(told, status=error.status)
 
     return wrapped

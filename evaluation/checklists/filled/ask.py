@@ -49,9 +49,13 @@ clean_params = freezing.clean_params
 
 def check(**params: Any) -> None:
     """Raise BadParameter on a bad value of an option."""
-    check_all(params, {
-        "way": lambda name, value: check_one_of(name, value, WAYS), "definition": check_definition,
-    })  # fmt: skip
+    check_all(
+        params,
+        {
+            "way": lambda name, value: check_one_of(name, value, WAYS),
+            "definition": check_definition,
+        },
+    )
 
 
 def check_definition(name: str, value: Any) -> None:
@@ -101,9 +105,10 @@ def all_schema(count: int) -> Schema:
     fields: dict[str, Any] = {f"q{k}": (Literal["yes", "no"], ...) for k in range(1, count + 1)}
     example = ", ".join(f'"q{k}": "yes"' for k in range(1, count + 1))
     return Schema(
-        f"checklist_{count}@1", create_model("ChecklistAnswers", __base__=Strict, **fields),
+        f"checklist_{count}@1",
+        create_model("ChecklistAnswers", __base__=Strict, **fields),
         example=f"{{{example}}}",
-    )  # fmt: skip
+    )
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
@@ -136,10 +141,12 @@ def _each(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str,
             template.render(
                 source=source_of(item, task), text=text_of(item), question=row["label"], **places
             ),
-            YES_NO, {"temperature": 0.0, "max_tokens": EACH_TOKENS}, by_chance=True,
+            YES_NO,
+            {"temperature": 0.0, "max_tokens": EACH_TOKENS},
+            by_chance=True,
         )
         for row in questions
-    ]  # fmt: skip
+    ]
 
 
 def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, str]) -> list[Ask]:
@@ -149,9 +156,13 @@ def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, 
     )
     limit = EACH_TOKENS + ALL_TOKENS * len(questions)
     return [
-        Ask(f"item:{item.pk}", prompt, all_schema(len(questions)),
-            {"temperature": 0.0, "max_tokens": limit})
-    ]  # fmt: skip
+        Ask(
+            f"item:{item.pk}",
+            prompt,
+            all_schema(len(questions)),
+            {"temperature": 0.0, "max_tokens": limit},
+        )
+    ]
 
 
 ASKING = Asking(SLUG, VERSION, "Checklist answered by a model", plan, DEFAULTS, check)
@@ -181,13 +192,19 @@ def compute(run: Run, steps: Recorder) -> Answered:
     given, chances, incomplete = read(items, questions, replies, each=way == EACH)
     told = {
         "counts": {
-            "texts": len(items), "answered": len(given), "there": there,
-            "incomplete": len(incomplete), "calls": len(replies),
+            "texts": len(items),
+            "answered": len(given),
+            "there": there,
+            "incomplete": len(incomplete),
+            "calls": len(replies),
             "cached": sum(reply.cached for reply in replies),
         },
-        "way": way, "incomplete": incomplete[:200], "reasons": reasons(replies),
-        "failed": failures(replies), CHANCES: chances,
-    }  # fmt: skip
+        "way": way,
+        "incomplete": incomplete[:200],
+        "reasons": reasons(replies),
+        "failed": failures(replies),
+        CHANCES: chances,
+    }
     steps.say(count=f"{plural(len(given), 'text')}, {len(incomplete):,} incomplete")
     return Answered(system_of(task, params), given, told)
 
@@ -208,9 +225,12 @@ def read(
         if len(said) < len(names):
             incomplete.append(item.pk)
             continue
-        given.append(Given(
-            item.pk, Values(choices=[(name, said[name], ORDINALS[said[name]]) for name in names])
-        ))  # fmt: skip
+        given.append(
+            Given(
+                item.pk,
+                Values(choices=[(name, said[name], ORDINALS[said[name]]) for name in names]),
+            )
+        )
         if probable:
             chances[str(item.pk)] = probable
     return given, chances, incomplete
@@ -240,9 +260,11 @@ def write(run: Run, done: Answered) -> Outcome:
         "asked": {name: value for name, value in done.told.items() if name != CHANCES},
         CHANCES: chances,
         "recipe": {
-            "method": SLUG, "version": run.version, "params": dict(run.params),
+            "method": SLUG,
+            "version": run.version,
+            "params": dict(run.params),
             "system": ", ".join(done.system),
         },
-    }  # fmt: skip
+    }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)

@@ -64,8 +64,9 @@ def kept_rows(task: Task) -> list[CheckRow]:
     first: dict[tuple[Any, ...], tuple[int, int]] = {}
     for row in rows:
         place = (*_author(row), row.candidate_id)
-        first[place] = min(first.get(place, (row.replicate, row.answer_id)),
-                           (row.replicate, row.answer_id))  # fmt: skip
+        first[place] = min(
+            first.get(place, (row.replicate, row.answer_id)), (row.replicate, row.answer_id)
+        )
     rows = [row for row in rows if first[*_author(row), row.candidate_id][1] == row.answer_id]
     return sorted(rows, key=lambda row: (_author(row), row.candidate_id, row.name))
 
@@ -96,9 +97,10 @@ def take(task: Task) -> Snapshot:
         "questions": len({row.candidate_id for row in rows}),
         "system_answers": len({row.answer_id for row in models}),
         "systems": len({row.system_id for row in models}),
-        "counting": len(ids), "max_id": ids[-1],
+        "counting": len(ids),
+        "max_id": ids[-1],
         "left_out": judgments.left_out(task),
-    }  # fmt: skip
+    }
     return keep(task, _digest(rows), ids, counts)
 
 
@@ -128,14 +130,19 @@ def load(snapshot: Snapshot) -> FrozenChecks:
     at = {pk: k for k, pk in enumerate(texts)}
     who = {key: k for k, key in enumerate(keys)}
     study = Study.build(
-        [who[_author(row)] for row in rows], [at[row.candidate_id] for row in rows],
-        [place[row.name] for row in rows], [float(row.yes) for row in rows],
+        [who[_author(row)] for row in rows],
+        [at[row.candidate_id] for row in rows],
+        [place[row.name] for row in rows],
+        [float(row.yes) for row in rows],
         chance=[chances.get((row.system_id or 0, row.item_id, row.name), np.nan) for row in rows],
-        person=[not model for model, _ in keys], authors=[str(key) for key in keys],
-        texts=[about[pk].key for pk in texts], questions=[row["name"] for row in asked],
-        article=[topics.index(about[pk].topic) for pk in texts], articles=topics,
+        person=[not model for model, _ in keys],
+        authors=[str(key) for key in keys],
+        texts=[about[pk].key for pk in texts],
+        questions=[row["name"] for row in asked],
+        article=[topics.index(about[pk].topic) for pk in texts],
+        articles=topics,
         human=[human.scores.get(pk, np.nan) for pk in texts],
-    )  # fmt: skip
+    )
     return FrozenChecks(study, authors_of(keys), tuple(texts), asked, dimension, human)
 
 
@@ -144,10 +151,11 @@ def authors_of(keys: Sequence[tuple[bool, int]]) -> tuple[Author, ...]:
     people = Membership.objects.in_bulk([pk for model, pk in keys if not model])
     systems = System.objects.in_bulk([pk for model, pk in keys if model])
     return tuple(
-        Author("model", pk, systems[pk].name, systems[pk].prompt_strategy) if model
+        Author("model", pk, systems[pk].name, systems[pk].prompt_strategy)
+        if model
         else Author("person", pk, people[pk].pseudonym)
         for model, pk in keys
-    )  # fmt: skip
+    )
 
 
 def chances_of(task: Task) -> Chances:

@@ -51,8 +51,13 @@ STEPS = {SLUG: (STEPS_STEP, ASK, SCORE_STEP)}
 AUTO, CHANCE, SAMPLES = "auto", "chance", "samples"
 WAYS = (AUTO, SAMPLES)
 DEFAULTS: dict[str, Any] = {
-    "model": 0, "dimension": "", "definition": "", "way": AUTO, "samples": 5, "temperature": 1.0,
-}  # fmt: skip
+    "model": 0,
+    "dimension": "",
+    "definition": "",
+    "way": AUTO,
+    "samples": 5,
+    "temperature": 1.0,
+}
 POINTS = (1, 2, 3, 4, 5)
 STEPS_TOKENS, SCORE_TOKENS = 400, 100
 PLACEHOLDER = "1. Read the source and the text.\n2. Compare them.\n3. Give the score."
@@ -75,18 +80,25 @@ def first_point(text: str) -> dict[str, Any]:
 
 
 POINT = Schema(
-    "point_1_5@1", Point, first_point, words={str(k): {"score": k} for k in POINTS},
+    "point_1_5@1",
+    Point,
+    first_point,
+    words={str(k): {"score": k} for k in POINTS},
     example='{"score": 3}',
-)  # fmt: skip
+)
 
 
 def check(**params: Any) -> None:
     """Raise BadParameter on a bad value of an option."""
-    check_all(params, {
-        "way": lambda name, value: check_one_of(name, value, WAYS),
-        "definition": check_definition, "dimension": check_definition,
-        "samples": lambda name, value: check_number(name, value, 1, 50, whole=True),
-    })  # fmt: skip
+    check_all(
+        params,
+        {
+            "way": lambda name, value: check_one_of(name, value, WAYS),
+            "definition": check_definition,
+            "dimension": check_definition,
+            "samples": lambda name, value: check_number(name, value, 1, 50, whole=True),
+        },
+    )
 
 
 def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
@@ -122,9 +134,10 @@ def score_asks(
     """A call a text, or as many as there are samples."""
     template = load("g_eval_score")
     places = {
-        "dimension": dimension_of(task, params), "definition": definition_of(task, params),
+        "dimension": dimension_of(task, params),
+        "definition": definition_of(task, params),
         "steps": steps,
-    }  # fmt: skip
+    }
     how = {"temperature": 0.0 if chance else params["temperature"], "max_tokens": SCORE_TOKENS}
     asks = []
     for item in items:
@@ -193,15 +206,27 @@ def compute(run: Run, steps: Recorder) -> Rated:
     steps.begin(SCORE_STEP)
     scores, missing = scores_of(items, replies)
     counts = {
-        "texts": len(items), "scored": len(scores), "missing": len(missing),
-        "calls": len(replies) + 1, "cached": sum(one.cached for one in [made, *replies]),
-    }  # fmt: skip
+        "texts": len(items),
+        "scored": len(scores),
+        "missing": len(missing),
+        "calls": len(replies) + 1,
+        "cached": sum(one.cached for one in [made, *replies]),
+    }
     steps.say(count=f"{plural(len(scores), 'text')}, {len(missing):,} without a score")
-    return Rated(dimension, told, scores, {
-        "counts": counts, "way": CHANCE if chance else SAMPLES, "missing": missing[:200],
-        "reasons": reasons(replies), "failed": failures(replies), "model": model.name,
-        "dimension": dimension,
-    })  # fmt: skip
+    return Rated(
+        dimension,
+        told,
+        scores,
+        {
+            "counts": counts,
+            "way": CHANCE if chance else SAMPLES,
+            "missing": missing[:200],
+            "reasons": reasons(replies),
+            "failed": failures(replies),
+            "model": model.name,
+            "dimension": dimension,
+        },
+    )
 
 
 def scores_of(items: Sequence[Item], replies: Sequence[Reply]) -> tuple[list[Row], list[int]]:
@@ -219,10 +244,14 @@ def scores_of(items: Sequence[Item], replies: Sequence[Reply]) -> tuple[list[Row
         if not values:
             missing.append(item.pk)
             continue
-        rows.append({
-            "candidate_id": item.first_id, "estimate": sum(values) / len(values),
-            "n": len(values), "extra": {"samples": [round(value, 6) for value in values]},
-        })  # fmt: skip
+        rows.append(
+            {
+                "candidate_id": item.first_id,
+                "estimate": sum(values) / len(values),
+                "n": len(values),
+                "extra": {"samples": [round(value, 6) for value in values]},
+            }
+        )
     return rows, missing
 
 
@@ -247,8 +276,9 @@ def write(run: Run, done: Rated) -> Outcome:
     given = {row["candidate_id"]: row["estimate"] for row in done.scores}
     of = [run.params["model"], done.dimension, definition_of(run.task, run.params)]
     told: Row = {
-        "asked": done.told, "steps": {"text": done.steps, "of": of},
+        "asked": done.told,
+        "steps": {"text": done.steps, "of": of},
         AGAINST: against_people(run.project_id, {name: given}) if given else {},
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
-    }  # fmt: skip
+    }
     return Outcome(rows, told)

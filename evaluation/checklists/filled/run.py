@@ -72,9 +72,10 @@ def compute(run: Run, steps: Recorder) -> Computed:
     frozen = load(snapshot)
     counts = snapshot.counts
     steps.say(
-        sub=snapshot.content_hash[:8], mono=True,
+        sub=snapshot.content_hash[:8],
+        mono=True,
         count=f"{plural(counts['answers'] + counts['system_answers'], 'filled checklist')}",
-    )  # fmt: skip
+    )
     rng = np.random.default_rng(run.seed)
     result = get_method(run.method).fit(
         frozen.study, rng=rng, hooks=Hooks(progress=steps.named), **run.params
@@ -95,10 +96,18 @@ def own_series(run: Run, frozen: FrozenChecks, result: Result) -> list[Series]:
         scores = np.full(len(frozen.candidates), np.nan)
         scores[table["text"][mine]] = table["estimate"][mine]
         name, detail = _named(frozen, answerer)
-        found.append(Series(
-            f"own/{answerer}", None, SLUG, name, detail, condition, scores,
-            answerer == MAJORITY,
-        ))  # fmt: skip
+        found.append(
+            Series(
+                f"own/{answerer}",
+                None,
+                SLUG,
+                name,
+                detail,
+                condition,
+                scores,
+                answerer == MAJORITY,
+            )
+        )
     return found
 
 
@@ -127,11 +136,18 @@ def other_series(run: Run, frozen: FrozenChecks) -> list[Series]:
                 if candidate in place:
                     scores[place[candidate]] = score
             if np.isfinite(scores).any():
-                found.append(Series(
-                    f"{other.pk}/{component}", other.pk, other.method, about.get("name", ""),
-                    about.get("detail", ""), _condition(other), scores,
-                    about.get("kind") == "majority",
-                ))  # fmt: skip
+                found.append(
+                    Series(
+                        f"{other.pk}/{component}",
+                        other.pk,
+                        other.method,
+                        about.get("name", ""),
+                        about.get("detail", ""),
+                        _condition(other),
+                        scores,
+                        about.get("kind") == "majority",
+                    )
+                )
     return found[:MOST_OTHERS]
 
 
@@ -175,19 +191,29 @@ def compare(run: Run, frozen: FrozenChecks, result: Result, rng: np.random.Gener
     own, others = own_series(run, frozen, result), other_series(run, frozen)
     series = [*own, *others]
     rows = compare_rows(
-        [one.scores for one in series], frozen.study.human, frozen.study.article,
-        pairs_of(own, others), rng=rng, resamples=run.params["resamples"],
+        [one.scores for one in series],
+        frozen.study.human,
+        frozen.study.article,
+        pairs_of(own, others),
+        rng=rng,
+        resamples=run.params["resamples"],
         level=run.params["level"],
-    )  # fmt: skip
+    )
     return {
         "series": [
-            {"key": one.key, "run": one.run, "method": one.method, "name": one.name,
-             "detail": one.detail, "condition": one.condition,
-             "n": int(np.isfinite(one.scores).sum())}
+            {
+                "key": one.key,
+                "run": one.run,
+                "method": one.method,
+                "name": one.name,
+                "detail": one.detail,
+                "condition": one.condition,
+                "n": int(np.isfinite(one.scores).sum()),
+            }
             for one in series
         ],
         "rows": [plain(row) for row in rows],
-    }  # fmt: skip
+    }
 
 
 def write(run: Run, done: Computed) -> Outcome:
@@ -198,32 +224,45 @@ def write(run: Run, done: Computed) -> Outcome:
     rows: dict[Any, list[Row]] = {
         CandidateScore: [
             {
-                "candidate_id": frozen.candidates[row["text"]], "dimension": dimension,
-                "component": row["answerer"], "estimate": row["estimate"], "n": row["total"],
-                "extra": {"kind": kinds[row["answerer"]], "yes": row["yes"],
-                          "total": row["total"], "weighted": row["weighted"]},
+                "candidate_id": frozen.candidates[row["text"]],
+                "dimension": dimension,
+                "component": row["answerer"],
+                "estimate": row["estimate"],
+                "n": row["total"],
+                "extra": {
+                    "kind": kinds[row["answerer"]],
+                    "yes": row["yes"],
+                    "total": row["total"],
+                    "weighted": row["weighted"],
+                },
             }
             for row in tables["text"].rows()
         ]
-    }  # fmt: skip
+    }
     told: Row = {name: tables[name].rows() for name in tables if name != "text"}
     told |= {
         "answerers": _answerers(frozen, tables["text"].rows()),
         "asked_list": [dict(row) for row in frozen.asked],
-        "compare": done.compared, "diagnostics": dict(done.result.diagnostics),
+        "compare": done.compared,
+        "diagnostics": dict(done.result.diagnostics),
         "about": {
-            "dimension": frozen.dimension, "name": dimension,
-            "condition": condition_of(run.task), "title": shown_version(run.task).title,
+            "dimension": frozen.dimension,
+            "name": dimension,
+            "condition": condition_of(run.task),
+            "title": shown_version(run.task).title,
             "human": frozen.human.name,
             "human_run": frozen.human.run.pk if frozen.human.run else None,
             "human_scores": _human(frozen),
         },
         "recipe": {
-            "method": SLUG, "version": done.result.version, "params": dict(run.params),
-            "seed": run.seed, "snapshot": run.snapshot.content_hash if run.snapshot else "",
+            "method": SLUG,
+            "version": done.result.version,
+            "params": dict(run.params),
+            "seed": run.seed,
+            "snapshot": run.snapshot.content_hash if run.snapshot else "",
             "human": frozen.human.run.result_hash if frozen.human.run else "",
         },
-    }  # fmt: skip
+    }
     return Outcome(rows, told)
 
 
@@ -240,8 +279,14 @@ def _answerers(frozen: FrozenChecks, texts: Sequence[Mapping[str, Any]]) -> list
     for component, n in sorted(found.items()):
         name, detail = _named(frozen, component)
         author = frozen.authors[component - 1] if component != MAJORITY else None
-        rows.append({
-            "component": component, "kind": author.kind if author else "majority",
-            "pk": author.pk if author else None, "name": name, "detail": detail, "texts": n,
-        })  # fmt: skip
+        rows.append(
+            {
+                "component": component,
+                "kind": author.kind if author else "majority",
+                "pk": author.pk if author else None,
+                "name": name,
+                "detail": detail,
+                "texts": n,
+            }
+        )
     return rows

@@ -66,9 +66,13 @@ def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -
     rated = Run.objects.filter(IS_OFFICIAL, project=project_id, method="ratings")
     people = Q(run__method=METHOD, run__params__role=HUMAN) | Q(run__in=rated)
     rows: Any = CandidateScore.objects.filter(
-        people, run__project=project_id, run__state=RunState.DONE, dimension=dimension,
-        candidate__in=candidates, estimate__isnull=False,
-    ).values_list("run__method", "run_id", "candidate_id", "estimate")  # fmt: skip
+        people,
+        run__project=project_id,
+        run__state=RunState.DONE,
+        dimension=dimension,
+        candidate__in=candidates,
+        estimate__isnull=False,
+    ).values_list("run__method", "run_id", "candidate_id", "estimate")
     found: dict[tuple[bool, int], dict[int, float]] = {}
     for method, run, candidate, estimate in rows:
         found.setdefault((method == METHOD, run), {})[candidate] = estimate
@@ -99,9 +103,10 @@ def held_against(
     names = sorted({topics[pk] for pk in common})
     place = {name: k for k, name in enumerate(names)}
     rows = correlation_rows(
-        np.array([scores[pk] for pk in common]), np.array([human[pk] for pk in common]),
+        np.array([scores[pk] for pk in common]),
+        np.array([human[pk] for pk in common]),
         np.array([place[topics[pk]] for pk in common]),
-    )  # fmt: skip
+    )
     return [plain(row) for row in rows]
 
 
@@ -123,9 +128,15 @@ def against_people(project_id: int, scores: Scores) -> Row:
 
 @transaction.atomic
 def publish(
-    *, by: User, task: Task, name: str, version: str, role: str, scores: Scores,
+    *,
+    by: User,
+    task: Task,
+    name: str,
+    version: str,
+    role: str,
+    scores: Scores,
     about: Mapping[str, Any] | None = None,
-) -> tuple[Run, bool]:  # fmt: skip
+) -> tuple[Run, bool]:
     """Keep scores as a published run of the task, and whether it is new.
 
     The same scores under the same name are there once. ``role`` is HUMAN or JUDGE, ``about`` what
@@ -133,11 +144,16 @@ def publish(
     """
     Project.objects.select_for_update().get(pk=task.project_id)
     rows = [
-        {"candidate_id": candidate, "dimension": dimension, "estimate": float(score), "n": 1,
-         "extra": {"no_interval": NO_INTERVAL}}
+        {
+            "candidate_id": candidate,
+            "dimension": dimension,
+            "estimate": float(score),
+            "n": 1,
+            "extra": {"no_interval": NO_INTERVAL},
+        }
         for dimension, given in sorted(scores.items())
         for candidate, score in sorted(given.items())
-    ]  # fmt: skip
+    ]
     digest = result_hash({CandidateScore: rows}, {})
     params = {"name": name, "role": role, **(about or {})}
     there = task.runs.filter(
@@ -147,10 +163,19 @@ def publish(
         return there, False
     now = timezone.now()
     run = Run.objects.create(
-        project_id=task.project_id, task=task, method=METHOD, version=version, params=params,
-        number=next_number(task.project_id), state=RunState.DONE,
-        trigger="import", started_by=by, started_at=now, finished_at=now, result_hash=digest,
-    )  # fmt: skip
+        project_id=task.project_id,
+        task=task,
+        method=METHOD,
+        version=version,
+        params=params,
+        number=next_number(task.project_id),
+        state=RunState.DONE,
+        trigger="import",
+        started_by=by,
+        started_at=now,
+        finished_at=now,
+        result_hash=digest,
+    )
     CandidateScore.objects.bulk_create(
         (CandidateScore(run=run, **row) for row in rows), batch_size=BATCH
     )
@@ -216,15 +241,22 @@ def read_scores(
         Candidate.objects.filter(
             project=task.project_id, key__in={row.get("key", "") for _, row in rows}
         ).values_list("key", "pk")
-    )  # fmt: skip
+    )
     found: dict[str, dict[int, float]] = {}
     bad: list[Row] = []
     for line, row in rows:
         problem = _problem(row, keys, found)
         if problem:
             column, wrong, mend = problem
-            bad.append({"line": line, "column": column, "value": row.get(column, "")[:80],
-                        "wrong": wrong, "mend": mend})  # fmt: skip
+            bad.append(
+                {
+                    "line": line,
+                    "column": column,
+                    "value": row.get(column, "")[:80],
+                    "wrong": wrong,
+                    "mend": mend,
+                }
+            )
             continue
         dimension = dimension_name(row["dimension"])
         found.setdefault(dimension, {})[keys[row["key"]]] = float(row["score"])

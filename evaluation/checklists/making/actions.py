@@ -52,8 +52,9 @@ def _plain(whose: str) -> str:
 def take_attributes(*, by: User, checklist: Checklist, whose: str) -> ChecklistStage:
     """Take the attributes that there are now into the first stage."""
     found = pipeline.attributes_of(checklist.task, checklist.item)
-    return save_stage(by=by, checklist=checklist, kind=stages.ATTRIBUTES,
-                      entries=pipeline.chosen(found, whose))  # fmt: skip
+    return save_stage(
+        by=by, checklist=checklist, kind=stages.ATTRIBUTES, entries=pipeline.chosen(found, whose)
+    )
 
 
 @transaction.atomic
@@ -90,11 +91,23 @@ def save_stage(
     if last is not None and last.data == clean and last.made_from_id == source:
         return last
     row = ChecklistStage.objects.create(
-        checklist=checklist, kind=kind, number=last.number + 1 if last else 1, data=clean,
-        made_from=made_from, run=run, by=None if run is not None else by,
-    )  # fmt: skip
-    record(by=by, project=checklist.project, action="checklist.stage", on=row, stage=kind,
-           number=row.number, entries=len(clean))  # fmt: skip
+        checklist=checklist,
+        kind=kind,
+        number=last.number + 1 if last else 1,
+        data=clean,
+        made_from=made_from,
+        run=run,
+        by=None if run is not None else by,
+    )
+    record(
+        by=by,
+        project=checklist.project,
+        action="checklist.stage",
+        on=row,
+        stage=kind,
+        number=row.number,
+        entries=len(clean),
+    )
     if kind == stages.COMPONENTS and not found[stages.ATTRIBUTES].data:
         # Components from the rubric alone: there is nothing to sort under them.
         nothing = [{"component": one["id"], "attributes": []} for one in clean]
@@ -145,13 +158,25 @@ def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
         return there
     last = checklist.versions.aggregate(n=Max("number"))["n"] or 0
     version = ChecklistVersion.objects.create(
-        checklist=checklist, number=last + 1, questions=questions,
-        made_of={**stages.condition(data[stages.ATTRIBUTES]),
-                 "stages": {kind: one.row.number for kind, one in found.items() if one.row}},
-        content_hash=digest, frozen_by=by,
-    )  # fmt: skip
-    record(by=by, project=checklist.project, action="checklist.freeze", on=version,
-           number=version.number, questions=len(questions), content=digest[:8])  # fmt: skip
+        checklist=checklist,
+        number=last + 1,
+        questions=questions,
+        made_of={
+            **stages.condition(data[stages.ATTRIBUTES]),
+            "stages": {kind: one.row.number for kind, one in found.items() if one.row},
+        },
+        content_hash=digest,
+        frozen_by=by,
+    )
+    record(
+        by=by,
+        project=checklist.project,
+        action="checklist.freeze",
+        on=version,
+        number=version.number,
+        questions=len(questions),
+        content=digest[:8],
+    )
     return version
 
 
@@ -178,9 +203,14 @@ def make_task(
     checklist = version.checklist
     about = pipeline.subject_of(checklist.item)
     task = checklist_items.make_task(
-        by=by, project=checklist.project, title=title, dimension=about.dimension,
-        questions=version.questions, version=version.pk, texts=texts,
+        by=by,
+        project=checklist.project,
+        title=title,
+        dimension=about.dimension,
+        questions=version.questions,
+        version=version.pk,
+        texts=texts,
         key=key,
-    )  # fmt: skip
+    )
     version.tasks.add(task)
     return task

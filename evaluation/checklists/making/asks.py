@@ -67,8 +67,9 @@ class Thoughts(Strict):
     @model_validator(mode="after")
     def _each_once(self) -> Thoughts:
         kept = {stages.same(text): text for text in reversed(self.considerations)}
-        self.considerations = [kept.pop(key) for text in self.considerations
-                               if (key := stages.same(text)) in kept]  # fmt: skip
+        self.considerations = [
+            kept.pop(key) for text in self.considerations if (key := stages.same(text)) in kept
+        ]
         return self
 
 
@@ -90,8 +91,11 @@ def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
         lines = [f"Sample {number}"]
         if one.get("source"):
             lines.append(f"Written about: {one['source']}")
-        lines += [f"Text: {one.get('text', '')}", f"Score: {one.get('score', 'not given')}",
-                  f"End of sample {number}"]  # fmt: skip
+        lines += [
+            f"Text: {one.get('text', '')}",
+            f"Score: {one.get('score', 'not given')}",
+            f"End of sample {number}",
+        ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -159,10 +163,13 @@ Asked = tuple[dict[str, str], Schema]
 
 def _components(about: Subject, data: stages.Data) -> Asked:
     form = _form(
-        "Components", validators=_different("components"),
-        components=(_list(_words(stages.MAX_COMPONENT)),
-                    Field(min_length=1, max_length=stages.MAX_COMPONENTS)),
-    )  # fmt: skip
+        "Components",
+        validators=_different("components"),
+        components=(
+            _list(_words(stages.MAX_COMPONENT)),
+            Field(min_length=1, max_length=stages.MAX_COMPONENTS),
+        ),
+    )
     places = {"rubric": about.rubric, "attributes": _numbered(data[stages.ATTRIBUTES])}
     return places, Schema("components@1", form, example='{"components": ["…", "…"]}')
 
@@ -189,9 +196,10 @@ def _sub_questions(about: Subject, data: stages.Data) -> Asked:
         numbers: Any = Field(min_length=1) if held else Field(max_length=0)
         number = _one_of(held) if held else int
         one = _form(
-            f"Question_{name}", question=(words, ...),
+            f"Question_{name}",
+            question=(words, ...),
             attributes=(_list(number), numbers),
-        )  # fmt: skip
+        )
         fields[name] = (_list(one), Field(min_length=1, max_length=20))
     form = _form("SubQuestions", None, **fields)
     places = {"rubric": about.rubric, "components": _with_attributes(data, keys=True)}
@@ -202,23 +210,27 @@ def _sub_questions(about: Subject, data: stages.Data) -> Asked:
 def _validation(about: Subject, data: stages.Data) -> Asked:
     number = _one_of(range(1, len(data[stages.SUB_QUESTIONS]) + 1))
     one = _form(
-        "Kept", question=(_words(stages.MAX_QUESTION), ...),
+        "Kept",
+        question=(_words(stages.MAX_QUESTION), ...),
         made_of=(_list(number), Field(min_length=1)),
-    )  # fmt: skip
+    )
     form = _form(
-        "Validated", validators=_different("questions", "question"),
+        "Validated",
+        validators=_different("questions", "question"),
         questions=(_list(one), Field(min_length=1, max_length=stages.MAX_QUESTIONS)),
-    )  # fmt: skip
+    )
     places = {"rubric": about.rubric, "questions": _numbered(data[stages.SUB_QUESTIONS])}
     example = '{"questions": [{"question": "…?", "made_of": [1, 2]}]}'
     return places, Schema("validation@1", form, example=example)
 
 
 _ASKED = {
-    stages.COMPONENTS: _components, stages.CLUSTERS: _clusters,
-    stages.KEY_QUESTIONS: _key_questions, stages.SUB_QUESTIONS: _sub_questions,
+    stages.COMPONENTS: _components,
+    stages.CLUSTERS: _clusters,
+    stages.KEY_QUESTIONS: _key_questions,
+    stages.SUB_QUESTIONS: _sub_questions,
     stages.VALIDATION: _validation,
-}  # fmt: skip
+}
 
 
 def _labels(data: stages.Data) -> list[str]:
@@ -269,27 +281,35 @@ def _read_key_questions(value: Mapping[str, Any], data: stages.Data) -> Entries:
 def _read_sub_questions(value: Mapping[str, Any], data: stages.Data) -> Entries:
     attributes = data[stages.ATTRIBUTES]
     return [
-        {"component": one["id"], "text": asked["question"],
-         "attributes": [attributes[n - 1]["id"] for n in asked["attributes"]]}
+        {
+            "component": one["id"],
+            "text": asked["question"],
+            "attributes": [attributes[n - 1]["id"] for n in asked["attributes"]],
+        }
         for name, one in zip(_labels(data), data[stages.COMPONENTS], strict=True)
         for asked in value[name]
-    ]  # fmt: skip
+    ]
 
 
 def _read_validation(value: Mapping[str, Any], data: stages.Data) -> Entries:
     subs, made = data[stages.SUB_QUESTIONS], []
     for kept in value["questions"]:
         sources = [subs[n - 1] for n in dict.fromkeys(kept["made_of"])]
-        made.append({
-            "component": sources[0]["component"], "text": kept["question"],
-            "attributes": [pk for one in sources for pk in one["attributes"]],
-            "from": [one["id"] for one in sources],
-        })  # fmt: skip
+        made.append(
+            {
+                "component": sources[0]["component"],
+                "text": kept["question"],
+                "attributes": [pk for one in sources for pk in one["attributes"]],
+                "from": [one["id"] for one in sources],
+            }
+        )
     return made
 
 
 _READ = {
-    stages.COMPONENTS: _read_components, stages.CLUSTERS: _read_clusters,
-    stages.KEY_QUESTIONS: _read_key_questions, stages.SUB_QUESTIONS: _read_sub_questions,
+    stages.COMPONENTS: _read_components,
+    stages.CLUSTERS: _read_clusters,
+    stages.KEY_QUESTIONS: _read_key_questions,
+    stages.SUB_QUESTIONS: _read_sub_questions,
     stages.VALIDATION: _read_validation,
-}  # fmt: skip
+}

@@ -117,9 +117,10 @@ def answer(
 def choices(task: Task, items: list[Item]) -> list[tuple[str, str]]:
     """The sets that can be compared: people, models, and each author."""
     authors = {
-        (author, kind) for item in items
+        (author, kind)
+        for item in items
         for author, kind, _ in pipeline.authors(pipeline.attributes_of(task, item))
-    }  # fmt: skip
+    }
     kinds = {kind for _, kind in authors}
     both = ((pipeline.PEOPLE, stages.PERSON), (pipeline.MODELS, stages.MODEL))
     found = [(whose, f"All {LABELS[whose]}") for whose, kind in both if kind in kinds]

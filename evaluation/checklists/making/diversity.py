@@ -65,12 +65,16 @@ def take(task: Task) -> Snapshot:
     ids = sorted({row.answer_id for row in rows})
     people = {row.answer_id for row in rows if row.worker_id is not None}
     counts = {
-        "answers": len(people), "workers": len({row.worker_id for row in rows} - {None}),
-        "questions": len({row.item_id for row in rows}), "attributes": len(rows),
+        "answers": len(people),
+        "workers": len({row.worker_id for row in rows} - {None}),
+        "questions": len({row.item_id for row in rows}),
+        "attributes": len(rows),
         "system_answers": len(ids) - len(people),
         "systems": len({row.system_id for row in rows} - {None}),
-        "counting": len(ids), "max_id": max(ids), "left_out": {},
-    }  # fmt: skip
+        "counting": len(ids),
+        "max_id": max(ids),
+        "left_out": {},
+    }
     return keep(task, _hash(rows), ids, counts)
 
 
@@ -100,9 +104,11 @@ def compute(run: Run, steps: Recorder) -> Computed:
     place = {text: at for at, text in enumerate(texts)}
     data = _data(rows, embedded.matrix[[place[row.text] for row in rows]])
     result = get_method(run.method).fit(
-        data, rng=np.random.default_rng(run.seed),
-        hooks=Hooks(progress=steps.stage), **run.params,
-    )  # fmt: skip
+        data,
+        rng=np.random.default_rng(run.seed),
+        hooks=Hooks(progress=steps.stage),
+        **run.params,
+    )
     return Computed(encoder.identity, result)
 
 
@@ -115,12 +121,14 @@ def _data(rows: Sequence[AttributeRow], matrix: Any) -> Attributes:
         for item in Item.objects.filter(pk__in=items).select_related("group")
     }
     return Attributes.build(
-        [row.text for row in rows], np.asarray(matrix, dtype=np.float64),
+        [row.text for row in rows],
+        np.asarray(matrix, dtype=np.float64),
         [items.index(row.item_id) for row in rows],
         [keys.index((row.worker_id, row.system_id)) for row in rows],
-        dimensions=[titles[pk] for pk in items], authors=[names[key] for key in keys],
+        dimensions=[titles[pk] for pk in items],
+        authors=[names[key] for key in keys],
         model=[system is not None for _, system in keys],
-    )  # fmt: skip
+    )
 
 
 def write(run: Run, done: Computed) -> Outcome:
@@ -128,10 +136,13 @@ def write(run: Run, done: Computed) -> Outcome:
     told = {
         FIGURE: done.result.diagnostics,
         "recipe": {
-            "method": done.result.name, "version": done.result.version,
-            "encoder": done.encoder, "params": dict(run.params), "seed": run.seed,
+            "method": done.result.name,
+            "version": done.result.version,
+            "encoder": done.encoder,
+            "params": dict(run.params),
+            "seed": run.seed,
             "snapshot": run.snapshot.content_hash if run.snapshot else "",
             "counts": dict(run.snapshot.counts) if run.snapshot else {},
         },
-    }  # fmt: skip
+    }
     return Outcome({}, told)

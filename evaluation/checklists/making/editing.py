@@ -33,10 +33,12 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
         given = {one["component"]: one["attributes"] for one in entries}
         known = stages.by_id(data[stages.ATTRIBUTES])
         return [
-            {"component": one["id"],
-             "attributes": [pk for pk in given.get(one["id"], []) if pk in known]}
+            {
+                "component": one["id"],
+                "attributes": [pk for pk in given.get(one["id"], []) if pk in known],
+            }
             for one in data[stages.COMPONENTS]
-        ]  # fmt: skip
+        ]
     if kind == stages.KEY_QUESTIONS:
         asked = {one["component"]: one for one in entries}
         return [
@@ -49,10 +51,14 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
 def copied(data: stages.Data) -> Entries:
     """The sub-questions as validated questions, as they are."""
     return [
-        {"component": one["component"], "text": one["text"], "attributes": one["attributes"],
-         "from": [one["id"]]}
+        {
+            "component": one["component"],
+            "text": one["text"],
+            "attributes": one["attributes"],
+            "from": [one["id"]],
+        }
         for one in data[stages.SUB_QUESTIONS]
-    ]  # fmt: skip
+    ]
 
 
 def _fitted(one: Entry, data: stages.Data) -> Entry:
@@ -122,10 +128,13 @@ def _read_clusters(kind: str, posted: Posted, found: Mapping[str, Standing]) -> 
 def _read_key_questions(kind: str, posted: Posted, found: Mapping[str, Standing]) -> Entries:
     known = {one["component"]: one for one in found[kind].data}
     return [
-        {**known.get(one["id"], {}), "component": one["id"],
-         "text": posted.get(f"text-{one['id']}", "")}
+        {
+            **known.get(one["id"], {}),
+            "component": one["id"],
+            "text": posted.get(f"text-{one['id']}", ""),
+        }
         for one in found[stages.COMPONENTS].data
-    ]  # fmt: skip
+    ]
 
 
 def _read_questions(kind: str, posted: Posted, found: Mapping[str, Standing]) -> Entries:
@@ -139,8 +148,11 @@ def _read_questions(kind: str, posted: Posted, found: Mapping[str, Standing]) ->
         if not text:
             continue
         pk = posted.get(f"id-{at}", "")
-        row = {"text": text, "component": posted.get(f"component-{at}", ""),
-               "attributes": list(posted.getlist(f"attr-{at}"))}  # fmt: skip
+        row = {
+            "text": text,
+            "component": posted.get(f"component-{at}", ""),
+            "attributes": list(posted.getlist(f"attr-{at}")),
+        }
         if pk:
             row["id"] = pk
         if kind == stages.VALIDATION:
@@ -154,6 +166,8 @@ def _read_questions(kind: str, posted: Posted, found: Mapping[str, Standing]) ->
 
 
 _READ = {
-    stages.ATTRIBUTES: _read_attributes, stages.COMPONENTS: _read_components,
-    stages.CLUSTERS: _read_clusters, stages.KEY_QUESTIONS: _read_key_questions,
-}  # fmt: skip
+    stages.ATTRIBUTES: _read_attributes,
+    stages.COMPONENTS: _read_components,
+    stages.CLUSTERS: _read_clusters,
+    stages.KEY_QUESTIONS: _read_key_questions,
+}

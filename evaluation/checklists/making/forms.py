@@ -54,9 +54,8 @@ class ChecklistForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.items = items
         authors = {
-            one for item in items
-            for one in pipeline.authors(pipeline.attributes_of(task, item))
-        }  # fmt: skip
+            one for item in items for one in pipeline.authors(pipeline.attributes_of(task, item))
+        }
         counted: dict[tuple[str, str], int] = {}
         for author, kind, n in authors:
             counted[author, kind] = counted.get((author, kind), 0) + n
@@ -73,10 +72,12 @@ class StageAskForm(AskForm):
     """Which model makes a stage."""
 
     temperature = forms.FloatField(
-        min_value=0, max_value=2, initial=0,
+        min_value=0,
+        max_value=2,
+        initial=0,
         help_text="0: the most probable answer, the same each time.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
 
 class TaskForm(forms.Form):
@@ -85,9 +86,11 @@ class TaskForm(forms.Form):
     title = TitleField(max_length=160)
     key = form_key()
     topics = forms.MultipleChoiceField(
-        required=False, label="Texts on these topics", widget=forms.CheckboxSelectMultiple,
+        required=False,
+        label="Texts on these topics",
+        widget=forms.CheckboxSelectMultiple,
         help_text="None: the texts are chosen when the task is built.",
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, topics: list[tuple[str, int]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

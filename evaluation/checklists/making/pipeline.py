@@ -114,15 +114,20 @@ def attributes_of(task: Task, item: Item) -> Entries:
     """The counting attributes on one dimension as entries without ids, authors under pseudonyms."""
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows = [
-        row for row in counting_attributes(task)
+        row
+        for row in counting_attributes(task)
         if row.item_id == item.pk and row.worker_id not in excluded
-    ]  # fmt: skip
+    ]
     names = author_names(rows)
     return [
-        {"text": row.text, "from": row.answer_id, "author": names[row.worker_id, row.system_id],
-         "kind": row.kind}
+        {
+            "text": row.text,
+            "from": row.answer_id,
+            "author": names[row.worker_id, row.system_id],
+            "kind": row.kind,
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def author_names(rows: list[AttributeRow]) -> dict[tuple[int | None, int | None], str]:

@@ -86,14 +86,20 @@ def _thinking(task: Task, params: Params) -> list[tuple[int, int, Ask]]:
         ).values_list("item_id", "replicate")
     )
     return [
-        (item.pk, replicate, asks.thinking(
-            pipeline.subject_of(item), f"item:{item.pk}/{replicate}",
-            temperature=float(params.get("temperature", 0)), replicate=replicate,
-        ))
+        (
+            item.pk,
+            replicate,
+            asks.thinking(
+                pipeline.subject_of(item),
+                f"item:{item.pk}/{replicate}",
+                temperature=float(params.get("temperature", 0)),
+                replicate=replicate,
+            ),
+        )
         for item in dimensions(task)
         for replicate in range(int(params.get("sessions", 1)))
         if (item.pk, replicate) not in there
-    ]  # fmt: skip
+    ]
 
 
 def plan_thinking(task: Task, params: Params) -> Plan:
@@ -171,9 +177,12 @@ def _asked(task: Task, params: Params) -> tuple[Checklist, ChecklistStage, dict[
         )
     about = pipeline.subject_of(checklist.item)
     ask = asks.stage_ask(
-        kind, about, data, subject=f"checklist:{checklist.pk}/{kind}",
+        kind,
+        about,
+        data,
+        subject=f"checklist:{checklist.pk}/{kind}",
         temperature=float(params.get("temperature", 0)),
-    )  # fmt: skip
+    )
     return checklist, made_from, data, ask
 
 
@@ -255,10 +264,18 @@ def _temperature(params: Params) -> None:
 
 
 THINKING = Asking(
-    THINK_ALOUD, "1.0", "Thinking aloud by a model", plan_thinking,
-    {"model": 0, "sessions": 1, "temperature": 0.0}, check_thinking,
-)  # fmt: skip
+    THINK_ALOUD,
+    "1.0",
+    "Thinking aloud by a model",
+    plan_thinking,
+    {"model": 0, "sessions": 1, "temperature": 0.0},
+    check_thinking,
+)
 MAKING = Asking(
-    STAGE, "1.0", "A stage of a checklist", plan_stage,
-    {"model": 0, "checklist": 0, "stage": stages.COMPONENTS, "temperature": 0.0}, check_stage,
-)  # fmt: skip
+    STAGE,
+    "1.0",
+    "A stage of a checklist",
+    plan_stage,
+    {"model": 0, "checklist": 0, "stage": stages.COMPONENTS, "temperature": 0.0},
+    check_stage,
+)

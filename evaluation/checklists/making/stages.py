@@ -16,8 +16,13 @@ from crowdqc.errors import Invalid
 ATTRIBUTES, COMPONENTS, CLUSTERS = "attributes", "components", "clusters"
 KEY_QUESTIONS, SUB_QUESTIONS, VALIDATION = "key_questions", "sub_questions", "validation"
 ORDER = (ATTRIBUTES, COMPONENTS, CLUSTERS, KEY_QUESTIONS, SUB_QUESTIONS, VALIDATION)
-LETTERS = {ATTRIBUTES: "a", COMPONENTS: "c", KEY_QUESTIONS: "q", SUB_QUESTIONS: "s",
-           VALIDATION: "v"}  # fmt: skip
+LETTERS = {
+    ATTRIBUTES: "a",
+    COMPONENTS: "c",
+    KEY_QUESTIONS: "q",
+    SUB_QUESTIONS: "s",
+    VALIDATION: "v",
+}
 MAX_COMPONENTS = 5  # section 3.4.1
 MAX_ATTRIBUTE, MAX_COMPONENT, MAX_QUESTION = 1000, 80, 600
 MAX_ATTRIBUTES, MAX_QUESTIONS = 600, 100
@@ -61,13 +66,17 @@ def check(kind: str, entries: Sequence[Mapping[str, Any]], data: Data) -> Entrie
 def _attributes(entries: Entries, data: Data) -> Entries:
     _at_most(entries, MAX_ATTRIBUTES, "attributes")
     return [
-        _with_id(one, {
-            "text": _text(one, MAX_ATTRIBUTE, "An attribute"), "from": one.get("from"),
-            "author": str(one.get("author", ""))[:160],
-            "kind": MODEL if one.get("kind") == MODEL else PERSON,
-        })
+        _with_id(
+            one,
+            {
+                "text": _text(one, MAX_ATTRIBUTE, "An attribute"),
+                "from": one.get("from"),
+                "author": str(one.get("author", ""))[:160],
+                "kind": MODEL if one.get("kind") == MODEL else PERSON,
+            },
+        )
         for one in entries
-    ]  # fmt: skip
+    ]
 
 
 def _components(entries: Entries, data: Data) -> Entries:
@@ -114,13 +123,16 @@ def _sub_questions(entries: Entries, data: Data) -> Entries:
     if not entries:
         raise Invalid("There is no question.", fields={"text": "Write at least one."})
     found = [
-        _with_id(one, {
-            "component": _known(one.get("component"), components, "component"),
-            "text": _question(one),
-            "attributes": _ids(one.get("attributes", []), attributes, "attribute"),
-        })
+        _with_id(
+            one,
+            {
+                "component": _known(one.get("component"), components, "component"),
+                "text": _question(one),
+                "attributes": _ids(one.get("attributes", []), attributes, "attribute"),
+            },
+        )
         for one in entries
-    ]  # fmt: skip
+    ]
     _different(found, "questions")
     order = list(components)
     return sorted(found, key=lambda one: order.index(one["component"]))
@@ -136,9 +148,13 @@ def _validation(entries: Entries, data: Data) -> Entries:
 
 
 _CHECKS = {
-    ATTRIBUTES: _attributes, COMPONENTS: _components, CLUSTERS: _clusters,
-    KEY_QUESTIONS: _key_questions, SUB_QUESTIONS: _sub_questions, VALIDATION: _validation,
-}  # fmt: skip
+    ATTRIBUTES: _attributes,
+    COMPONENTS: _components,
+    CLUSTERS: _clusters,
+    KEY_QUESTIONS: _key_questions,
+    SUB_QUESTIONS: _sub_questions,
+    VALIDATION: _validation,
+}
 
 
 def _with_id(one: Entry, kept: Entry) -> Entry:
@@ -217,8 +233,11 @@ def identify(kind: str, entries: Entries, earlier: Sequence[Entries]) -> Entries
 def _key(one: Entry) -> tuple[Any, ...]:
     return (
         one.get("from") if not isinstance(one.get("from"), list) else tuple(one["from"]),
-        one.get("author"), one.get("component"), tuple(one.get("attributes", [])), one["text"],
-    )  # fmt: skip
+        one.get("author"),
+        one.get("component"),
+        tuple(one.get("attributes", [])),
+        one["text"],
+    )
 
 
 # What is loose ---------------------------------------------------------------------------------
@@ -256,9 +275,10 @@ def elsewhere(kind: str, data: Data) -> Entries:
         for pk in one["attributes"]:
             held.setdefault(pk, set()).add(one["component"])
     return [
-        one for one in data[kind]
+        one
+        for one in data[kind]
         if any(pk in held and one["component"] not in held[pk] for pk in one["attributes"])
-    ]  # fmt: skip
+    ]
 
 
 def merged(entries: Entries, ids: Sequence[str]) -> Entries:
@@ -274,8 +294,11 @@ def merged(entries: Entries, ids: Sequence[str]) -> Entries:
         if isinstance(first.get(name), list):
             first[name] = list(dict.fromkeys(pk for one in chosen for pk in one.get(name, [])))
     gone = {one["id"] for one in chosen[1:]}
-    return [first if one.get("id") == first["id"] else one
-            for one in entries if one.get("id") not in gone]  # fmt: skip
+    return [
+        first if one.get("id") == first["id"] else one
+        for one in entries
+        if one.get("id") not in gone
+    ]
 
 
 def condition(attributes: Entries) -> dict[str, Any]:

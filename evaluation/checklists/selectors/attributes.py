@@ -21,10 +21,12 @@ from evaluation.runs.selectors import lists as runs
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
-    method.ONE_PERSON: "One person", method.ONE_MODEL: "One model",
-    method.PEOPLE: "Several people", method.MODELS: "Several models",
+    method.ONE_PERSON: "One person",
+    method.ONE_MODEL: "One model",
+    method.PEOPLE: "Several people",
+    method.MODELS: "Several models",
     method.COMBINED: "People and models combined",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,22 @@ def page(task: Task, number: int | None = None) -> Page:
     made = []
     for item in sorted(items, key=lambda item: (item.position, item.pk)):
         title = pipeline.subject_of(item).dimension
-        made.append(_dimension(title, [row for row in rows if row.item_id == item.pk], names,
-                               found.get(title)))  # fmt: skip
+        made.append(
+            _dimension(
+                title, [row for row in rows if row.item_id == item.pk], names, found.get(title)
+            )
+        )
     active = task.runs.filter(method=method.NAME, state__in=runs.ACTIVE).first()
     return Page(
-        made, len({row.worker_id for row in rows} - {None}),
-        len({row.system_id for row in rows} - {None}), len(rows), run, active,
+        made,
+        len({row.worker_id for row in rows} - {None}),
+        len({row.system_id for row in rows} - {None}),
+        len(rows),
+        run,
+        active,
         schedules.fresh(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
-    )  # fmt: skip
+    )
 
 
 def _dimension(
@@ -117,8 +126,10 @@ def _dimension(
     for row in rows:
         key = (row.system_id is not None, names[row.worker_id, row.system_id])
         held.setdefault(key, []).append(row.text)
-    authors = [(name, "model" if model else "person", texts)
-               for (model, name), texts in sorted(held.items())]  # fmt: skip
+    authors = [
+        (name, "model" if model else "person", texts)
+        for (model, name), texts in sorted(held.items())
+    ]
     if told is None:
         return Dimension(title, authors, [], [], [], "")
     lines = [_line(one) for one in told["conditions"]]
@@ -132,9 +143,14 @@ def _line(one: Mapping[str, Any]) -> Line:
     if spread is not None:
         words = f"spread {score(spread['sd'], 2)}, by chance {score(spread['chance_sd'], 2)}"
     return Line(
-        CONDITIONS[one["condition"]], one["author"], one["n"], cells, spread,
-        bars(spread["share"]) if spread is not None else "", words,
-    )  # fmt: skip
+        CONDITIONS[one["condition"]],
+        one["author"],
+        one["n"],
+        cells,
+        spread,
+        bars(spread["share"]) if spread is not None else "",
+        words,
+    )
 
 
 def _cell(told: Mapping[str, Any]) -> Cell:
@@ -173,13 +189,19 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             made.append(f"{label}: people’s and models’ attributes cannot be separated ({inside}).")
         else:
             less, more = ("people", "models") if one["high"] < 0 else ("models", "people")
-            made.append(f"{label}: those of {less} are less alike than those of {more}, "
-                        f"by {by} ({inside}).")  # fmt: skip
+            made.append(
+                f"{label}: those of {less} are less alike than those of {more}, by {by} ({inside})."
+            )
     if not told["differences"] and told["conditions"]:
-        made.append("People and models are compared once each side has five attributes, not all "
-                    "equally alike.")  # fmt: skip
-    spread = [one for one in told["conditions"] if one["spread"] and one["condition"] in (
-        method.PEOPLE, method.MODELS, method.COMBINED)]  # fmt: skip
+        made.append(
+            "People and models are compared once each side has five attributes, not all "
+            "equally alike."
+        )
+    spread = [
+        one
+        for one in told["conditions"]
+        if one["spread"] and one["condition"] in (method.PEOPLE, method.MODELS, method.COMBINED)
+    ]
     if spread:
         even = min(spread, key=lambda one: one["spread"]["sd"] / one["spread"]["chance_sd"])
         told_of = even["spread"]

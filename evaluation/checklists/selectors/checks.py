@@ -25,9 +25,11 @@ SETTINGS = {
     "texts": (POOLED, "Over all texts"),
 }
 VIEWS = {
-    "scores": "Scorers and people", "questions": "Questions", "texts": "Texts",
+    "scores": "Scorers and people",
+    "questions": "Questions",
+    "texts": "Texts",
     "conditions": "Conditions",
-}  # fmt: skip
+}
 FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST)
 Row = dict[str, Any]
 
@@ -78,17 +80,21 @@ def study(task: Task) -> Row:
     version = shown_version(task)
     questions = version.settings.get("questions", [])
     return {
-        "questions": len(questions), "dimension": version.settings.get("dimension", ""),
-        "condition": condition_of(task), "draft": task.current is None,
-        "texts": Item.objects.filter(
-            task=task, first__isnull=False, expected__isnull=True
-        ).in_version(version.number).count(),
+        "questions": len(questions),
+        "dimension": version.settings.get("dimension", ""),
+        "condition": condition_of(task),
+        "draft": task.current is None,
+        "texts": Item.objects.filter(task=task, first__isnull=False, expected__isnull=True)
+        .in_version(version.number)
+        .count(),
         "answers": judgments.counting_rows(task).count() if task.current is not None else 0,
         "models": LanguageModel.objects.filter(
-            endpoint__project=task.project_id, endpoint__archived_at__isnull=True,
-            archived_at__isnull=True, use=LanguageModel.Use.CHAT,
+            endpoint__project=task.project_id,
+            endpoint__archived_at__isnull=True,
+            archived_at__isnull=True,
+            use=LanguageModel.Use.CHAT,
         ).exists(),
-    }  # fmt: skip
+    }
 
 
 def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
@@ -101,15 +107,22 @@ def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
         pairs = [(one, by) for one, by in pairs if by]
         known = [by["spearman"] for _, by in pairs]
         scale = Scale.around(
-            [row[part] for row in known for part in ("estimate", "low", "high")], include=[0.0],
+            [row[part] for row in known for part in ("estimate", "low", "high")],
+            include=[0.0],
             width=220.0,
-        )  # fmt: skip
+        )
         lines = [
-            Line(one.name, one.how, one.number, one.own, by["spearman"], by["kendall"],
-                 charts.forest_cell(scale, _estimate(by["spearman"]), reference=0.0,
-                                    name=one.name))
+            Line(
+                one.name,
+                one.how,
+                one.number,
+                one.own,
+                by["spearman"],
+                by["kendall"],
+                charts.forest_cell(scale, _estimate(by["spearman"]), reference=0.0, name=one.name),
+            )
             for one, by in pairs
-        ]  # fmt: skip
+        ]
         lines.sort(key=lambda line: (line.rho["estimate"] is None, -(line.rho["estimate"] or 0.0)))
         label = name.replace("_", " ").capitalize()
         people = next((one.people for one, _ in pairs if one.people), "")
@@ -130,9 +143,8 @@ def _estimate(row: Row) -> Estimate | None:
 def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     """By dimension, everybody who scored the texts: this run's answerers, other runs, judges."""
     runs = [
-        one for one in scoring_runs(task.project_id)
-        if one.method != SLUG or one.task_id != task.pk
-    ]  # fmt: skip
+        one for one in scoring_runs(task.project_id) if one.method != SLUG or one.task_id != task.pk
+    ]
     runs = ([run] if run is not None else []) + runs
     figures: dict[int, Row] = {one.pk: {} for one in runs}
     rows = RunFigure.objects.filter(run__in=figures, name__in=FIGURES)
@@ -155,17 +167,26 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
             held = by_dimension.get(dimension, {"rows": [], "human": ""})
             name, how = _judge(one, told)
             found.setdefault(dimension, []).append(
-                Source(name, how, one.number, newer or held["rows"],
-                       later["name"] if newer else held["human"])
-            )  # fmt: skip
+                Source(
+                    name,
+                    how,
+                    one.number,
+                    newer or held["rows"],
+                    later["name"] if newer else held["human"],
+                )
+            )
     return found
 
 
 def _later(task: Task) -> Row:
     """What newer human scores said of runs that were there before them."""
-    human = Run.objects.filter(
-        project=task.project_id, method=METHOD, state=RunState.DONE, params__role=HUMAN
-    ).order_by("-id").first()  # fmt: skip
+    human = (
+        Run.objects.filter(
+            project=task.project_id, method=METHOD, state=RunState.DONE, params__role=HUMAN
+        )
+        .order_by("-id")
+        .first()
+    )
     if human is None:
         return {"rows": {}, "name": ""}
     figure = RunFigure.objects.filter(run=human, name=OTHERS).first()
@@ -237,13 +258,15 @@ def conditions(told: Mapping[str, Any]) -> Row:
             row[f"{name}_words"] = p_words(row[name])
     known = [row for row in rows if row["difference"] is not None]
     scale = Scale.around(
-        [row[part] for row in known for part in ("difference", "low", "high")], include=[0.0],
+        [row[part] for row in known for part in ("difference", "low", "high")],
+        include=[0.0],
         width=200.0,
-    )  # fmt: skip
+    )
     for row in known:
         row["plot"] = charts.forest_cell(
-            scale, Estimate(row["difference"], row["low"], row["high"]), reference=0.0,
+            scale,
+            Estimate(row["difference"], row["low"], row["high"]),
+            reference=0.0,
             name=f"{row['first']['name']} against {row['second']['name']}",
-        )  # fmt: skip
-    return {"rows": rows, "axis": charts.forest_axis(scale) if known else "",
-            "compared": len(rows)}  # fmt: skip
+        )
+    return {"rows": rows, "axis": charts.forest_axis(scale) if known else "", "compared": len(rows)}

@@ -40,30 +40,45 @@ def questions(told: Mapping[str, Any], by: int) -> Row:
     shares = {(row["answerer"], row["question"]): row for row in told["share"]}
     signal = {row["question"]: row for row in told["signal"] if row["answerer"] == by}
     scale = Scale.around(
-        [row[part] for row in signal.values() for part in ("tau", "low", "high")], include=[0.0],
+        [row[part] for row in signal.values() for part in ("tau", "low", "high")],
+        include=[0.0],
         width=130.0,
-    )  # fmt: skip
+    )
     lines = []
     for number, asked in enumerate(told["asked_list"]):
         found = signal.get(number)
-        lines.append({
-            "number": number + 1, "asked": asked, "origins": asked.get("attributes", []),
-            "people": shares.get((MAJORITY, number)), "alpha": alpha.get(number),
-            "models": [
-                {"share": shares.get((one["component"], number)),
-                 "beside": beside.get((one["component"], number))}
-                for one in models
-            ],
-            "signal": found, "plot": _plot(scale, found, asked["label"]),
-            "p": p_words(found["adjusted"]) if found else "",
-            "carries": bool(found and found["adjusted"] is not None and found["adjusted"] <= 0.05),
-        })  # fmt: skip
+        lines.append(
+            {
+                "number": number + 1,
+                "asked": asked,
+                "origins": asked.get("attributes", []),
+                "people": shares.get((MAJORITY, number)),
+                "alpha": alpha.get(number),
+                "models": [
+                    {
+                        "share": shares.get((one["component"], number)),
+                        "beside": beside.get((one["component"], number)),
+                    }
+                    for one in models
+                ],
+                "signal": found,
+                "plot": _plot(scale, found, asked["label"]),
+                "p": p_words(found["adjusted"]) if found else "",
+                "carries": bool(
+                    found and found["adjusted"] is not None and found["adjusted"] <= 0.05
+                ),
+            }
+        )
     return {
-        "lines": lines, "models": models, "axis": charts.forest_axis(scale) if signal else "",
-        "every": alpha.get(ALL), "person": beside.get((ONE_PERSON, ALL)),
+        "lines": lines,
+        "models": models,
+        "axis": charts.forest_axis(scale) if signal else "",
+        "every": alpha.get(ALL),
+        "person": beside.get((ONE_PERSON, ALL)),
         "models_all": [beside.get((one["component"], ALL)) for one in models],
-        "carrying": sum(line["carries"] for line in lines), "tested": len(signal),
-    }  # fmt: skip
+        "carrying": sum(line["carries"] for line in lines),
+        "tested": len(signal),
+    }
 
 
 def _plot(scale: Scale, row: Row | None, name: str) -> Any:
@@ -77,9 +92,11 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
     """A page of texts: human score, the people's list and each model's, side by side."""
     models = models_of(told)
     ids = list(
-        CandidateScore.objects.filter(run=run).order_by("candidate__topic", "candidate_id")
-        .values_list("candidate_id", flat=True).distinct()
-    )  # fmt: skip
+        CandidateScore.objects.filter(run=run)
+        .order_by("candidate__topic", "candidate_id")
+        .values_list("candidate_id", flat=True)
+        .distinct()
+    )
     found: Page[Any] = Paginator(list(dict.fromkeys(ids)), PER_PAGE).get_page(page)
     shown = list(found.object_list)
     about = Candidate.objects.in_bulk(shown)
@@ -91,17 +108,20 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
     given = _given(run.task, shown, told, models)
     human = told["about"]["human_scores"]
     return {
-        "page": found, "models": models,
+        "page": found,
+        "models": models,
         "rows": [
             {
-                "text": about[pk], "excerpt": _short(about[pk].text),
-                "human": human.get(str(pk)), "people": scores.get((pk, MAJORITY)),
+                "text": about[pk],
+                "excerpt": _short(about[pk].text),
+                "human": human.get(str(pk)),
+                "people": scores.get((pk, MAJORITY)),
                 "scores": [scores.get((pk, one["component"])) for one in models],
                 "lines": given.get(pk, []),
             }
             for pk in shown
         ],
-    }  # fmt: skip
+    }
 
 
 def _short(text: str) -> str:
@@ -140,7 +160,7 @@ def _given(
             for asked in told["asked_list"]
         ]
         for pk in shown
-    }  # fmt: skip
+    }
 
 
 def _apart(people: Sequence[bool], models: Sequence[bool | None]) -> bool:

@@ -99,11 +99,13 @@ def page(checklist: Checklist) -> Page:
     left = pipeline.next_stage(found)
     entries = found[stages.ATTRIBUTES].data
     return Page(
-        views, next((one for one in views if one.kind == left), None),
+        views,
+        next((one for one in views if one.kind == left), None),
         list(checklist.versions.select_related("frozen_by").annotate(made=Count("tasks"))),
-        stages.condition(entries), pipeline.authors(entries),
+        stages.condition(entries),
+        pipeline.authors(entries),
         any(one.active is not None for one in views),
-    )  # fmt: skip
+    )
 
 
 def _runs(checklist: Checklist) -> dict[str, Run]:
@@ -125,11 +127,23 @@ def _view(
     mark, word, sentence = _state(one, ready, active, failed)
     bare = not data.get(stages.ATTRIBUTES)
     return StageView(
-        kind, LABELS[kind], ABOUT[kind], HAND.get(kind, "Write by hand"), mark, word, sentence,
-        _made(one.row), one.row, ready,
+        kind,
+        LABELS[kind],
+        ABOUT[kind],
+        HAND.get(kind, "Write by hand"),
+        mark,
+        word,
+        sentence,
+        _made(one.row),
+        one.row,
+        ready,
         kind != stages.ATTRIBUTES and not (bare and kind in (stages.COMPONENTS, stages.CLUSTERS)),
-        one.data, _parts(kind, found), _loose(kind, found), active, failed,
-    )  # fmt: skip
+        one.data,
+        _parts(kind, found),
+        _loose(kind, found),
+        active,
+        failed,
+    )
 
 
 def _state(
@@ -241,11 +255,14 @@ def _line(one: Any, newest: Mapping[str, ChecklistStage]) -> dict[str, Any]:
     last = newest.get(stages.VALIDATION)
     first = newest.get(stages.ATTRIBUTES)
     return {
-        "checklist": one, "dimension": one.item.group.title,
+        "checklist": one,
+        "dimension": one.item.group.title,
         "condition": stages.condition(first.data if first else [])["condition"],
-        "stage": LABELS[stand[-1]] if stand else "nothing yet", "done": len(stand),
-        "questions": len(last.data) if last else None, "frozen": one.frozen,
-    }  # fmt: skip
+        "stage": LABELS[stand[-1]] if stand else "nothing yet",
+        "done": len(stand),
+        "questions": len(last.data) if last else None,
+        "frozen": one.frozen,
+    }
 
 
 def get_version(checklist: Checklist, number: int) -> ChecklistVersion:

@@ -30,11 +30,16 @@ from evaluation.runs.selectors import lists as runs
 
 def _frame(access: Access, checklist: Checklist, kind: str) -> dict[str, Any]:
     return {
-        "access": access, "checklist": checklist, "task": checklist.task, "kind": kind,
-        "title": runs.title_of(checklist.task), "label": reads.LABELS[kind],
-        "what": reads.ABOUT[kind], "about": pipeline.subject_of(checklist.item),
+        "access": access,
+        "checklist": checklist,
+        "task": checklist.task,
+        "kind": kind,
+        "title": runs.title_of(checklist.task),
+        "label": reads.LABELS[kind],
+        "what": reads.ABOUT[kind],
+        "about": pipeline.subject_of(checklist.item),
         "has_model": reads.has_model(access.project),
-    }  # fmt: skip
+    }
 
 
 @login_required
@@ -59,9 +64,12 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
             entries = editing.read(kind, request.POST, found)
             seen = str(request.POST.get("seen", ""))
             actions.save_stage(
-                by=access.user, checklist=checklist, kind=kind, entries=entries,
+                by=access.user,
+                checklist=checklist,
+                kind=kind,
+                entries=entries,
                 seen=whole(seen),
-            )  # fmt: skip
+            )
         except DomainError as error:
             context["problem"], context["fields"] = error.message, error.fields
             status = error.status
@@ -109,9 +117,12 @@ def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> 
             if posted and not request.headers.get("HX-Request"):
                 _refuse(ready, agreed="agreed" in request.POST)
                 writes.start(
-                    by=access.user, task=checklist.task, method=STAGE, params=ready.params,
+                    by=access.user,
+                    task=checklist.task,
+                    method=STAGE,
+                    params=ready.params,
                     lane=f"{checklist.pk}/{kind}",
-                )  # fmt: skip
+                )
                 return redirect("checklist", project_id, checklist.pk)
         except DomainError as error:
             status = error.status if posted else 200

@@ -52,10 +52,14 @@ def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     number = request.GET.get("run", "")
     told = checklists_attributes.page(task, whole(number))
     context = {
-        "task": task, "title": runs.title_of(task), "access": access,
-        "told": told, "standing": standing(told.run),
-        "checklists": reads.of_task(task), "has_model": reads.has_model(access.project),
-    }  # fmt: skip
+        "task": task,
+        "title": runs.title_of(task),
+        "access": access,
+        "told": told,
+        "standing": standing(told.run),
+        "checklists": reads.of_task(task),
+        "has_model": reads.has_model(access.project),
+    }
     return render(request, "evaluation/checklists/attributes.html", context)
 
 
@@ -77,9 +81,12 @@ def new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             chosen = next(item for item in items if item.pk == form.cleaned_data["item"])
             try:
                 made = actions.create(
-                    by=access.user, task=task, item=chosen, name=form.cleaned_data["name"],
+                    by=access.user,
+                    task=task,
+                    item=chosen,
+                    name=form.cleaned_data["name"],
                     whose=form.cleaned_data["whose"],
-                )  # fmt: skip
+                )
             except DomainError as error:
                 add_errors(form, error)
                 status = error.status
@@ -92,11 +99,15 @@ def new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def _page(access: Access, checklist: Checklist) -> dict[str, Any]:
     found = pipeline.authors(pipeline.attributes_of(checklist.task, checklist.item))
     return {
-        "access": access, "checklist": checklist, "task": checklist.task,
-        "title": runs.title_of(checklist.task), "page": reads.page(checklist),
-        "about": pipeline.subject_of(checklist.item), "whose": WhoseForm(authors=found),
+        "access": access,
+        "checklist": checklist,
+        "task": checklist.task,
+        "title": runs.title_of(checklist.task),
+        "page": reads.page(checklist),
+        "about": pipeline.subject_of(checklist.item),
+        "whose": WhoseForm(authors=found),
         "has_model": reads.has_model(access.project),
-    }  # fmt: skip
+    }
 
 
 @login_required
@@ -142,17 +153,26 @@ def freeze(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResp
 
 
 def _version_page(
-    request: HttpRequest, access: Access, found: Checklist, number: int, *, form: Any = None,
+    request: HttpRequest,
+    access: Access,
+    found: Checklist,
+    number: int,
+    *,
+    form: Any = None,
     status: int = 200,
-) -> HttpResponse:  # fmt: skip
+) -> HttpResponse:
     version = reads.get_version(found, number)
     title = f"{found.name}, version {version.number}"
     context = {
-        "access": access, "checklist": found, "task": found.task, "version": version,
-        "title": runs.title_of(found.task), "parts": reads.by_component(version),
+        "access": access,
+        "checklist": found,
+        "task": found.task,
+        "version": version,
+        "title": runs.title_of(found.task),
+        "parts": reads.by_component(version),
         "tasks": reads.tasks_of(version),
         "form": form or TaskForm(topics=reads.topics(access.project), initial={"title": title}),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/checklists/version.html", context, status=status)
 
 
@@ -180,9 +200,12 @@ def make_task(
     )
     try:
         made = actions.make_task(
-            by=access.user, version=frozen, title=form.cleaned_data["title"], texts=list(chosen),
+            by=access.user,
+            version=frozen,
+            title=form.cleaned_data["title"],
+            texts=list(chosen),
             key=form.cleaned_data["key"],
-        )  # fmt: skip
+        )
     except DomainError as error:
         add_errors(form, error)
         return _version_page(request, access, found, number, form=form, status=error.status)

@@ -49,16 +49,23 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
     page = reverse("checklist_results", args=[task.project_id, task.pk])
     keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
     context = {
-        "task": task, "title": run_reads.title_of(task), "view": view, "run": run, "last": last,
+        "task": task,
+        "title": run_reads.title_of(task),
+        "view": view,
+        "run": run,
+        "last": last,
         "standing": standing(run),
         "views": [
             {"label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
             for slug, label in reads.VIEWS.items()
         ],
-        "keep": keep, "page_url": page, "active": run_reads.active_of(task), "fresh": since,
+        "keep": keep,
+        "page_url": page,
+        "active": run_reads.active_of(task),
+        "fresh": since,
         "start_words": run_reads.start_words(since, first=last is None, noun="filled checklist"),
         "study": reads.study(task),
-    }  # fmt: skip
+    }
     return run, context
 
 
@@ -118,9 +125,12 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             raise Invalid("No file was chosen.", fields={"file": "Choose a CSV or JSONL file."})
         check_size(given.size or 0, AT_ONCE)
         run, new, count = text_scores.import_human(
-            by=access.user, task=task, content=given.read(), file=given.name or "scores",
+            by=access.user,
+            task=task,
+            content=given.read(),
+            file=given.name or "scores",
             name=name,
-        )  # fmt: skip
+        )
     except Invalid as problem:
         return _page(request, task, problem.status, problem=problem, given_name=name)
     words = f"{count:,} human scores are kept as run {run.number}."

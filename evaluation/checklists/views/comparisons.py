@@ -45,9 +45,10 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """Every finished comparison with its true names, and the words that several people use."""
     access, task = thought(request, project_id, task_id)
     context = {
-        "task": task, "title": runs.title_of(task),
+        "task": task,
+        "title": runs.title_of(task),
         "page": checklists_comparison.page(task, access.user),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/checklists/comparisons.html", context)
 
 
@@ -72,9 +73,12 @@ def new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             chosen = next(one for one in items if one.pk == form.cleaned_data["item"])
             try:
                 made = blind.begin(
-                    by=access.user, task=task, item=chosen, first=form.cleaned_data["first"],
+                    by=access.user,
+                    task=task,
+                    item=chosen,
+                    first=form.cleaned_data["first"],
                     second=form.cleaned_data["second"],
-                )  # fmt: skip
+                )
             except DomainError as error:
                 add_errors(form, error)
                 status = error.status
@@ -121,12 +125,21 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
         return redirect("set_comparisons", project_id, task_id)
     dimension = pipeline.subject_of(found.item)
     context = {
-        "task": task, "title": runs.title_of(task), "comparison": found, "about": dimension,
-        "shown": blind.shown(found), "problem": problem, "prefers": answers.get("prefers", ""),
+        "task": task,
+        "title": runs.title_of(task),
+        "comparison": found,
+        "about": dimension,
+        "shown": blind.shown(found),
+        "problem": problem,
+        "prefers": answers.get("prefers", ""),
         "questions": [
-            (name, label.format(dimension=dimension.dimension), answers.get(name, ""),
-             errors.get(name, ""))
+            (
+                name,
+                label.format(dimension=dimension.dimension),
+                answers.get(name, ""),
+                errors.get(name, ""),
+            )
             for name, label in blind.QUESTIONS.items()
         ],
-    }  # fmt: skip
+    }
     return render(request, "evaluation/checklists/compare.html", context, status=status)

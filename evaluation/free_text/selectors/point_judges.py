@@ -109,15 +109,21 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> Points:
     ]
     bins = asked["distribution"]
     return Points(
-        run=run, model=model, main=main, boards=boards, sentence=_sentence(run, asked),
+        run=run,
+        model=model,
+        main=main,
+        boards=boards,
+        sentence=_sentence(run, asked),
         notes=[_note(text) for text in told.get("notes", [])],
         spread=charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
-        if sum(bins) else None,
+        if sum(bins)
+        else None,
         spread_sentence=_spread(asked),
         spread_rows=[(f"{10 * k} to {10 * k + 10}", n) for k, n in enumerate(bins)],
-        facts=_facts(asked), reasons=list(asked["reasons"].items()),
+        facts=_facts(asked),
+        reasons=list(asked["reasons"].items()),
         recipe=recipe_pairs(run, told.get("recipe")),
-    )  # fmt: skip
+    )
 
 
 def _note(text: str) -> str:
@@ -146,10 +152,11 @@ def _facts(asked: Told) -> list[tuple[str, str]]:
     given = counts["answered"] + counts["defaulted"]
     share = counts["defaulted"] / given if given else None
     return [
-        ("Asked", count(counts["asked"])), ("Known from before", count(counts["cached"])),
+        ("Asked", count(counts["asked"])),
+        ("Known from before", count(counts["cached"])),
         ("No number, so 50", f"{count(counts['defaulted'])}, {percent(share)}"),
         ("Failed", count(counts["failed"])),
-    ]  # fmt: skip
+    ]
 
 
 # Boards ----------------------------------------------------------------------------------------
@@ -160,8 +167,9 @@ COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high",
 def _board(
     noun: str, model: Any, run: Run, main: Run | None, *, dimension: str, page: Any
 ) -> Board | None:
-    names = ["worker__pseudonym"] if noun == "worker" else ["system__name",
-                                                            "system__prompt_strategy"]  # fmt: skip
+    names = (
+        ["worker__pseudonym"] if noun == "worker" else ["system__name", "system__prompt_strategy"]
+    )
     rows = model.objects.filter(run=run, dimension=dimension).order_by("component", "-estimate")
     shown = Paginator(rows.values_list(f"{noun}_id", *names, *COLUMNS), PER_PAGE).get_page(page)
     if not shown.paginator.count:
@@ -183,9 +191,12 @@ def _board(
 
 
 def _line(
-    names: Sequence[str], rest: Sequence[Any], other: Sequence[Any] | None, main: Run | None,
+    names: Sequence[str],
+    rest: Sequence[Any],
+    other: Sequence[Any] | None,
+    main: Run | None,
     scale: charts.Scale,
-) -> Line:  # fmt: skip
+) -> Line:
     own, extra = _cell(rest), rest[-1]
     name, detail = names[0], names[1] if len(names) > 1 else ""
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
@@ -193,9 +204,14 @@ def _line(
     if main is not None:
         beside = _cell(other) if other else Cell("none", None, None, None, "not on its board")
     return Line(
-        name, detail, own, beside, rest[4], extra.get("defaulted", 0),
+        name,
+        detail,
+        own,
+        beside,
+        rest[4],
+        extra.get("defaulted", 0),
         charts.forest_cell(scale, estimate, name=name),
-    )  # fmt: skip
+    )
 
 
 def _cell(values: Sequence[Any]) -> Cell:
@@ -217,8 +233,9 @@ def _agree(noun: str, run: Run, main: Run) -> str:
     """How far the judge and AQER put the workers (or systems) in the same order, in words."""
     author = f"answer__{noun}_id"
     rows = AnswerScore.objects.filter(run=run, **{f"{author}__isnull": False})
-    mine = list(rows.order_by("answer_id").values_list("answer_id", author, "answer__item_id",
-                                                       "estimate"))  # fmt: skip
+    mine = list(
+        rows.order_by("answer_id").values_list("answer_id", author, "answer__item_id", "estimate")
+    )
     theirs = dict(
         AnswerScore.objects.filter(run=main, estimate__isnull=False).values_list(
             "answer_id", "estimate"
@@ -227,13 +244,18 @@ def _agree(noun: str, run: Run, main: Run) -> str:
     both = [row for row in mine if row[0] in theirs]
     if not both:
         return f"No {noun}’s answers were scored by both."
-    authors, items = ({pk: k for k, pk in enumerate(sorted({row[at] for row in both}))}
-                      for at in (1, 2))  # fmt: skip
+    authors, items = (
+        {pk: k for k, pk in enumerate(sorted({row[at] for row in both}))} for at in (1, 2)
+    )
     found = boards_agree(
-        np.array([authors[row[1]] for row in both]), np.array([items[row[2]] for row in both]),
-        np.array([row[3] for row in both]), np.array([theirs[row[0]] for row in both]),
-        rng=np.random.default_rng(SEED), authors=len(authors), questions=len(items),
-    )  # fmt: skip
+        np.array([authors[row[1]] for row in both]),
+        np.array([items[row[2]] for row in both]),
+        np.array([row[3] for row in both]),
+        np.array([theirs[row[0]] for row in both]),
+        rng=np.random.default_rng(SEED),
+        authors=len(authors),
+        questions=len(items),
+    )
     return _agreement(found, noun)
 
 
@@ -255,11 +277,12 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     """Mean of Spearman's rho within topics, between points and what people's judgments give."""
     mine, theirs = (
         dict(
-            CandidateScore.objects.filter(run=one, dimension=dimension, estimate__isnull=False)
-            .values_list("candidate_id", "estimate")
+            CandidateScore.objects.filter(
+                run=one, dimension=dimension, estimate__isnull=False
+            ).values_list("candidate_id", "estimate")
         )
         for one in (run, main)
-    )  # fmt: skip
+    )
     topics = {row.candidate_id: row.topic for row in judgments.texts(run.task)}
     both = [pk for pk in sorted(mine) if pk in theirs and pk in topics]
     if not both:

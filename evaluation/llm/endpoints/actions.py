@@ -22,9 +22,11 @@ from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
 
 # field: lowest, highest, empty allowed
 WHOLE: dict[str, tuple[int, int, bool]] = {
-    "requests_per_minute": (1, 1_000_000, True), "tokens_per_minute": (1, 2_000_000_000, True),
-    "parallel": (1, 64, False), "timeout_seconds": (1, 3600, False),
-}  # fmt: skip
+    "requests_per_minute": (1, 1_000_000, True),
+    "tokens_per_minute": (1, 2_000_000_000, True),
+    "parallel": (1, 64, False),
+    "timeout_seconds": (1, 3600, False),
+}
 BUDGETS = ("soft_budget", "hard_budget")
 CHANGEABLE = ("name", "base_url", *WHOLE, *BUDGETS)
 MAX_BUDGET, MAX_PRICE = Decimal("9999999999"), Decimal("999999")
@@ -53,17 +55,26 @@ def add_endpoint(
     """
     endpoint = Endpoint(project=project, created_by=by)
     fields = {
-        "name": name, "base_url": base_url, "requests_per_minute": requests_per_minute,
-        "tokens_per_minute": tokens_per_minute, "parallel": parallel,
-        "timeout_seconds": timeout_seconds, "soft_budget": soft_budget, "hard_budget": hard_budget,
-    }  # fmt: skip
+        "name": name,
+        "base_url": base_url,
+        "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute,
+        "parallel": parallel,
+        "timeout_seconds": timeout_seconds,
+        "soft_budget": soft_budget,
+        "hard_budget": hard_budget,
+    }
     _take(endpoint, fields)
     _take_key(endpoint, key, key_env)
     endpoint.save()
     record(
-        by=by, project=project, action="endpoint.add", on=endpoint, key=_how(endpoint),
+        by=by,
+        project=project,
+        action="endpoint.add",
+        on=endpoint,
+        key=_how(endpoint),
         **_told(endpoint, CHANGEABLE),
-    )  # fmt: skip
+    )
     return endpoint
 
 
@@ -85,9 +96,14 @@ def change_endpoint(*, by: User, endpoint: Endpoint, **changes: Any) -> Endpoint
         locked.key_sealed, locked.key_env, locked.key_set_at = None, "", None
     locked.save()
     record(
-        by=by, project=locked.project, action="endpoint.change", on=locked, before=before,
-        after=_told(locked, changes), key=_how(locked),
-    )  # fmt: skip
+        by=by,
+        project=locked.project,
+        action="endpoint.change",
+        on=locked,
+        before=before,
+        after=_told(locked, changes),
+        key=_how(locked),
+    )
     return locked
 
 
@@ -97,9 +113,7 @@ def set_key(*, by: User, endpoint: Endpoint, key: str = "", key_env: str = "") -
     locked = _open(endpoint)
     _take_key(locked, key, key_env)
     locked.save(update_fields=["key_env", "key_sealed", "key_set_at"])
-    record(
-        by=by, project=locked.project, action="endpoint.set_key", on=locked, key=_how(locked)
-    )  # fmt: skip
+    record(by=by, project=locked.project, action="endpoint.set_key", on=locked, key=_how(locked))
     return locked
 
 
@@ -147,9 +161,15 @@ def add_model(
         LanguageModel.objects.filter(pk=model.pk).update(archived_at=None, **prices)
         model.refresh_from_db()
     record(
-        by=by, project=locked.project, action="model.add", on=model, name=chosen, use=use,
-        endpoint=locked.pk, **{k: _plain(v) for k, v in prices.items()},
-    )  # fmt: skip
+        by=by,
+        project=locked.project,
+        action="model.add",
+        on=model,
+        name=chosen,
+        use=use,
+        endpoint=locked.pk,
+        **{k: _plain(v) for k, v in prices.items()},
+    )
     return model
 
 

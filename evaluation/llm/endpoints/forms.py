@@ -27,9 +27,14 @@ def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
 
 def _money(label: str, help_text: str) -> forms.DecimalField:
     return forms.DecimalField(
-        label=label, required=False, min_value=0, decimal_places=2, max_digits=12,
-        help_text=help_text, widget=_short(step="any"),
-    )  # fmt: skip
+        label=label,
+        required=False,
+        min_value=0,
+        decimal_places=2,
+        max_digits=12,
+        help_text=help_text,
+        widget=_short(step="any"),
+    )
 
 
 class EndpointForm(forms.Form):
@@ -37,10 +42,11 @@ class EndpointForm(forms.Form):
 
     name = TitleField(max_length=80, help_text="For people of this project.")
     base_url = forms.CharField(
-        label="Base URL", max_length=300,
+        label="Base URL",
+        max_length=300,
         help_text="Of an interface like OpenAI’s, up to and with its version: https://…/v1",
         widget=forms.URLInput(attrs={"class": "code", "inputmode": "url", "autocomplete": "off"}),
-    )  # fmt: skip
+    )
     soft_budget = _money("Soft budget", "A run that may pass it must be agreed to.")
     hard_budget = _money("Hard budget", "Nothing is asked beyond it, by all runs together.")
     requests_per_minute = _whole("Requests a minute", "Empty: no limit.", required=False)
@@ -61,15 +67,19 @@ class KeyForm(forms.Form):
         label="Key", choices=KEYS, initial=SEALED, widget=forms.RadioSelect
     )
     key = forms.CharField(
-        label="The key", required=False, strip=True,
+        label="The key",
+        required=False,
+        strip=True,
         help_text="Shown nowhere again, also not to you. To change it, enter another one.",
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-    )  # fmt: skip
+    )
     key_env = forms.CharField(
-        label="Name of the variable", required=False, max_length=80,
+        label="Name of the variable",
+        required=False,
+        max_length=80,
         help_text="One that the server allows for keys, such as MY_API_KEY.",
         widget=forms.TextInput(attrs={"class": "code mid", "autocomplete": "off"}),
-    )  # fmt: skip
+    )
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
@@ -93,27 +103,38 @@ class PriceForm(forms.Form):
     """Prices for a million tokens."""
 
     price_in = forms.DecimalField(
-        label="Price of what is sent", required=False, min_value=0, decimal_places=6,
-        max_digits=12, help_text="0 for a model that costs nothing.", widget=_short(step="any"),
-    )  # fmt: skip
-    price_out = forms.DecimalField(
-        label="Price of what it answers", required=False, min_value=0, decimal_places=6,
-        max_digits=12, help_text="Empty: not known, so no cost can be told.",
+        label="Price of what is sent",
+        required=False,
+        min_value=0,
+        decimal_places=6,
+        max_digits=12,
+        help_text="0 for a model that costs nothing.",
         widget=_short(step="any"),
-    )  # fmt: skip
+    )
+    price_out = forms.DecimalField(
+        label="Price of what it answers",
+        required=False,
+        min_value=0,
+        decimal_places=6,
+        max_digits=12,
+        help_text="Empty: not known, so no cost can be told.",
+        widget=_short(step="any"),
+    )
 
 
 class ModelForm(PriceForm):
     """A model of an endpoint."""
 
     name = TitleField(
-        max_length=160, help_text="Exactly as the endpoint calls it.",
+        max_length=160,
+        help_text="Exactly as the endpoint calls it.",
         widget=forms.TextInput(
             attrs={"class": "code", "list": "model-names", "autocomplete": "off"}
         ),
-    )  # fmt: skip
+    )
     use = forms.ChoiceField(
         choices=[(value, label.capitalize()) for value, label in LanguageModel.Use.choices],
-        initial=LanguageModel.Use.CHAT, widget=forms.RadioSelect,
-    )  # fmt: skip
+        initial=LanguageModel.Use.CHAT,
+        widget=forms.RadioSelect,
+    )
     field_order = ["name", "use", "price_in", "price_out"]

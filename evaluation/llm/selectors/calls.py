@@ -34,9 +34,11 @@ class Filters:
         """From an address; what cannot be read filters nothing."""
         state = query.get("state", "")
         return cls(
-            _number(query.get("run")), _number(query.get("model")), query.get("prompt", "")[:80],
+            _number(query.get("run")),
+            _number(query.get("model")),
+            query.get("prompt", "")[:80],
             state if state in CallState.values else "",
-        )  # fmt: skip
+        )
 
     @property
     def any(self) -> bool:
@@ -101,11 +103,15 @@ def rows_of(page: list[LLMCall], currency: str) -> list[CallRow]:
     """Calls as lines; no query."""
     return [
         CallRow(
-            call, CALL_MARKS[CallState(call.state)], CallState(call.state).label.capitalize(),
-            _said(call), _seconds(call.latency_ms), small(call.cost, currency),
+            call,
+            CALL_MARKS[CallState(call.state)],
+            CallState(call.state).label.capitalize(),
+            _said(call),
+            _seconds(call.latency_ms),
+            small(call.cost, currency),
         )
         for call in page
-    ]  # fmt: skip
+    ]
 
 
 def _said(call: LLMCall) -> str:
@@ -126,22 +132,29 @@ def totals(project: Project, filters: Filters, currency: str) -> list[Total]:
         LLMCall.objects.filter(pk__in=inner)
         .values("prompt")
         .annotate(
-            n=Count("pk"), done=Count("pk", filter=Q(state=CallState.DONE)),
+            n=Count("pk"),
+            done=Count("pk", filter=Q(state=CallState.DONE)),
             failed=Count("pk", filter=Q(state=CallState.FAILED)),
-            tokens_to=Sum("tokens_in"), tokens_from=Sum("tokens_out"), spent=Sum("cost"),
+            tokens_to=Sum("tokens_in"),
+            tokens_from=Sum("tokens_out"),
+            spent=Sum("cost"),
             pace=Avg("latency_ms"),
         )
         .order_by("prompt")
-    )  # fmt: skip
+    )
     return [
         Total(
-            row["prompt"], row["n"], row["done"], row["failed"], row["tokens_to"] or 0,
+            row["prompt"],
+            row["n"],
+            row["done"],
+            row["failed"],
+            row["tokens_to"] or 0,
             row["tokens_from"] or 0,
             _seconds(round(row["pace"]) if row["pace"] is not None else None),
             small(row["spent"], currency),
         )
         for row in found
-    ]  # fmt: skip
+    ]
 
 
 def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
@@ -201,10 +214,17 @@ def call_page(call: LLMCall, currency: str) -> CallPage:
     state = CallState(call.state)
     value = json.dumps(call.value, ensure_ascii=False, indent=2) if call.value is not None else ""
     return CallPage(
-        call, CALL_MARKS[state], state.label.capitalize(), value, _chances(call.chances),
-        [_attempt(row, currency) for row in call.tries.all()], _uses(call),
-        _seconds(call.latency_ms), small(call.cost, currency), _recipe(call),
-    )  # fmt: skip
+        call,
+        CALL_MARKS[state],
+        state.label.capitalize(),
+        value,
+        _chances(call.chances),
+        [_attempt(row, currency) for row in call.tries.all()],
+        _uses(call),
+        _seconds(call.latency_ms),
+        small(call.cost, currency),
+        _recipe(call),
+    )
 
 
 def _chances(told: Mapping[str, float] | None) -> list[tuple[str, str, float]]:
@@ -224,10 +244,14 @@ def _uses(call: LLMCall) -> list[dict[str, Any]]:
     """Which runs used the call, and for what; the newest run first, a hundred at most."""
     rows = call.uses.select_related("run__task__current").order_by("-run__number", "subject")[:100]
     return [
-        {"run": row.run, "method": run_types.title_of(row.run.method), "subject": row.subject,
-         "task": title_of(row.run.task) if row.run.task.current is not None else ""}
+        {
+            "run": row.run,
+            "method": run_types.title_of(row.run.method),
+            "subject": row.subject,
+            "task": title_of(row.run.task) if row.run.task.current is not None else "",
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def _recipe(call: LLMCall) -> list[tuple[str, str]]:

@@ -79,11 +79,12 @@ def endpoints(project: Project) -> list[EndpointRow]:
         LanguageModel.objects.filter(endpoint__in=[one.pk for one in found])
         .filter(archived_at__isnull=True)
         .annotate(
-            n=Count("calls"), bad=Count("calls", filter=Q(calls__state=CallState.FAILED)),
+            n=Count("calls"),
+            bad=Count("calls", filter=Q(calls__state=CallState.FAILED)),
             last=Max("calls__finished_at"),
         )
         .order_by("name", "use")
-    )  # fmt: skip
+    )
     held: dict[int, list[ModelRow]] = {one.pk: [] for one in found}
     for model in models:
         held[model.endpoint_id].append(_model_row(model))
@@ -129,10 +130,15 @@ def budget_of(endpoint: Endpoint, currency: str) -> Budget:
     elif endpoint.hard_budget is None and endpoint.soft_budget is None:
         sentence = "No budget is set: only its prices bound what a run may cost."
     return Budget(
-        small(endpoint.spent, currency), small(endpoint.reserved, currency),
-        _budget(endpoint.soft_budget, currency), _budget(endpoint.hard_budget, currency),
-        float(used), float(most) if most else None, state, sentence,
-    )  # fmt: skip
+        small(endpoint.spent, currency),
+        small(endpoint.reserved, currency),
+        _budget(endpoint.soft_budget, currency),
+        _budget(endpoint.hard_budget, currency),
+        float(used),
+        float(most) if most else None,
+        state,
+        sentence,
+    )
 
 
 def _budget(value: Decimal | None, currency: str) -> str:

@@ -33,6 +33,12 @@ def prompts() -> list[Prompt]:
 def _prompt(name: str, version: int, *, newest: bool) -> Prompt:
     found = prompting.load(name, version)
     return Prompt(
-        found.ref, name, version, newest, found.system, found.user, sorted(found.needed),
+        found.ref,
+        name,
+        version,
+        newest,
+        found.system,
+        found.user,
+        sorted(found.needed),
         sorted(found.places - found.needed),
-    )  # fmt: skip
+    )

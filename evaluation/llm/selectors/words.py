@@ -12,9 +12,11 @@ from evaluation.models import CallState, LanguageModel, LLMAttempt
 
 # State of a call -> its mark.
 CALL_MARKS = {
-    CallState.QUEUED: "waiting", CallState.SENT: "running", CallState.DONE: "done",
+    CallState.QUEUED: "waiting",
+    CallState.SENT: "running",
+    CallState.DONE: "done",
     CallState.FAILED: "bad",
-}  # fmt: skip
+}
 OUTCOME_MARKS = {LLMAttempt.Outcome.OK: "done", LLMAttempt.Outcome.SENT: "running"}
 FORMATS = {
     JSON_SCHEMA: "held to a JSON schema",

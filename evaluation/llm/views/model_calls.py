@@ -24,11 +24,13 @@ def calls(request: HttpRequest, project_id: int) -> HttpResponse:
     page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     currency = access.project.currency
     context = {
-        "view": "calls", "page": page, "filters": filters,
+        "view": "calls",
+        "page": page,
+        "filters": filters,
         "rows": reads.rows_of(list(page.object_list), currency),
         "totals": reads.totals(access.project, filters, currency),
         "choices": reads.choices(access.project),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/llm/calls.html", context)
 
 

@@ -31,10 +31,14 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     rows = reads.endpoints(access.project)
     context = {
-        "view": "models", "rows": rows, "needs": reads.NEEDS, "without": reads.WITHOUT,
-        "models": sum(len(row.models) for row in rows), "state": reads.state(rows),
+        "view": "models",
+        "rows": rows,
+        "needs": reads.NEEDS,
+        "without": reads.WITHOUT,
+        "models": sum(len(row.models) for row in rows),
+        "state": reads.state(rows),
         "sentence": reads.summary(rows, access.project.currency),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/llm/models.html", context)
 
 

@@ -45,15 +45,21 @@ PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
 STEPS = {SLUG: (PREPARE, ASK, STORE)}
 PREFIX, WRITING = "answer_", "writing"
 TITLES = {
-    "sentence": "One full sentence", "concise": "As short as possible",
-    "steps": "Step by step, then the answer", "writing": "A response from the passages",
-}  # fmt: skip
+    "sentence": "One full sentence",
+    "concise": "As short as possible",
+    "steps": "Step by step, then the answer",
+    "writing": "A response from the passages",
+}
 FIRST = {"texts": "sentence", "responses": WRITING}  # by default
 SCHEMAS = {"steps": REASONED, WRITING: RESPONSE}
 DEFAULTS: dict[str, Any] = {
-    "model": 0, "strategy": "", "passage": True, "temperature": 0.0, "max_tokens": 600,
+    "model": 0,
+    "strategy": "",
+    "passage": True,
+    "temperature": 0.0,
+    "max_tokens": 600,
     "replicates": 1,
-}  # fmt: skip
+}
 Row = dict[str, Any]
 clean_params = freezing.clean_params
 
@@ -123,11 +129,14 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
     prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
     asks = [
         Ask(
-            one.subject, rendered(prompt, one.item, task, passage=params["passage"]),
-            SCHEMAS.get(name, ANSWER), sampling(params), replicate=one.replicate,
+            one.subject,
+            rendered(prompt, one.item, task, passage=params["passage"]),
+            SCHEMAS.get(name, ANSWER),
+            sampling(params),
+            replicate=one.replicate,
         )
         for one in wanted
-    ]  # fmt: skip
+    ]
     noun = get_type(task.type).item_noun
     does, given = ("writes", noun) if task.type == "writing" else ("answers", "answer")
     sentence = f"{model.name} {does} {plural(len({one.item.pk for one in wanted}), noun)}"
@@ -141,10 +150,13 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
 
 def check(**params: Any) -> None:
     """Raise BadParameter on a bad value of an option."""
-    check_all(params, {
-        "strategy": lambda name, value: check_prompt(name, value, refs(PREFIX)),
-        "passage": check_flag,
-    })  # fmt: skip
+    check_all(
+        params,
+        {
+            "strategy": lambda name, value: check_prompt(name, value, refs(PREFIX)),
+            "passage": check_flag,
+        },
+    )
 
 
 ANSWERS = Asking(SLUG, "1.0", "Answers of a language model", plan, DEFAULTS, check)
@@ -191,12 +203,18 @@ def _told(replies: Sequence[Reply], there: int, read: Sequence[tuple[Wanted, Rep
     ]
     return {
         "counts": {
-            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
-            "answered": len(read), "declined": sum(found.declined for *_, found in read),
-            "failed": len(replies) - len(read), "flagged": len(flagged), "there": there,
+            "asked": len(replies),
+            "cached": sum(reply.cached for reply in replies),
+            "answered": len(read),
+            "declined": sum(found.declined for *_, found in read),
+            "failed": len(replies) - len(read),
+            "flagged": len(flagged),
+            "there": there,
         },
-        "reasons": reasons(replies), "failed": failures(replies), "flagged": flagged[:LISTED],
-    }  # fmt: skip
+        "reasons": reasons(replies),
+        "failed": failures(replies),
+        "flagged": flagged[:LISTED],
+    }
 
 
 def write(run: Run, done: Answered) -> Outcome:
@@ -205,9 +223,12 @@ def write(run: Run, done: Answered) -> Outcome:
     told = {
         "asked": done.told,
         "recipe": {
-            "method": SLUG, "version": run.version, "params": dict(run.params),
-            "system": f"{name}, {strategy}", "prompt": f"{PREFIX}{done.prompt}",
+            "method": SLUG,
+            "version": run.version,
+            "params": dict(run.params),
+            "system": f"{name}, {strategy}",
+            "prompt": f"{PREFIX}{done.prompt}",
         },
-    }  # fmt: skip
+    }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)

@@ -11,8 +11,10 @@ from annotation.task_types.texts import MAX_CHARACTERS, storable
 from evaluation.llm.schemas import Schema, WrongForm
 
 # "The answer is: ...", "Answer: ...", also in bold, at the beginning of a line.
-MARK = re.compile(r"^[\s*_#>]*(?:the\s+)?(?:final\s+)?answer(?:\s+is)?[*_]*\s*:[*_]*[ \t]*",
-                  re.IGNORECASE | re.MULTILINE)  # fmt: skip
+MARK = re.compile(
+    r"^[\s*_#>]*(?:the\s+)?(?:final\s+)?answer(?:\s+is)?[*_]*\s*:[*_]*[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 QUOTES = {"“": "”", '"': '"', "«": "»", "{{": "}}", "**": "**", "`": "`"}
 UNKNOWN = re.compile(r"i (?:don'?t|do not) know(?: the answer)?")

@@ -16,9 +16,13 @@ from evaluation.llm_runs.parts import MOST_REPLICATES, MOST_TOKENS
 def tokens_field(initial: int, help_text: str) -> forms.IntegerField:
     """The most tokens of one answer."""
     return forms.IntegerField(
-        min_value=1, max_value=MOST_TOKENS, initial=initial, label="Most tokens of an answer",
-        help_text=help_text, widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+        min_value=1,
+        max_value=MOST_TOKENS,
+        initial=initial,
+        label="Most tokens of an answer",
+        help_text=help_text,
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
 
 
 class AnswersForm(AskForm):
@@ -29,17 +33,20 @@ class AnswersForm(AskForm):
         help_text="A model under another prompt is another system, and is scored by itself.",
     )
     passage = forms.BooleanField(
-        required=False, initial=True, label="Show the model the text that people are shown",
-    )  # fmt: skip
+        required=False,
+        initial=True,
+        label="Show the model the text that people are shown",
+    )
     temperature = temperature()
     max_tokens = tokens_field(
         answering.DEFAULTS["max_tokens"],
         "An answer that is longer is cut off and counts as failed. Thinking in steps needs room.",
     )
     replicates = replicates(
-        "Times each item is answered", most=MOST_REPLICATES,
+        "Times each item is answered",
+        most=MOST_REPLICATES,
         help_text="More than once shows how steady a model is, at a temperature above 0.",
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, task=task, **kwargs)

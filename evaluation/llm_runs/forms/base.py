@@ -21,18 +21,24 @@ def _named(model: LanguageModel) -> str:
 def temperature(initial: float = 0.0, help_text: str = "") -> forms.FloatField:
     """The temperature, 0 to 2."""
     return forms.FloatField(
-        min_value=0, max_value=2, initial=initial,
+        min_value=0,
+        max_value=2,
+        initial=initial,
         help_text=help_text or "0: the most probable answer; higher: more varied ones.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
 
 def replicates(label: str, *, most: int = 20, help_text: str = "") -> forms.IntegerField:
     """How often each question is asked, 1 to ``most``."""
     return forms.IntegerField(
-        min_value=1, max_value=most, initial=1, label=label, help_text=help_text,
+        min_value=1,
+        max_value=most,
+        initial=1,
+        label=label,
+        help_text=help_text,
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
 
 
 class AskForm(forms.Form):
@@ -45,10 +51,12 @@ class AskForm(forms.Form):
         self.task = task
         self.models = list(
             LanguageModel.objects.filter(
-                endpoint__project=task.project_id, endpoint__archived_at__isnull=True,
-                archived_at__isnull=True, use=LanguageModel.Use.CHAT,
+                endpoint__project=task.project_id,
+                endpoint__archived_at__isnull=True,
+                archived_at__isnull=True,
+                use=LanguageModel.Use.CHAT,
             ).select_related("endpoint")
-        )  # fmt: skip
+        )
         self.models.sort(key=lambda one: not one.can)  # what can be asked now stands first
         self.fields["model"].choices = [  # type: ignore[attr-defined]
             (str(one.pk), _named(one)) for one in self.models

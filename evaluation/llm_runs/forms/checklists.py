@@ -14,20 +14,25 @@ from evaluation.models import Checklist, ChecklistStage
 
 def _temperature() -> forms.FloatField:
     return forms.FloatField(
-        min_value=0, max_value=2, initial=0,
+        min_value=0,
+        max_value=2,
+        initial=0,
         help_text="0: the most probable answer. Above it, sessions of one model differ.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
 
 class ThinkAloudForm(AskForm):
     """A model thinks aloud on every dimension of the task."""
 
     sessions = forms.IntegerField(
-        min_value=1, max_value=MOST_SESSIONS, initial=1, label="Sessions a dimension",
+        min_value=1,
+        max_value=MOST_SESSIONS,
+        initial=1,
+        label="Sessions a dimension",
         help_text="More than one makes sense above temperature 0 only.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
     temperature = _temperature()
 
 

@@ -16,13 +16,20 @@ def _definition(task: Task, *, needed: bool) -> forms.CharField:
     rubric = rubric_of(task)
     help_text = "Stands in every prompt. "
     help_text += (
-        "Left empty, the rubric behind the checklist." if rubric
-        else "The evaluation steps are made from it." if needed else "It may stay empty."
-    )  # fmt: skip
+        "Left empty, the rubric behind the checklist."
+        if rubric
+        else "The evaluation steps are made from it."
+        if needed
+        else "It may stay empty."
+    )
     return forms.CharField(
-        required=needed and not rubric, max_length=LONGEST, strip=True, help_text=help_text,
-        label="What the dimension means", widget=forms.Textarea(attrs={"rows": 4}),
-    )  # fmt: skip
+        required=needed and not rubric,
+        max_length=LONGEST,
+        strip=True,
+        help_text=help_text,
+        label="What the dimension means",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
 
 
 class ChecklistAnswersForm(AskForm):
@@ -34,8 +41,9 @@ class ChecklistAnswersForm(AskForm):
             ("each", "one question a call"),
             ("all", "all questions of a text in one call"),
         ],
-        initial="auto", label="How it is asked",
-    )  # fmt: skip
+        initial="auto",
+        label="How it is asked",
+    )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, task=task, **kwargs)
@@ -46,25 +54,34 @@ class GEvalForm(AskForm):
     """A model rates every text from 1 to 5."""
 
     dimension = forms.CharField(
-        max_length=80, required=False, label="What is rated",
+        max_length=80,
+        required=False,
+        label="What is rated",
         help_text="Left empty, the dimension of the task.",
-    )  # fmt: skip
+    )
     way = forms.ChoiceField(
         choices=[
             ("auto", "the mean over probabilities where they are told, else over samples"),
             ("samples", "the mean over samples"),
         ],
-        initial="auto", label="How scores are made",
-    )  # fmt: skip
+        initial="auto",
+        label="How scores are made",
+    )
     samples = forms.IntegerField(
-        min_value=1, max_value=50, initial=5, label="Samples a text",
+        min_value=1,
+        max_value=50,
+        initial=5,
+        label="Samples a text",
         help_text="Asked only where probabilities are not used.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
     temperature = forms.FloatField(
-        min_value=0, max_value=2, initial=1.0, help_text="Of the samples. At 0 they are all alike.",
+        min_value=0,
+        max_value=2,
+        initial=1.0,
+        help_text="Of the samples. At 0 they are all alike.",
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, task=task, **kwargs)

@@ -25,8 +25,9 @@ class JudgePairsForm(AskForm):
         "said of one dimension from colouring the others.",
     )
     only_judged = forms.BooleanField(
-        required=False, label="Only pairs that people have judged",
-    )  # fmt: skip
+        required=False,
+        label="Only pairs that people have judged",
+    )
     temperature = temperature()
     max_tokens = tokens_field(
         judging_runs.DEFAULTS["max_tokens"], "A letter for each dimension needs few."
@@ -34,7 +35,7 @@ class JudgePairsForm(AskForm):
     replicates = replicates(
         "Times each order is asked",
         help_text="Only the first time counts for agreement; the others show how steady it is.",
-    )  # fmt: skip
+    )
 
 
 class JudgePointsForm(AskForm):
@@ -45,9 +46,10 @@ class JudgePointsForm(AskForm):
         choices=[("all", "Workers and systems"), ("workers", "Workers"), ("systems", "Systems")],
     )
     passage = forms.BooleanField(
-        required=False, label="Show the model the text that the question is about",
+        required=False,
+        label="Show the model the text that the question is about",
         help_text="The paper’s judge sees the question and the answer alone.",
-    )  # fmt: skip
+    )
     temperature = temperature()
     max_tokens = tokens_field(judging_runs_points.DEFAULTS["max_tokens"], "A number needs few.")
 

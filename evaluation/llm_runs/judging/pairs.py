@@ -51,9 +51,13 @@ MODES = (COMBINED, INDIVIDUAL)
 SIDES = {"A": LEFT, "N": NEUTRAL, "B": RIGHT}
 ORDERS = (False, True)  # as stored, and the other way round
 DEFAULTS: dict[str, Any] = {
-    "model": 0, "mode": COMBINED, "only_judged": False, "temperature": 0.0, "max_tokens": 400,
+    "model": 0,
+    "mode": COMBINED,
+    "only_judged": False,
+    "temperature": 0.0,
+    "max_tokens": 400,
     "replicates": 1,
-}  # fmt: skip
+}
 Row = dict[str, Any]
 clean_params = freezing.clean_params
 
@@ -130,12 +134,15 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
     forms = forms_of(_dimensions(task), params["mode"]) if wanted else {}
     asks = [
         Ask(
-            one.subject(part), pair_prompt(task, one.item, forms[part], flipped=one.flipped),
-            forms[part].schema, sampling(params), replicate=one.replicate,
+            one.subject(part),
+            pair_prompt(task, one.item, forms[part], flipped=one.flipped),
+            forms[part].schema,
+            sampling(params),
+            replicate=one.replicate,
         )
         for one in wanted
         for part in one.parts
-    ]  # fmt: skip
+    ]
     how = "all dimensions in one call" if params["mode"] == COMBINED else "a call a dimension"
     pairs = plural(len({one.item.pk for one in wanted}), "pair")
     sentence = f"{model.name} judges {pairs} in both orders, {how}"
@@ -145,9 +152,13 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
 
 def check(**params: Any) -> None:
     """Raise BadParameter on a bad value of an option."""
-    check_all(params, {
-        "mode": lambda name, value: check_one_of(name, value, MODES), "only_judged": check_flag,
-    })  # fmt: skip
+    check_all(
+        params,
+        {
+            "mode": lambda name, value: check_one_of(name, value, MODES),
+            "only_judged": check_flag,
+        },
+    )
 
 
 JUDGE_PAIRS = Asking(SLUG, "1.0", "Pairs judged by a language model", plan, DEFAULTS, check)
@@ -200,31 +211,42 @@ def vote_of(one: Wanted, replies: Sequence[Reply]) -> Values | None:
 
 
 def _told(
-    task: Task, replies: Sequence[Reply], given: Sequence[Given], wanted: Sequence[Wanted],
+    task: Task,
+    replies: Sequence[Reply],
+    given: Sequence[Given],
+    wanted: Sequence[Wanted],
     there: int,
-) -> Row:  # fmt: skip
+) -> Row:
     """The figure of the run: counts, what failed and why, and how often the orders agree."""
     votes = {
         (row.item, row.replicate): {field: code for field, code, _ in row.values.choices}
         for row in given
     }
-    both = [(votes[at], votes[at[0], at[1] + 1]) for at in votes
-            if at[1] % 2 == 0 and (at[0], at[1] + 1) in votes]  # fmt: skip
+    both = [
+        (votes[at], votes[at[0], at[1] + 1])
+        for at in votes
+        if at[1] % 2 == 0 and (at[0], at[1] + 1) in votes
+    ]
     return {
         "counts": {
-            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
-            "answered": len(given), "failed": len(wanted) - len(given), "there": there,
+            "asked": len(replies),
+            "cached": sum(reply.cached for reply in replies),
+            "answered": len(given),
+            "failed": len(wanted) - len(given),
+            "there": there,
             "failed_calls": sum(reply.value is None for reply in replies),
         },
         "same": [
             {
-                "dimension": row["name"], "pairs": len(both),
+                "dimension": row["name"],
+                "pairs": len(both),
                 "same": sum(one[row["name"]] == two[row["name"]] for one, two in both),
             }
             for row in (_dimensions(task) if both else [])
         ],
-        "reasons": reasons(replies), "failed": failures(replies),
-    }  # fmt: skip
+        "reasons": reasons(replies),
+        "failed": failures(replies),
+    }
 
 
 def write(run: Run, done: Judged) -> Outcome:
@@ -232,9 +254,11 @@ def write(run: Run, done: Judged) -> Outcome:
     told = {
         "asked": done.told,
         "recipe": {
-            "method": SLUG, "version": run.version, "params": dict(run.params),
+            "method": SLUG,
+            "version": run.version,
+            "params": dict(run.params),
             "system": ", ".join(done.system),
         },
-    }  # fmt: skip
+    }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)

@@ -50,13 +50,19 @@ STEPS = {SLUG: (PREPARE, ASK, BOARDS)}
 WHOSE = ("all", "workers", "systems")
 TRIES, MIDDLE = 2, 50.0  # App. H: asked again once, then the middle of the scale
 DEFAULTS: dict[str, Any] = {
-    "model": 0, "whose": "all", "passage": False, "temperature": 0.0, "max_tokens": 60,
+    "model": 0,
+    "whose": "all",
+    "passage": False,
+    "temperature": 0.0,
+    "max_tokens": 60,
     "resamples": 2000,
-}  # fmt: skip
+}
 # The model was heard and named no number, which is something else than not being reached.
 NO_NUMBER = (
-    LLMAttempt.Outcome.WRONG_FORM, LLMAttempt.Outcome.TRUNCATED, LLMAttempt.Outcome.REFUSED,
-)  # fmt: skip
+    LLMAttempt.Outcome.WRONG_FORM,
+    LLMAttempt.Outcome.TRUNCATED,
+    LLMAttempt.Outcome.REFUSED,
+)
 Row = dict[str, Any]
 clean_params = freezing.clean_params
 
@@ -86,17 +92,15 @@ def _answers(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
     if params["whose"] != "all":
         rows = [row for row in rows if (row.worker_id is None) == (params["whose"] == "systems")]
     items = {item.pk: item for item in task.items.select_related("group")}
-    return [
-        Wanted(_ask_answer(row, items[row.item_id], params), answer=row)
-        for row in rows
-    ]  # fmt: skip
+    return [Wanted(_ask_answer(row, items[row.item_id], params), answer=row) for row in rows]
 
 
 def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
     prompt = load("judge_point").render(
-        question=item.question, answer=row.text,
+        question=item.question,
+        answer=row.text,
         passage=item.group.passage if params["passage"] else "",
-    )  # fmt: skip
+    )
     return Ask(f"answer:{row.answer_id}", prompt, SCORE, sampling(params), tries=TRIES)
 
 
@@ -113,14 +117,18 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
     return [
         Wanted(
             Ask(
-                f"text:{pk}/{row['name']}", text_prompt(task, item, text.text, row), SCORE,
-                sampling(params), tries=TRIES,
+                f"text:{pk}/{row['name']}",
+                text_prompt(task, item, text.text, row),
+                SCORE,
+                sampling(params),
+                tries=TRIES,
             ),
-            text=text, dimension=row["name"],
+            text=text,
+            dimension=row["name"],
         )
         for pk, (text, item) in sorted(shown.items())
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
@@ -141,10 +149,14 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted]) -> Pl
 
 def check(**params: Any) -> None:
     """Raise BadParameter on a bad value of an option."""
-    check_all(params, {
-        "whose": lambda name, value: check_one_of(name, value, WHOSE), "passage": check_flag,
-        "resamples": _check_resamples,
-    })  # fmt: skip
+    check_all(
+        params,
+        {
+            "whose": lambda name, value: check_one_of(name, value, WHOSE),
+            "passage": check_flag,
+            "resamples": _check_resamples,
+        },
+    )
 
 
 def _check_resamples(name: str, value: Any) -> None:
@@ -219,14 +231,17 @@ def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
     bins = np.histogram(own, bins=10, range=(0, 100))[0].tolist() if own else [0] * 10
     return {
         "counts": {
-            "asked": len(replies), "cached": sum(reply.cached for reply in replies),
-            "answered": len(own), "defaulted": len(points) - len(own),
+            "asked": len(replies),
+            "cached": sum(reply.cached for reply in replies),
+            "answered": len(own),
+            "defaulted": len(points) - len(own),
             "failed": len(replies) - len(points),
         },
         "distribution": bins,  # of ten points each, the middles that defaulted left out
         "different": len(set(own)),
-        "reasons": reasons(replies), "failed": failures(replies),
-    }  # fmt: skip
+        "reasons": reasons(replies),
+        "failed": failures(replies),
+    }
 
 
 def write(run: Run, done: Scored) -> Outcome:
@@ -234,8 +249,11 @@ def write(run: Run, done: Scored) -> Outcome:
     told = {
         **done.told,
         "recipe": {
-            "method": SLUG, "version": run.version, "params": dict(run.params), "seed": run.seed,
+            "method": SLUG,
+            "version": run.version,
+            "params": dict(run.params),
+            "seed": run.seed,
             "snapshot": run.snapshot.content_hash if run.snapshot else "",
         },
-    }  # fmt: skip
+    }
     return Outcome(done.rows, told)

@@ -67,10 +67,11 @@ def forms_of(dimensions: Sequence[Row], mode: str) -> dict[str, Form]:
     told = "\n".join(_line(row) for row in dimensions)
     return {
         "": Form(
-            template, {"dimensions": told, "neutral": NEUTRAL if offered else ""},
+            template,
+            {"dimensions": told, "neutral": NEUTRAL if offered else ""},
             combined_schema(dimensions),
         )
-    }  # fmt: skip
+    }
 
 
 def _line(row: Row) -> str:
@@ -82,9 +83,11 @@ def _line(row: Row) -> str:
 
 def _single(template: Template, row: Row) -> Form:
     places = {
-        "label": row["label"], "question": row["question"], "description": row["description"],
+        "label": row["label"],
+        "question": row["question"],
+        "description": row["description"],
         "neutral": NEUTRAL if row["neutral"] else "",
-    }  # fmt: skip
+    }
     return Form(template, places, single_schema(row))
 
 
@@ -95,22 +98,28 @@ def combined_schema(dimensions: Sequence[Row]) -> Schema:
     }
     example = ", ".join(f'"{field_of(row["name"])}": "A"' for row in dimensions)
     return Schema(
-        "pair_judgment@1", create_model("PairJudgment", __base__=Letters, **fields),
+        "pair_judgment@1",
+        create_model("PairJudgment", __base__=Letters, **fields),
         partial(_lines, names={field_of(row["name"]): row["label"] for row in dimensions}),
         example=f"{{{example}}}",
-    )  # fmt: skip
+    )
 
 
 def single_schema(row: Row) -> Schema:
     """One letter."""
     offered = letters(row)
     model = create_model(
-        "PairWinner", __base__=Strict, **{WINNER: (Literal[offered], ...)}  # type: ignore[call-overload]
-    )  # fmt: skip
+        "PairWinner",
+        __base__=Strict,
+        **{WINNER: (Literal[offered], ...)},  # type: ignore[call-overload]
+    )
     return Schema(
-        f"pair_winner_{''.join(offered).lower()}@1", model, _letter,
-        words={letter: {WINNER: letter} for letter in offered}, example='{"winner": "A"}',
-    )  # fmt: skip
+        f"pair_winner_{''.join(offered).lower()}@1",
+        model,
+        _letter,
+        words={letter: {WINNER: letter} for letter in offered},
+        example='{"winner": "A"}',
+    )
 
 
 def _lines(text: str, *, names: Mapping[str, str]) -> dict[str, Any]:
@@ -156,6 +165,9 @@ def pair_prompt(task: Task, item: Item, form: Form, *, flipped: bool) -> Rendere
 def text_prompt(task: Task, item: Item, text: str, row: Row) -> Rendered:
     """The prompt for one text on one dimension or scale, as a number from 0 to 100."""
     return load("judge_text").render(
-        **shown_of(task, item), text=text, label=row["label"], question=row.get("question", ""),
+        **shown_of(task, item),
+        text=text,
+        label=row["label"],
+        question=row.get("question", ""),
         description=row.get("description", ""),
-    )  # fmt: skip
+    )

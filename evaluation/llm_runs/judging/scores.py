@@ -81,9 +81,13 @@ def _compared(
         scores[0][data.source], scores[1][outside.source] if outside is not None else np.empty(0)
     )
     result = baseline_boards.result(
-        NAME, VERSION, data, ratings, settings={**baseline_boards.COMMON, "resamples": resamples},
+        NAME,
+        VERSION,
+        data,
+        ratings,
+        settings={**baseline_boards.COMMON, "resamples": resamples},
         rng=rng,
-    )  # fmt: skip
+    )
     parts = result.diagnostics["components"]
     by, systems_by = (
         {part["number"]: part[name] for part in parts}
@@ -100,15 +104,21 @@ def _compared(
 
 
 def _responses(
-    given: Given, name: str, authors: list[int], questions: list[int],
+    given: Given,
+    name: str,
+    authors: list[int],
+    questions: list[int],
     outside: Responses | None = None,
-) -> Responses:  # fmt: skip
+) -> Responses:
     return Responses.build(
         [authors.index(getattr(row, name)) for row, _ in given],
-        [questions.index(row.item_id) for row, _ in given], [row.text for row, _ in given],
-        workers=[str(pk) for pk in authors], questions=[str(pk) for pk in questions],
-        outside=outside, repeats=name == "system_id",
-    )  # fmt: skip
+        [questions.index(row.item_id) for row, _ in given],
+        [row.text for row, _ in given],
+        workers=[str(pk) for pk in authors],
+        questions=[str(pk) for pk in questions],
+        outside=outside,
+        repeats=name == "system_id",
+    )
 
 
 def _share_defaulted(given: Given) -> dict[tuple[str, int], int]:
@@ -122,18 +132,25 @@ def _share_defaulted(given: Given) -> dict[tuple[str, int], int]:
 
 
 def _board(
-    result: Result, kind: str, ids: Sequence[int], by: dict[int, str],
+    result: Result,
+    kind: str,
+    ids: Sequence[int],
+    by: dict[int, str],
     defaulted: dict[tuple[str, int], int],
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """Rows of a board; ``by`` names the column that ranks, by component."""
     intervals = result.intervals[kind]
     made = []
     for at, row in enumerate(result.estimates[kind].rows()):
         adjusted = by.get(row["component"], "score")
-        made.append({
-            f"{kind}_id": ids[row[kind]], "component": row["component"], "n": row["n"],
-            **_ranked(row, intervals, at, adjusted == "adjusted"),
-        })  # fmt: skip
+        made.append(
+            {
+                f"{kind}_id": ids[row[kind]],
+                "component": row["component"],
+                "n": row["n"],
+                **_ranked(row, intervals, at, adjusted == "adjusted"),
+            }
+        )
         made[-1]["extra"]["defaulted"] = defaulted.get((kind, ids[row[kind]]), 0)
     return made
 
@@ -144,12 +161,14 @@ def _ranked(row: Row, intervals: Intervals, at: int, adjusted: bool) -> Row:
     high = (intervals.adjusted_high if adjusted else intervals.high)[at]
     sure = bool(intervals.group[at])
     return {
-        "estimate": row[name], "low": _number(low), "high": _number(high),
+        "estimate": row[name],
+        "low": _number(low),
+        "high": _number(high),
         "rank_low": int(intervals.rank_low[at]) if sure else None,
         "rank_high": int(intervals.rank_high[at]) if sure else None,
         "group": int(intervals.group[at]) if sure else None,
         "extra": {"by": name, "raw": row["score"], "no_interval": intervals.reason[at]},
-    }  # fmt: skip
+    }
 
 
 def _number(value: Any) -> float | None:
@@ -175,8 +194,9 @@ def _means(
     found = author_means(
         np.array([authors.index(author) for author, _, _ in given]),
         np.array([units.index(unit) for _, unit, _ in given]),
-        np.array([point.score for *_, point in given]), noun=noun,
-    )  # fmt: skip
+        np.array([point.score for *_, point in given]),
+        noun=noun,
+    )
     for one in found:
         pk = authors[one.author]
         lost = sum(point.defaulted for author, _, point in given if author == pk)
@@ -185,10 +205,18 @@ def _means(
 
 def _mean(one: Mean, defaulted: int) -> Row:
     return {
-        "component": 1, "estimate": one.estimate, "low": one.low, "high": one.high, "n": one.n,
-        "extra": {"by": "score", "raw": one.estimate, "no_interval": one.reason,
-                  "defaulted": defaulted},
-    }  # fmt: skip
+        "component": 1,
+        "estimate": one.estimate,
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "extra": {
+            "by": "score",
+            "raw": one.estimate,
+            "no_interval": one.reason,
+            "defaulted": defaulted,
+        },
+    }
 
 
 def candidate_boards(given: Sequence[tuple[Candidate, str, Point]]) -> tuple[Rows, list[str]]:

@@ -46,16 +46,23 @@ def came_of(run: Run, asked: Told | None) -> Came | None:
     figures = [_figure(f"New {noun}s", counts["answered"])]
     if counts.get("there"):
         figures.append(_figure("There already", counts["there"]))
-    names = (("declined", "“I don’t know”"), ("defaulted", "No number, so 50"),
-             ("flagged", "Outside the rules, kept"), ("failed", "Failed"))  # fmt: skip
+    names = (
+        ("declined", "“I don’t know”"),
+        ("defaulted", "No number, so 50"),
+        ("flagged", "Outside the rules, kept"),
+        ("failed", "Failed"),
+    )
     figures += [_figure(label, counts[name]) for name, label in names if name in counts]
     settings = run.task.current.settings if asked.get("same") and run.task.current else {}
     labels = {one["name"]: one.get("label", "") for one in settings.get("dimensions", [])}
     same = [
-        (labels.get(row["dimension"]) or row["dimension"], percent(row["same"] / row["pairs"]),
-         count(row["pairs"]))
+        (
+            labels.get(row["dimension"]) or row["dimension"],
+            percent(row["same"] / row["pairs"]),
+            count(row["pairs"]),
+        )
         for row in asked.get("same", [])
-    ]  # fmt: skip
+    ]
     flagged = [
         Flagged(row["item"], row["flag"], row["call"])
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
@@ -72,8 +79,11 @@ def _next(run: Run, new: int) -> tuple[str, str, str]:
     """What follows, where it is done, and what the link is called."""
     args = [run.project_id, run.task_id]
     if run.method == "judge_points":
-        return ("The boards stand on a page of their own.", reverse("point_judges", args=args)
-                + f"?run={run.number}", "See the points")  # fmt: skip
+        return (
+            "The boards stand on a page of their own.",
+            reverse("point_judges", args=args) + f"?run={run.number}",
+            "See the points",
+        )
     if not new:
         return "Nothing new came, so nothing has to be run again.", "", ""
     if run.method == "judge_pairs":
@@ -82,5 +92,8 @@ def _next(run: Run, new: int) -> tuple[str, str, str]:
     if run.task.type == "writing":
         said = "The responses can be judged beside people’s, and described by the next run."
         return said, reverse("task", args=args), "To the task"
-    return ("The answers are scored by the next run of AQER.", reverse("run_start", args=args),
-            "Run AQER")  # fmt: skip
+    return (
+        "The answers are scored by the next run of AQER.",
+        reverse("run_start", args=args),
+        "Run AQER",
+    )

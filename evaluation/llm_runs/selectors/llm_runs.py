@@ -59,9 +59,15 @@ def calls_of(run: Run) -> Calls | None:
     cost = None if nothing_told and not spent else spent
     waiting = found["total"] - found["done"] - found["failed"]
     return Calls(
-        found["total"], found["done"], found["before"], found["failed"], waiting, cost,
-        _figures(run, found, cost, waiting), _reasons(rows) if found["failed"] else [],
-    )  # fmt: skip
+        found["total"],
+        found["done"],
+        found["before"],
+        found["failed"],
+        waiting,
+        cost,
+        _figures(run, found, cost, waiting),
+        _reasons(rows) if found["failed"] else [],
+    )
 
 
 def sentence(calls: Calls) -> str:
@@ -84,25 +90,38 @@ def _figures(
     same = f"for {plural(found['uses'], 'question')}" if found["uses"] > found["total"] else ""
     note = f"{plural(unpriced, 'call')} without a price" if unpriced else "of the calls made anew"
     before = {
-        "label": "Taken from before", "value": count(found["before"]),
-        "of": f"of {count(found['done'])}", "note": "asked by an earlier run; cost nothing",
-    }  # fmt: skip
+        "label": "Taken from before",
+        "value": count(found["before"]),
+        "of": f"of {count(found['done'])}",
+        "note": "asked by an earlier run; cost nothing",
+    }
     if found["imported"] == found["total"] > 0:
         note = "nothing was asked here"
         before = {
-            "label": "Imported", "value": count(found["imported"]),
-            "of": f"of {count(found['total'])}", "note": "asked elsewhere",
-        }  # fmt: skip
+            "label": "Imported",
+            "value": count(found["imported"]),
+            "of": f"of {count(found['total'])}",
+            "note": "asked elsewhere",
+        }
     open_words = "waiting or in flight" if run.state in ACTIVE else "not asked"
     return [
-        {"label": "Calls", "value": count(found["total"]), "of": same,
-         "note": f"{count(waiting)} {open_words}" if waiting else ""},
-        {"label": "Answered", "value": count(found["done"]), "of": f"of {count(found['total'])}",
-         "done": found["done"], "total": found["total"]},
+        {
+            "label": "Calls",
+            "value": count(found["total"]),
+            "of": same,
+            "note": f"{count(waiting)} {open_words}" if waiting else "",
+        },
+        {
+            "label": "Answered",
+            "value": count(found["done"]),
+            "of": f"of {count(found['total'])}",
+            "done": found["done"],
+            "total": found["total"],
+        },
         before,
         {"label": "Failed", "value": count(found["failed"]), "of": f"of {count(found['total'])}"},
         {"label": "Cost", "value": small(cost, currency), "of": "", "note": note},
-    ]  # fmt: skip
+    ]
 
 
 def _reasons(rows: Any) -> list[tuple[str, int]]:

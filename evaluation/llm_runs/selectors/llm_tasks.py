@@ -93,9 +93,10 @@ def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
     same = CallUse.objects.filter(run=OuterRef("run"), call=OuterRef("call"), pk__lt=OuterRef("pk"))
     once = CallUse.objects.filter(~Exists(same), run__in=rows).order_by().values("run")
     counts = once.annotate(
-        n=Count("pk"), done=Count("pk", filter=Q(call__state=CallState.DONE)),
+        n=Count("pk"),
+        done=Count("pk", filter=Q(call__state=CallState.DONE)),
         bad=Count("pk", filter=Q(call__state=CallState.FAILED)),
-    )  # fmt: skip
+    )
     found = {row["run"]: row for row in counts}
     own = Q(call__tries__sent_at__gte=F("run__created_at")) & (
         Q(run__finished_at__isnull=True) | Q(call__tries__sent_at__lte=F("run__finished_at"))
@@ -109,13 +110,19 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
     run.task = task
     mark, word = STATES[RunState(run.state)]
     return AskedRun(
-        run=run, title=run_types.title_of(run.method), model=model, mark=mark, word=word,
-        active=run.state in ACTIVE, percent=percent(run),
+        run=run,
+        title=run_types.title_of(run.method),
+        model=model,
+        mark=mark,
+        word=word,
+        active=run.state in ACTIVE,
+        percent=percent(run),
         calls=f"{count(told.get('done', 0))} of {count(told.get('n', 0))}",
-        failed=told.get("bad", 0), cost=small(told.get("spent") or 0, task.project.currency),
+        failed=told.get("bad", 0),
+        cost=small(told.get("spent") or 0, task.project.currency),
         started=started_words(run),
         results_url=results_url(run) if run.state == RunState.DONE else "",
-    )  # fmt: skip
+    )
 
 
 def ways(task: Task) -> list[Way]:
@@ -186,14 +193,21 @@ def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
     pace = "at the limits of the endpoint" if found.minutes is not None else "no limit is set"
     return [
         {"label": "Calls", "value": count(found.calls), "of": ""},
-        {"label": "Taken from before", "value": count(found.cached),
-         "of": f"of {count(found.calls)}", "note": "asked already; cost nothing"},
-        {"label": "Tokens", "value": count(found.tokens_in + found.tokens_out), "of": "",
-         "note": f"expected; {count(found.tokens_in)} sent, {count(found.tokens_out)} answered"},
+        {
+            "label": "Taken from before",
+            "value": count(found.cached),
+            "of": f"of {count(found.calls)}",
+            "note": "asked already; cost nothing",
+        },
+        {
+            "label": "Tokens",
+            "value": count(found.tokens_in + found.tokens_out),
+            "of": "",
+            "note": f"expected; {count(found.tokens_in)} sent, {count(found.tokens_out)} answered",
+        },
         {"label": "Cost", "value": small(found.cost, currency), "of": "", "note": most},
-        {"label": "Time", "value": _minutes(found.minutes), "of": "",
-         "note": pace},
-    ]  # fmt: skip
+        {"label": "Time", "value": _minutes(found.minutes), "of": "", "note": pace},
+    ]
 
 
 def _minutes(minutes: float | None) -> str:

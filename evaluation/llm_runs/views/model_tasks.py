@@ -23,9 +23,10 @@ from evaluation.runs.selectors import lists as run_reads
 
 def _around(task: Task) -> dict[str, Any]:
     return {
-        "task": task, "title": run_reads.title_of(task),
+        "task": task,
+        "title": run_reads.title_of(task),
         "usable": llm_models.usable(task.project, "chat").exists(),
-    }  # fmt: skip
+    }
 
 
 @login_required
@@ -34,9 +35,11 @@ def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     """What models can be asked about this task, and what they were asked."""
     _, task = get_task(request, project_id, task_id)
     context = {
-        **_around(task), "live": llm_tasks.live(task), "ways": llm_tasks.ways(task),
+        **_around(task),
+        "live": llm_tasks.live(task),
+        "ways": llm_tasks.ways(task),
         "without": llm_tasks.without(task),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/llm/task.html", context)
 
 
@@ -61,8 +64,13 @@ def _page(
     request: HttpRequest, task: Task, method: str, form: AskForm, status: int = 200
 ) -> HttpResponse:
     way = ask_start.way_of(task, method)
-    context = {**_around(task), "way": way, "method": method, "form": form,
-               "without": llm_tasks.without(task)}  # fmt: skip
+    context = {
+        **_around(task),
+        "way": way,
+        "method": method,
+        "form": form,
+        "without": llm_tasks.without(task),
+    }
     if status != 200:  # of the options alone: what was refused stands above the form
         fresh = _form(task, method, request.POST)
         context.update(_previewed(task, method, fresh, agreed="agreed" in request.POST))
@@ -82,9 +90,12 @@ def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -
     if form.is_valid():
         try:
             run = ask_start.start(
-                by=access.user, task=task, method=method, raw=form.params(),
+                by=access.user,
+                task=task,
+                method=method,
+                raw=form.params(),
                 agreed="agreed" in request.POST,
-            )  # fmt: skip
+            )
         except DomainError as error:
             add_errors(form, error)
             return _page(request, task, method, form, error.status)
@@ -97,13 +108,17 @@ def _previewed(task: Task, method: str, form: AskForm, *, agreed: bool) -> dict[
     if not form.is_valid():
         found = [
             (form.fields[name].label or name.replace("_", " "), errors[0])
-            for name, errors in form.errors.as_data().items() if name in form.fields
-        ]  # fmt: skip
+            for name, errors in form.errors.as_data().items()
+            if name in form.fields
+        ]
         return {
             "missing": [label for label, error in found if error.code == "required"],
-            "wrong": [f"{label}: {error.messages[0]}" for label, error in found
-                      if error.code != "required"],
-        }  # fmt: skip
+            "wrong": [
+                f"{label}: {error.messages[0]}"
+                for label, error in found
+                if error.code != "required"
+            ],
+        }
     try:
         ready = ask_start.prepare(task=task, method=method, raw=form.params())
     except DomainError as error:

@@ -36,9 +36,13 @@ def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> Ht
     if asked and "dimension" not in request.GET:
         dimension = asked[-1].name
     context = {
-        "task": task, "title": reads.title_of(task), "offered": runs, "asked": asked,
-        "dimension": dimension, "scored": get_type(task.type).shape == "texts",
-    }  # fmt: skip
+        "task": task,
+        "title": reads.title_of(task),
+        "offered": runs,
+        "asked": asked,
+        "dimension": dimension,
+        "scored": get_type(task.type).shape == "texts",
+    }
     if shown is not None:
         found = point_judges.points(*shown, dimension, request.GET.get("page"))
         context.update(found=found, recipe=found.recipe)

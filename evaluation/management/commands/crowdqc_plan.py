@@ -28,9 +28,15 @@ OWN: tuple[tuple[str, type, str], ...] = (
     ("right", float, "pairwise: the right side's share of decided votes between equals"),
     ("item-sd", float, "pairwise: how much the log-merit difference varies between items"),
     ("quality", float, "f1 to k: the worse system's expected cosine with the truth"),
-    ("strength", float, "f1, f3, f4, k: " + "; ".join(
-        f"{name} {words}" for name, (_, words) in MODELS.items() if words != "not used")),
-)  # fmt: skip
+    (
+        "strength",
+        float,
+        "f1, f3, f4, k: "
+        + "; ".join(
+            f"{name} {words}" for name, (_, words) in MODELS.items() if words != "not used"
+        ),
+    ),
+)
 
 
 class Command(BaseCommand):
@@ -48,9 +54,11 @@ class Command(BaseCommand):
         parser.add_argument("--votes", type=int, required=True, help="votes an item")
         parser.add_argument("--gap", type=float, default=0.05, help="true difference (default .05)")
         parser.add_argument(
-            "--model", action="append", choices=[*BOTH, *MODELS],
+            "--model",
+            action="append",
+            choices=[*BOTH, *MODELS],
             help="whose judgments; repeat for several (default: labels and pairwise)",
-        )  # fmt: skip
+        )
         for name, kind, words in OWN:
             parser.add_argument(f"--{name}", type=kind, help=words)
         parser.add_argument("--level", type=float, default=0.95, help="level of the intervals")
@@ -64,9 +72,10 @@ class Command(BaseCommand):
         if options["seed"] < 0:
             raise CommandError("--seed must be 0 or more")
         own = {
-            key: options[key] for name, _, _ in OWN
+            key: options[key]
+            for name, _, _ in OWN
             if options[key := name.replace("-", "_")] is not None
-        }  # fmt: skip
+        }
         useless = sorted(set(own).difference(*(_fields(model) for model in models)))
         if useless:
             option = useless[0].replace("_", "-")

@@ -93,9 +93,13 @@ class Command(BaseCommand):
         for left in Run.objects.filter(task=task, state__in=runs.ACTIVE):
             self._finished(left)  # of a first start that was interrupted
         schedules.change_schedule(
-            by=by, task=task, enabled=True, after_answers=schedules.DEFAULT_AFTER,
-            every_minutes=None, params={"encoder": encoder},
-        )  # fmt: skip
+            by=by,
+            task=task,
+            enabled=True,
+            after_answers=schedules.DEFAULT_AFTER,
+            every_minutes=None,
+            params={"encoder": encoder},
+        )
         for name, more in (("own answer included", {"leave_one_out": False}), ("default", {})):
             began = time.monotonic()
             params = {"encoder": encoder, **more}
@@ -122,7 +126,7 @@ class Command(BaseCommand):
                 params = {"grading": one.pk, "repetitions": STUDIED}
                 self._refusable(
                     runs.start, by=task.project.owner, task=task, method="aqer_study", params=params
-                )  # fmt: skip
+                )
                 self._say("the study against experts follows in the background")
         for rated in demo_loader.called("rating"):
             for source in imports(rated)[:1]:

@@ -96,22 +96,30 @@ def beliefs(
     rough = _beliefs(counts, merit, tie, first, second, neutral=neutral)
     worth = effective(total, rough.alike) / np.where(total > 0, total, 1.0)
     merit, tie = systems_of(counts * worth[:, None], first, second, systems, neutral=neutral)
-    return replace(rough, merit=merit, tie=tie,
-                   prior=chances(merit, tie, first, second, neutral=neutral))  # fmt: skip
+    return replace(
+        rough, merit=merit, tie=tie, prior=chances(merit, tie, first, second, neutral=neutral)
+    )
 
 
 def _beliefs(
-    counts: FloatArray, merit: FloatArray, tie: float, first: IntArray, second: IntArray, *,
+    counts: FloatArray,
+    merit: FloatArray,
+    tie: float,
+    first: IntArray,
+    second: IntArray,
+    *,
     neutral: bool,
-) -> Beliefs:  # fmt: skip
+) -> Beliefs:
     prior = chances(merit, tie, first, second, neutral=neutral)
     sides = prior[:, FIRST] + prior[:, SECOND]
     decided = counts[:, FIRST] + counts[:, SECOND]
     return Beliefs(
-        merit, tie, prior,
+        merit,
+        tie,
+        prior,
         neutral=concentration(counts[:, NEUTRAL], decided, prior[:, NEUTRAL]) if neutral else 1.0,
         decided=concentration(counts[:, FIRST], counts[:, SECOND], prior[:, FIRST] / sides),
-    )  # fmt: skip
+    )
 
 
 def systems_of(
@@ -135,9 +143,12 @@ def systems_of(
         summed[:, NEUTRAL] = 0.0
     cell, outcome = np.nonzero(summed)
     data = Pairs.build(
-        cells[cell] // systems, cells[cell] % systems, outcome,
-        players=[str(k) for k in range(systems)], weight=summed[cell, outcome],
-    )  # fmt: skip
+        cells[cell] // systems,
+        cells[cell] % systems,
+        outcome,
+        players=[str(k) for k in range(systems)],
+        weight=summed[cell, outcome],
+    )
     table = cells_of(data, side=False)
     found = maximise(table, Model("davidson" if neutral else "none", REGULARISATION)).point
     merit[table.layout.player] = table.layout.centred(found.merit)
@@ -203,8 +214,11 @@ def label_chances(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         wins = [x[:, 0] * start + (x[:, 1:] * slope) @ RISE for x in (a, b)]
         return np.stack([wins[0], np.maximum(1 - wins[0] - wins[1], 0.0), wins[1]], axis=1)
 
-    after = [label(ahead[1], behind[2], low[2]), label(ahead[0], behind[0], low[1]),
-             label(ahead[2], behind[1], low[2])]  # fmt: skip
+    after = [
+        label(ahead[1], behind[2], low[2]),
+        label(ahead[0], behind[0], low[1]),
+        label(ahead[2], behind[1], low[2]),
+    ]
     return label(ahead[0], behind[0], low[0]), np.stack(after, axis=1)
 
 

@@ -83,16 +83,27 @@ class Design:
     def rules(self, votes: int) -> Rules:
         """Of a plan whose budget is ``votes`` a pair."""
         return Rules(
-            self.floor, self.ceiling, self.certainty, votes * self.pairs, self.target,
+            self.floor,
+            self.ceiling,
+            self.certainty,
+            votes * self.pairs,
+            self.target,
             batch=self.batch,
-        )  # fmt: skip
+        )
 
     def crowd(self, merits: FloatArray) -> PairCrowd:
         """The crowd, with as many votes a pair as could be asked for."""
         return PairCrowd(
-            self.workers, self.pairs, self.ceiling, tuple(merits.tolist()), self.ties, DAVIDSON,
-            -float(logit(self.right)), self.spammers, self.item_sd,
-        )  # fmt: skip
+            self.workers,
+            self.pairs,
+            self.ceiling,
+            tuple(merits.tolist()),
+            self.ties,
+            DAVIDSON,
+            -float(logit(self.right)),
+            self.spammers,
+            self.item_sd,
+        )
 
     def merits(self, rng: np.random.Generator) -> FloatArray:
         """True log-merits (systems,) of one replicate; spaced ones in random order."""

@@ -219,9 +219,16 @@ class _State:
         else:
             more = self._for_ranking(more, may, draw, free)
         made = Plan(
-            wanted=total + more, certain=certain, shape=shape, gain=gain, votes=self.votes,
-            held=self.held, merit=self.believed.merit, order=ranking.certain, budget=rules.budget,
-        )  # fmt: skip
+            wanted=total + more,
+            certain=certain,
+            shape=shape,
+            gain=gain,
+            votes=self.votes,
+            held=self.held,
+            merit=self.believed.merit,
+            order=ranking.certain,
+            budget=rules.budget,
+        )
         if posterior is not None:
             made.__dict__["posterior"] = posterior  # known already, so not to be found again
         return made

@@ -90,9 +90,12 @@ def simulate(
             "warnings": _warnings(saving, coverage, design),
         },
         converged=True,
-        recipe={"method": NAME, "version": VERSION,
-                "params": {**asdict(design), "replicates": replicates}},
-    )  # fmt: skip
+        recipe={
+            "method": NAME,
+            "version": VERSION,
+            "params": {**asdict(design), "replicates": replicates},
+        },
+    )
 
 
 def _replicate(design: Design, drawn: Drawn, levels: int) -> Trace:
@@ -118,10 +121,16 @@ def collect(design: Design, drawn: Drawn, levels: int) -> tuple[FloatArray, IntA
     counts, steps, equal = drawn.counts(votes), [], votes
     while True:
         plan = plan_votes(
-            counts, drawn.first, drawn.second, floor=design.floor, ceiling=design.ceiling,
-            certainty=design.certainty, budget=levels * design.pairs, target=design.target,
+            counts,
+            drawn.first,
+            drawn.second,
+            floor=design.floor,
+            ceiling=design.ceiling,
+            certainty=design.certainty,
+            budget=levels * design.pairs,
+            target=design.target,
             batch=design.batch,
-        )  # fmt: skip
+        )
         if votes.any():
             right = (next_vote(plan.shape).argmax(axis=1) == drawn.label).mean()
             steps.append((votes.mean(), drawn.tau(plan.merit), right))
@@ -137,10 +146,14 @@ def _held(drawn: Drawn, counts: FloatArray, truth: FloatArray) -> float:
     """Share of systems whose interval holds ``truth``; all votes on a pair are one cluster."""
     pair, outcome = np.nonzero(counts)
     data = Pairs.build(
-        drawn.first[pair], drawn.second[pair], outcome,
-        players=[str(k) for k in range(len(truth))], judge=pair,
-        judges=[str(k) for k in range(len(counts))], weight=counts[pair, outcome],
-    )  # fmt: skip
+        drawn.first[pair],
+        drawn.second[pair],
+        outcome,
+        players=[str(k) for k in range(len(truth))],
+        judge=pair,
+        judges=[str(k) for k in range(len(counts))],
+        weight=counts[pair, outcome],
+    )
     chosen = {**bradley_terry.DEFAULTS, "cluster": "judge", "resamples": 0, "level": LEVEL}
     fitted = bradley_terry.fit_units(data, chosen, rng=np.random.default_rng(0), hooks=Hooks())
     table = fitted.estimates["player"]
@@ -180,16 +193,18 @@ class Curves:
         """
         reached = np.maximum.accumulate(self.uniform[:, :, measure].mean(axis=0))
         mean = self.adaptive.mean(axis=0)
-        return (_votes_for(reached, self.levels, reached),
-                _votes_for(reached, mean[:, 0], mean[:, 1 + measure]))  # fmt: skip
+        return (
+            _votes_for(reached, self.levels, reached),
+            _votes_for(reached, mean[:, 0], mean[:, 1 + measure]),
+        )
 
     def table(self) -> Table:
         """Both curves."""
         root = len(self.uniform) ** 0.5
         both = [
-            (UNIFORM, self.levels, self.uniform), (ADAPTIVE, self.adaptive[:, :, 0].mean(axis=0),
-                                                   self.adaptive[:, :, 1:]),
-        ]  # fmt: skip
+            (UNIFORM, self.levels, self.uniform),
+            (ADAPTIVE, self.adaptive[:, :, 0].mean(axis=0), self.adaptive[:, :, 1:]),
+        ]
         columns: dict[str, list[Any]] = {
             "policy": [np.full(len(votes), name, dtype=object) for name, votes, _ in both],
             "votes": [votes for _, votes, _ in both],
@@ -212,8 +227,18 @@ def _votes_for(values: FloatArray, votes: FloatArray, curve: FloatArray) -> Floa
 def _savings(curves: Curves, design: Design, rng: np.random.Generator) -> Table:
     r = len(curves.uniform)
     redrawn = [curves.take(rng.integers(0, r, r)) for _ in range(RESAMPLES)]
-    names = ("measure", "equal", "value", "least", "needed", "saving", "mc_error", "low", "high",
-             "reached")  # fmt: skip
+    names = (
+        "measure",
+        "equal",
+        "value",
+        "least",
+        "needed",
+        "saving",
+        "mc_error",
+        "low",
+        "high",
+        "reached",
+    )
     rows: list[tuple[Any, ...]] = []
     for k, measure in enumerate((TAU, ACCURACY)):
         least, needed = curves.needed(k)
@@ -226,9 +251,19 @@ def _savings(curves: Curves, design: Design, rng: np.random.Generator) -> Table:
             if len(known):
                 error, (low, high) = known.std(), np.quantile(known, [0.025, 0.975])
             rows.append(
-                (measure, level, curves.uniform[:, at, k].mean(), least[at], needed[at],
-                 1 - needed[at] / least[at], error, low, high, len(known) / RESAMPLES)
-            )  # fmt: skip
+                (
+                    measure,
+                    level,
+                    curves.uniform[:, at, k].mean(),
+                    least[at],
+                    needed[at],
+                    1 - needed[at] / least[at],
+                    error,
+                    low,
+                    high,
+                    len(known) / RESAMPLES,
+                )
+            )
     columns = zip(names, zip(*rows, strict=True), strict=True)
     return Table({name: np.array(column) for name, column in columns})
 
@@ -263,8 +298,10 @@ def _coverage(traces: Sequence[Trace], design: Design) -> Table:
 def _warnings(saving: Table, coverage: Table, design: Design) -> list[str]:
     aim = ACCURACY if design.target == LABEL else TAU
     at = np.flatnonzero((saving["measure"] == aim) & (saving["equal"] == design.equal))[0]
-    found = ["where votes are taken depends on the votes before them: intervals of adaptive votes, "
-             "and agreement, are not those of a fixed design"]  # fmt: skip
+    found = [
+        "where votes are taken depends on the votes before them: intervals of adaptive votes, "
+        "and agreement, are not those of a fixed design"
+    ]
     if saving["reached"][at] < 1:
         found.append(
             f"adaptive collection may never reach what {design.equal} votes on every pair do"
@@ -280,5 +317,13 @@ def _warnings(saving: Table, coverage: Table, design: Design) -> list[str]:
     return found
 
 
-__all__ = ["ADAPTIVE", "UNIFORM", "BadParameter", "Curves", "Design", "Trace", "collect",
-           "simulate"]  # fmt: skip
+__all__ = [
+    "ADAPTIVE",
+    "UNIFORM",
+    "BadParameter",
+    "Curves",
+    "Design",
+    "Trace",
+    "collect",
+    "simulate",
+]

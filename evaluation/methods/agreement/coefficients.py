@@ -111,9 +111,15 @@ def alpha_interval(
     scale, place = parts.scale(data.labels, level, values)
     counts = parts.value_counts(data, place, len(scale))
     return _interval(
-        counts, alpha_rows, alpha_statistic(level, scale), group,
-        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
-    )  # fmt: skip
+        counts,
+        alpha_rows,
+        alpha_statistic(level, scale),
+        group,
+        rng=rng,
+        resamples=resamples,
+        confidence=confidence,
+        noun=noun,
+    )
 
 
 def _interval(
@@ -206,9 +212,15 @@ def kappa_interval(
 ) -> Estimate:
     """Fleiss' kappa with a bootstrap interval, as ``alpha_interval``."""
     return _interval(
-        _nominal(data), _agreeing, _kappa, group,
-        rng=rng, resamples=resamples, confidence=confidence, noun=noun,
-    )  # fmt: skip
+        _nominal(data),
+        _agreeing,
+        _kappa,
+        group,
+        rng=rng,
+        resamples=resamples,
+        confidence=confidence,
+        noun=noun,
+    )
 
 
 def percent_interval(
@@ -234,9 +246,14 @@ def percent_interval(
     votes = counts.sum(axis=1)
     pairs = float((votes * (votes - 1)).sum() / 2)
     return clustered_share(
-        rows[:, 0], rows[:, 1], np.unique(unit, return_inverse=True)[1], confidence,
-        trials=pairs, nouns=(noun, ""), kind=PERCENT,
-    )  # fmt: skip
+        rows[:, 0],
+        rows[:, 1],
+        np.unique(unit, return_inverse=True)[1],
+        confidence,
+        trials=pairs,
+        nouns=(noun, ""),
+        kind=PERCENT,
+    )
 
 
 def differentiability_split(

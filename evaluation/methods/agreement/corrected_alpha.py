@@ -121,11 +121,18 @@ def corrected_alpha(
     """
     items = _items(data)
     plan = _Plan(
-        _all_at_once(competence, competences), threshold, level, values,
+        _all_at_once(competence, competences),
+        threshold,
+        level,
+        values,
         np.ones(items, dtype=bool) if scored is None else _aligned("scored", scored, items, bool),
         *(parts := _folds(items, group, folds, rng)),
-        units or Units(parts[1], "items"), shuffles, resamples, confidence, thin,
-    )  # fmt: skip
+        units or Units(parts[1], "items"),
+        shuffles,
+        resamples,
+        confidence,
+        thin,
+    )
     _check(plan)
     hooks, rows = hooks or Hooks(), []
     for done, (name, votes) in enumerate(data.items()):
@@ -134,17 +141,28 @@ def corrected_alpha(
     hooks.step("corrected alpha", len(data), len(data))
     table = Table({key: np.array([row[key] for row in rows]) for key in rows[0]})
     recipe = {
-        "threshold": threshold, "level": level, "folds": folds, "shuffles": shuffles, "thin": thin,
-        "resamples": resamples, "confidence": confidence, "scored": int(plan.scored.sum()),
-    }  # fmt: skip
+        "threshold": threshold,
+        "level": level,
+        "folds": folds,
+        "shuffles": shuffles,
+        "thin": thin,
+        "resamples": resamples,
+        "confidence": confidence,
+        "scored": int(plan.scored.sum()),
+    }
     means = {name: _mean(table[name]) for name in _MEANS}
     return CorrectedAlpha(**means, dimension=table, recipe=recipe)
 
 
 _MEANS = (
-    "uncorrected", "corrected", "shuffled_null", "cross_fitted", "removed_share", "thin_share",
+    "uncorrected",
+    "corrected",
+    "shuffled_null",
+    "cross_fitted",
+    "removed_share",
+    "thin_share",
     "unknown_share",
-)  # fmt: skip
+)
 
 
 def _all_at_once(one: Competence | None, several: Competences | None) -> Competences:
@@ -195,9 +213,12 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     if not ours.any():
         raise EmptyData("no vote is on a scored item")
     drawing: dict[str, Any] = {
-        "rng": rng, "resamples": plan.resamples, "confidence": plan.confidence,
-        "group": plan.units.of, "noun": plan.units.noun,
-    }  # fmt: skip
+        "rng": rng,
+        "resamples": plan.resamples,
+        "confidence": plan.confidence,
+        "group": plan.units.of,
+        "noun": plan.units.noun,
+    }
     plain = alpha_interval(votes.take(ours), plan.level, plan.values, **drawing)
     folds, noises = _Folds(votes, plan.fold), list[Labels]()
 
@@ -227,14 +248,18 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     had = np.bincount(votes.item, weights=weight, minlength=len(votes.items)) > 0
     row = {
         "n": float(weight.sum()),
-        "uncorrected": plain.estimate, "low": plain.low, "high": plain.high,
+        "uncorrected": plain.estimate,
+        "low": plain.low,
+        "high": plain.high,
         "corrected": _alpha(votes, kept & ours, plan.level, plan.values),
         "shuffled_null": _mean(np.array(nulls)),
-        "cross_fitted": cross, "cross_low": bounds[0], "cross_high": bounds[1],
+        "cross_fitted": cross,
+        "cross_low": bounds[0],
+        "cross_high": bounds[1],
         "removed_share": float((weight * ~kept).sum() / weight.sum()),
         "thin_share": float((left[had] < plan.thin).mean()),
         "unknown_share": float((weight * unknown).sum() / weight.sum()),
-    }  # fmt: skip
+    }
     missing = any(np.isnan(row[name]) for name in ("corrected", "shuffled_null", "cross_fitted"))
     reason = "the votes left do not vary, or none share an item" if missing else why
     return {**row, "reason": reason}
@@ -323,9 +348,14 @@ def shuffled(votes: Labels, rng: np.random.Generator) -> Labels:
     row = np.repeat(np.arange(len(votes)), votes.weight.astype(np.int64))
     drawn = rng.permutation(row)
     return Labels.build(
-        votes.worker[row], votes.item[row], votes.label[drawn],
-        workers=votes.workers, items=votes.items, labels=votes.labels, shown=votes.shown[drawn],
-    )  # fmt: skip
+        votes.worker[row],
+        votes.item[row],
+        votes.label[drawn],
+        workers=votes.workers,
+        items=votes.items,
+        labels=votes.labels,
+        shown=votes.shown[drawn],
+    )
 
 
 def _mean(values: Any) -> float:

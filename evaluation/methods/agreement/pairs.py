@@ -152,14 +152,21 @@ def worker_pairs(data: Labels, *, weighting: str = "none") -> Table:
     n = table.sum(axis=(1, 2))
     kappa, tau = kappa_of(table, weighting), tau_of(table)
     reason = np.where(
-        np.isnan(kappa), "both gave one label throughout",
+        np.isnan(kappa),
+        "both gave one label throughout",
         np.where(np.isnan(tau), "one of them gave one label throughout", ""),
-    )  # fmt: skip
-    return Table({
-        "first": met // workers, "second": met % workers, "n": n,
-        "percent": np.trace(table, axis1=1, axis2=2) / n,
-        "kappa": kappa, "tau_b": tau, "reason": reason,
-    })  # fmt: skip
+    )
+    return Table(
+        {
+            "first": met // workers,
+            "second": met % workers,
+            "n": n,
+            "percent": np.trace(table, axis1=1, axis2=2) / n,
+            "kappa": kappa,
+            "tau_b": tau,
+            "reason": reason,
+        }
+    )
 
 
 def _met(data: Labels) -> tuple[IntArray, IntArray]:

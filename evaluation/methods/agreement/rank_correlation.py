@@ -148,9 +148,12 @@ def spearman(
     """
     sides = check_sides(x, y, group, groups=groups, weight=weight)
     ranked = Sides(
-        _midranks(sides, sides.x), _midranks(sides, sides.y),
-        sides.group, sides.weight, sides.groups,
-    )  # fmt: skip
+        _midranks(sides, sides.x),
+        _midranks(sides, sides.y),
+        sides.group,
+        sides.weight,
+        sides.groups,
+    )
     return _correlations(sides, _product_moment(ranked), _reasons(sides))
 
 

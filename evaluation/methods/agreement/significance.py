@@ -90,22 +90,32 @@ def bca_correlation_difference(
         if np.isnan(value):
             raise Constant(f"{name} or truth is the same in all rows; they have no correlation")
     even = np.full(n, 1 / n)
-    draws = np.concatenate([
-        values(rng.multinomial(n, even, size=stop - start).astype(np.float64))[2]
-        for start, stop in blocks(resamples, n)
-    ])  # fmt: skip
+    draws = np.concatenate(
+        [
+            values(rng.multinomial(n, even, size=stop - start).astype(np.float64))[2]
+            for start, stop in blocks(resamples, n)
+        ]
+    )
     known = draws[np.isfinite(draws)]
-    left_out = np.concatenate([
-        values(1.0 - np.eye(stop - start, n, k=start))[2] for start, stop in blocks(n, n)
-    ])  # fmt: skip
+    left_out = np.concatenate(
+        [values(1.0 - np.eye(stop - start, n, k=start))[2] for start, stop in blocks(n, n)]
+    )
     left_out = left_out[np.isfinite(left_out)]
     if len(known) < 100 or len(left_out) < 2:
         raise Constant("almost every resample holds one value only; there is no interval")
     found = bca(float(point[2]), known, left_out, confidence, expand=expand)
     return Difference(
-        float(point[2]), found.low, found.high, found.p, float(point[0]), float(point[1]), n,
-        resamples, len(draws) - len(known), found.reason,
-    )  # fmt: skip
+        float(point[2]),
+        found.low,
+        found.high,
+        found.p,
+        float(point[0]),
+        float(point[1]),
+        n,
+        resamples,
+        len(draws) - len(known),
+        found.reason,
+    )
 
 
 def bca_mean_difference(
@@ -129,17 +139,26 @@ def bca_mean_difference(
     if n < 2:
         raise TooFewRows("there is one pair; it has no spread")
     even = np.full(n, 1 / n)
-    draws = np.concatenate([
-        rng.multinomial(n, even, size=stop - start) @ apart / n
-        for start, stop in blocks(resamples, n)
-    ])  # fmt: skip
+    draws = np.concatenate(
+        [
+            rng.multinomial(n, even, size=stop - start) @ apart / n
+            for start, stop in blocks(resamples, n)
+        ]
+    )
     left_out = (apart.sum() - apart) / (n - 1)
     point = float(apart.mean())
     found = bca(point, draws, left_out, confidence, expand=expand)
     return Difference(
-        point, found.low, found.high, found.p, float(a.mean()), float(b.mean()), n, resamples,
+        point,
+        found.low,
+        found.high,
+        found.p,
+        float(a.mean()),
+        float(b.mean()),
+        n,
+        resamples,
         reason=found.reason,
-    )  # fmt: skip
+    )
 
 
 def paired_permutation(
@@ -214,9 +233,13 @@ def _wilcoxon(name: str, first: Any, second: Any) -> dict[str, Any]:
     apart = a - b
     rank = apart[np.abs(apart) > 0]
     row = {
-        "n": len(apart), "zero": len(apart) - len(rank), "difference": float(apart.mean()),
-        "effect": 0.0, "p": np.nan, "reason": "all pairs are equal",
-    }  # fmt: skip
+        "n": len(apart),
+        "zero": len(apart) - len(rank),
+        "difference": float(apart.mean()),
+        "effect": 0.0,
+        "p": np.nan,
+        "reason": "all pairs are equal",
+    }
     if not len(rank):
         return row
     if len(rank) > EXACT_UP_TO:

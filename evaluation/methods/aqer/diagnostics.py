@@ -132,9 +132,7 @@ def _without(
         grades[chunk] = result.grades
 
     options = case.plan.options
-    replicate(
-        case.rows, case.grams, weights, options, each=keep, hooks=case.hooks, stage="checks"
-    )  # fmt: skip
+    replicate(case.rows, case.grams, weights, options, each=keep, hooks=case.hooks, stage="checks")
     return [_moves(fit.grades, row, names) for row in grades]
 
 

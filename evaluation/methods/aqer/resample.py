@@ -157,9 +157,7 @@ def resample(case: Case, fit: Iterated, outside: FloatArray, rng: np.random.Gene
         system[1, chunk] = case.systems.means(result.outside - effect, part)
 
     if b and case.grams is not None:
-        replicate(
-            case.rows, case.grams, weights, case.plan.options, each=keep, hooks=case.hooks
-        )  # fmt: skip
+        replicate(case.rows, case.grams, weights, case.plan.options, each=keep, hooks=case.hooks)
     elif b:
         _fixed(case, (fit.last.scores, outside), weights, keep)
     return Resampled(

@@ -309,8 +309,13 @@ def iterate(
         begun = (noisy, cast(rows, noisy, options))
     return settle(
         lambda weights: cast(rows, weights, options),
-        rows.worker, rows.n_workers, options, first=first, begun=begun, hooks=hooks,
-    )  # fmt: skip
+        rows.worker,
+        rows.n_workers,
+        options,
+        first=first,
+        begun=begun,
+        hooks=hooks,
+    )
 
 
 def settle(

@@ -38,9 +38,7 @@ class _Z:
     questions: int
 
 
-def by_system(
-    frame: Drawn, scores: FloatArray, level: float, least: int
-) -> list[dict[str, Any]]:  # fmt: skip
+def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> list[dict[str, Any]]:
     """A row a system and one pooled: mean r over draws with both intervals (see aqer_study.fit).
 
     ``scores`` (draws, s). A system with fewer than ``least`` graded questions has NaN for r.
@@ -107,8 +105,9 @@ def _told(found: _Z, level: float) -> dict[str, Any]:
         return told
     mean, error = _mean_error(found)
     reach = -stdtrit(max(found.questions - 1, 1), (1 - level) / 2) * error
-    told.update(r=float(np.tanh(mean)), low=float(np.tanh(mean - reach)),
-                high=float(np.tanh(mean + reach)))  # fmt: skip
+    told.update(
+        r=float(np.tanh(mean)), low=float(np.tanh(mean - reach)), high=float(np.tanh(mean + reach))
+    )
     r = np.tanh(found.whole[defined])
     if len(r) > 1:
         spread = float(r.std(ddof=1) / np.sqrt(len(r)))
@@ -141,10 +140,14 @@ def _z(frame: Drawn, scores: FloatArray, system: int) -> _Z:
     sums = [
         _by_question(values, question, len(asked))
         for values in (
-            known.astype(float), np.where(known, x, 0), np.where(known, y, 0),
-            np.where(known, x * x, 0), np.where(known, y * y, 0), np.where(known, x * y, 0),
+            known.astype(float),
+            np.where(known, x, 0),
+            np.where(known, y, 0),
+            np.where(known, x * x, 0),
+            np.where(known, y * y, 0),
+            np.where(known, x * y, 0),
         )
-    ]  # fmt: skip
+    ]
     whole = _fisher([part.sum(axis=1) for part in sums])
     without = _fisher([part.sum(axis=1, keepdims=True) - part for part in sums])
     return _Z(whole, without, len(asked))

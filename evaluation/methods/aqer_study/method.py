@@ -47,11 +47,20 @@ DEFAULTS: dict[str, Any] = {
     "repetitions": 25,
     "draw": WORKERS,
     "methods": [
-        AQER, "aqer_uniterated", "aqer_leave_one_out", "rasa", "roy", "bert_score", "f1",
-        "rouge_l", "bleu1", "bleu4", "majority",
+        AQER,
+        "aqer_uniterated",
+        "aqer_leave_one_out",
+        "rasa",
+        "roy",
+        "bert_score",
+        "f1",
+        "rouge_l",
+        "bleu1",
+        "bleu4",
+        "majority",
     ],
     "level": 0.95,
-}  # fmt: skip
+}
 COMPARED = ("method", "size", "difference", "low", "high", "questions", "family", "reason")
 MIN_QUESTIONS = LEAST[CORRELATION]  # below it no correlation is told
 
@@ -115,8 +124,9 @@ def check(**params: Any) -> None:
     if not isinstance(sizes, (list, tuple)) or not sizes:
         raise BadParameter("sizes must be a list of numbers of workers")
     for name, values, low, high in (
-        ("sizes", sizes, 2, 1000), ("repetitions", [settings["repetitions"]], 2, 500),
-    ):  # fmt: skip
+        ("sizes", sizes, 2, 1000),
+        ("repetitions", [settings["repetitions"]], 2, 500),
+    ):
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise BadParameter(f"{name} is {value!r}; whole numbers from {low} to {high}")
@@ -124,8 +134,11 @@ def check(**params: Any) -> None:
         raise BadParameter(f"draw is {settings['draw']!r}; it must be {WORKERS} or {ANSWERS}")
     unknown = sorted(set(settings["methods"]) - set(SCORERS))
     if unknown or AQER not in settings["methods"]:
-        raise BadParameter(f"methods: {unknown[0]!r} is not known" if unknown else
-                           "methods must hold aqer, which the others are held against")  # fmt: skip
+        raise BadParameter(
+            f"methods: {unknown[0]!r} is not known"
+            if unknown
+            else "methods must hold aqer, which the others are held against"
+        )
     if not 0.5 < settings["level"] < 1:
         raise BadParameter(f"level is {settings['level']!r}; it must lie between .5 and 1")
 
@@ -157,18 +170,26 @@ def fit(
         raise TooFewWorkers(f"there are {there} {settings['draw']} to draw from, fewer than asked")
     outside = data.texts.outside
     assert outside is not None  # Study says so  # noqa: S101
-    frame = Drawn(_given(outside, outside.worker), _given(outside, outside.question), data.grade,
-                  len(outside.workers), len(outside.questions))  # fmt: skip
+    frame = Drawn(
+        _given(outside, outside.worker),
+        _given(outside, outside.question),
+        data.grade,
+        len(outside.workers),
+        len(outside.questions),
+    )
     rows: list[dict[str, Any]] = []
     against: list[dict[str, Any]] = []
     total = len(sizes) * settings["repetitions"]
     for at, size in enumerate(sizes):
         scores = _scores(
-            data, size, settings, rng,
+            data,
+            size,
+            settings,
+            rng,
             lambda done, before=at: hooks.step(  # type: ignore[misc]
                 "draws", before * settings["repetitions"] + done, total
             ),
-        )  # fmt: skip
+        )
         family = len(scores) - 1
         for slug, drawn in scores.items():
             told = by_system(frame, drawn, settings["level"], MIN_QUESTIONS)
@@ -178,18 +199,23 @@ def fit(
                 gap = compared(frame, drawn, scores[AQER], level)
                 against.append({"method": slug, "size": size, **gap, "family": family})
     return Result(
-        name=NAME, version=VERSION,
+        name=NAME,
+        version=VERSION,
         estimates={
-            "system": of_rows(rows, list(rows[0])), "against": of_rows(against, COMPARED),
+            "system": of_rows(rows, list(rows[0])),
+            "against": of_rows(against, COMPARED),
         },
         intervals={},
         diagnostics={
-            "sizes": sizes, "left_out": [s for s in settings["sizes"] if s > there],
-            "there": there, "graded": int(np.isfinite(data.grade).sum()),
+            "sizes": sizes,
+            "left_out": [s for s in settings["sizes"] if s > there],
+            "there": there,
+            "graded": int(np.isfinite(data.grade).sum()),
             "titles": {slug: TITLES[slug] for slug in dict.fromkeys(row["method"] for row in rows)},
         },
-        converged=True, recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+        converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
 
 
 def _given(outside: Texts, values: IntArray) -> IntArray:
@@ -205,9 +231,7 @@ def _largest(texts: Texts, draw: str) -> int:
     return int(np.bincount(texts.question).max())
 
 
-def draw_rows(
-    texts: Texts, size: int, draw: str, rng: np.random.Generator
-) -> NDArray[np.bool_]:  # fmt: skip
+def draw_rows(texts: Texts, size: int, draw: str, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which answers (n,) of ``texts`` a draw of ``size`` workers (or answers a question) keeps."""
     if draw == WORKERS:
         chosen = rng.choice(np.unique(texts.worker), size=size, replace=False)
@@ -222,9 +246,12 @@ def draw_rows(
 
 
 def _scores(
-    data: Study, size: int, settings: dict[str, Any], rng: np.random.Generator,
+    data: Study,
+    size: int,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
     step: Callable[[int], None],
-) -> dict[str, FloatArray]:  # fmt: skip
+) -> dict[str, FloatArray]:
     """Scores (draws, s) of the systems' answers by every method, on the same draws."""
     methods: Sequence[str] = settings["methods"]
     if data.responses.vectors is None:
@@ -256,6 +283,11 @@ def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Systems against expert grades", data=Study, fit=fit,
-    params=DEFAULTS, check=check,
-)  # fmt: skip
+    slug=NAME,
+    version=VERSION,
+    title="Systems against expert grades",
+    data=Study,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

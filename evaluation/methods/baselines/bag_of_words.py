@@ -125,11 +125,16 @@ class Bags:
         words = keep[self.answer]
         cells, cell = np.unique(self.cell[words], return_inverse=True)
         return Bags(
-            worker=self.worker[rows], question=self.question[rows],
-            answer=(np.cumsum(keep) - 1)[self.answer[words]], cell=cell,
-            cell_question=self.cell_question[cells], size=self.size[rows],
-            source=self.source[rows], workers=self.workers, questions=self.questions,
-        )  # fmt: skip
+            worker=self.worker[rows],
+            question=self.question[rows],
+            answer=(np.cumsum(keep) - 1)[self.answer[words]],
+            cell=cell,
+            cell_question=self.cell_question[cells],
+            size=self.size[rows],
+            source=self.source[rows],
+            workers=self.workers,
+            questions=self.questions,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +178,14 @@ def iterate(
         noisy = noisy_weights(len(workers), rng)
         begun = (noisy, cast(bags, noisy[worker]))
     return settle(
-        lambda weights: cast(bags, weights[worker]), worker, len(workers), options,
-        first=first, begun=begun, hooks=hooks,
-    )  # fmt: skip
+        lambda weights: cast(bags, weights[worker]),
+        worker,
+        len(workers),
+        options,
+        first=first,
+        begun=begun,
+        hooks=hooks,
+    )
 
 
 def check(**params: Any) -> None:
@@ -214,11 +224,16 @@ def fit(
         select = np.flatnonzero(question_part[data.question] == number)
         fitted.append(_part(data, select, options, rules, rng=rng, hooks=hooks))
     told = [
-        {"number": k, "workers": len(part.workers), "rounds": part.fit.rounds,
-         "converged": part.fit.converged, "trace": list(part.fit.trace),
-         "ranked_by": part.board.scores.by}
+        {
+            "number": k,
+            "workers": len(part.workers),
+            "rounds": part.fit.rounds,
+            "converged": part.fit.converged,
+            "trace": list(part.fit.trace),
+            "ranked_by": part.board.scores.by,
+        }
         for k, part in enumerate(fitted, start=1)
-    ]  # fmt: skip
+    ]
     answered = np.bincount(data.worker, minlength=len(data.workers))
     missing = ["nobody else answered the same questions" if n else "no answers" for n in answered]
     boards = [(part.workers, part.board.intervals) for part in fitted]
@@ -326,8 +341,9 @@ def _caster(bags: Bags, design: Design, incidence: csr_array) -> Callable[[Float
     cells, at = len(bags.cell_question), design.question
     has = csr_array((np.ones(len(bags.cell)), (bags.cell, bags.answer)), shape=(cells, len(bags)))
     owner = np.searchsorted(np.unique(bags.question), bags.cell_question)
-    holds = csr_array((np.ones(cells), (owner, np.arange(cells))),
-                      shape=(design.n_questions, cells))  # fmt: skip
+    holds = csr_array(
+        (np.ones(cells), (owner, np.arange(cells))), shape=(design.n_questions, cells)
+    )
 
     def cast_all(votes: FloatArray) -> FloatArray:
         total = (incidence @ votes.T).T

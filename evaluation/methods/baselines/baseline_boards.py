@@ -77,10 +77,14 @@ def result(
         estimates |= _outside(data, ratings, question_part, boards)
         intervals["system"] = _system_intervals(boards, rules.level)
     return Result(
-        name=name, version=version, estimates=estimates, intervals=intervals,
+        name=name,
+        version=version,
+        estimates=estimates,
+        intervals=intervals,
         diagnostics={**_diagnostics(data, boards, worker_part), **(diagnostics or {})},
-        converged=True, recipe={"method": name, "version": version, "params": settings},
-    )  # fmt: skip
+        converged=True,
+        recipe={"method": name, "version": version, "params": settings},
+    )
 
 
 def _people(boards: list[Part], kind: str, names: IntArray) -> Table:
@@ -129,10 +133,15 @@ def _answers(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
     best[best_rows(data.question, score, trust_of(data.worker, score))] = True
     return Table(
         {
-            "source": data.source, "worker": data.worker, "question": data.question,
-            "component": part, "score": score, "rank": _ranks(data.question, score), "best": best,
+            "source": data.source,
+            "worker": data.worker,
+            "question": data.question,
+            "component": part,
+            "score": score,
+            "rank": _ranks(data.question, score),
+            "best": best,
         }
-    )  # fmt: skip
+    )
 
 
 def _ranks(question: IntArray, score: FloatArray) -> IntArray:
@@ -163,10 +172,14 @@ def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
     worker[data.question[rows]] = data.worker[rows]
     return Table(
         {
-            "question": np.arange(size), "component": question_part, "n": n, "score": mean,
-            "best": best, "best_worker": worker,
+            "question": np.arange(size),
+            "component": question_part,
+            "n": n,
+            "score": mean,
+            "best": best,
+            "best_worker": worker,
         }
-    )  # fmt: skip
+    )
 
 
 def _outside(
@@ -174,17 +187,20 @@ def _outside(
 ) -> dict[str, Table]:
     component = np.repeat(np.arange(1, len(boards) + 1), [len(p.systems) for p in boards])
     columns: dict[str, Any] = {
-        "system": np.concatenate([p.systems for p in boards]), "component": component,
-    }  # fmt: skip
+        "system": np.concatenate([p.systems for p in boards]),
+        "component": component,
+    }
     for name in ("n", "score", "adjusted"):
         columns[name] = np.concatenate([getattr(p.system.scores, name) for p in boards])
     columns["rank"] = np.concatenate([p.system.rank for p in boards])
     part = question_part[data.outside.question]
     answers = {
-        "source": data.outside.source, "system": data.outside.worker,
-        "question": data.outside.question, "component": part,
+        "source": data.outside.source,
+        "system": data.outside.worker,
+        "question": data.outside.question,
+        "component": part,
         "score": np.where(part > 0, ratings.system, np.nan),
-    }  # fmt: skip
+    }
     return {"system": Table(columns), "system_answer": Table(answers)}
 
 
@@ -202,9 +218,12 @@ def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict
     return {
         "components": [
             {
-                "number": k, "name": f"Component {k} of {len(boards)}",
-                "workers": len(part.workers), "questions": len(part.questions),
-                "answers": part.answers, "complete": part.complete,
+                "number": k,
+                "name": f"Component {k} of {len(boards)}",
+                "workers": len(part.workers),
+                "questions": len(part.questions),
+                "answers": part.answers,
+                "complete": part.complete,
                 "ranked_by": part.worker.scores.by,
                 "systems_ranked_by": part.system.scores.by,
             }
@@ -213,4 +232,4 @@ def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict
         "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
         "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
         "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
-    }  # fmt: skip
+    }

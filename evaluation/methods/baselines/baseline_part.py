@@ -87,9 +87,13 @@ class Part:
 
 
 def fit_part(
-    data: Crowd, ratings: Ratings, inside: NDArray[np.bool_], *,
-    rules: Rules, rng: np.random.Generator,
-) -> Part:  # fmt: skip
+    data: Crowd,
+    ratings: Ratings,
+    inside: NDArray[np.bool_],
+    *,
+    rules: Rules,
+    rng: np.random.Generator,
+) -> Part:
     """Boards of the component whose questions are ``inside`` (q,)."""
     rows = np.flatnonzero(inside[data.question])
     workers, worker = np.unique(data.worker[rows], return_inverse=True)
@@ -109,10 +113,14 @@ def fit_part(
     eased = outside.means(outside.score[None] - effect[:, outside.question], ones)[0]
     columns = [ranking_column(question, complete=alike) for alike in (design.complete, even)]
     return Part(
-        workers, questions, systems, len(rows), design.complete,
+        workers,
+        questions,
+        systems,
+        len(rows),
+        design.complete,
         make_board(_scores(n, raw, adjusted[0], columns[0]), drawn[0], rules),
         make_board(_scores(cells.sum(axis=1), theirs, eased, columns[1]), drawn[1], rules),
-    )  # fmt: skip
+    )
 
 
 def _outside(data: Crowd, ratings: Ratings, questions: IntArray) -> tuple[IntArray, Outside]:
@@ -132,9 +140,14 @@ def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, by: str) -> Scor
 
 
 def _draws(
-    design: Design, score: FloatArray, outside: Outside, rules: Rules, *,
-    rng: np.random.Generator, complete: bool,
-) -> tuple[Draws, Draws]:  # fmt: skip
+    design: Design,
+    score: FloatArray,
+    outside: Outside,
+    rules: Rules,
+    *,
+    rng: np.random.Generator,
+    complete: bool,
+) -> tuple[Draws, Draws]:
     """Scores of workers and of systems under random question weights."""
     b = rules.resamples
     weights = bootstrap.question_weights(rng, b, design.n_questions, complete=complete)

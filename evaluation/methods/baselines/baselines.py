@@ -103,9 +103,13 @@ def _bleu(
 
 
 def _pairwise(
-    data: Responses, rows: Rows, settings: dict[str, Any], hooks: Hooks,
-    *, measure: Callable[[Tokens], Similarity],
-) -> tuple[FloatArray, dict[str, Any]]:  # fmt: skip
+    data: Responses,
+    rows: Rows,
+    settings: dict[str, Any],
+    hooks: Hooks,
+    *,
+    measure: Callable[[Tokens], Similarity],
+) -> tuple[FloatArray, dict[str, Any]]:
     similarity = measure(rows.tokens(settings["tokenizer"]))
     return _reduce(similarity, rows, rows.text, settings, hooks), {}
 
@@ -117,9 +121,13 @@ def _reduce(
     k = np.bincount(rows.question, weights=~rows.votes)
     total = int((m * (m - 1) / 2 + m * k).sum())
     return reduce_pairs(
-        similarity, rows.question, rows.votes, text=text, references=settings["references"],
+        similarity,
+        rows.question,
+        rows.votes,
+        text=text,
+        references=settings["references"],
         step=lambda done: hooks.step("pairs", done, total),
-    )  # fmt: skip
+    )
 
 
 def _bert(
@@ -170,8 +178,10 @@ class Baseline:
         settings = with_defaults(self.slug, self.params, params)
         rules_of(settings)
         for name, known in (
-            ("tokenizer", tuple(TOKENIZERS)), ("smoothing", SMOOTHINGS), ("references", REFERENCES),
-        ):  # fmt: skip
+            ("tokenizer", tuple(TOKENIZERS)),
+            ("smoothing", SMOOTHINGS),
+            ("references", REFERENCES),
+        ):
             if name in settings and settings[name] not in known:
                 raise BadParameter(
                     f"{name} is {settings[name]!r}; it must be one of {', '.join(known)}"
@@ -179,9 +189,13 @@ class Baseline:
         return settings
 
     def fit(
-        self, data: Responses, *, rng: np.random.Generator, hooks: Hooks | None = None,
+        self,
+        data: Responses,
+        *,
+        rng: np.random.Generator,
+        hooks: Hooks | None = None,
         **params: Any,
-    ) -> Result:  # fmt: skip
+    ) -> Result:
         """Score responses, workers, systems and choose best responses.
 
         Parameters: ``resamples`` of the questions, ``level``, ``min_answers`` for intervals;
@@ -203,9 +217,14 @@ class Baseline:
     def method(self) -> Method:
         """As the registry takes it."""
         return Method(
-            slug=self.slug, version=VERSION, title=self.title, data=Responses, fit=self.fit,
-            params=self.params, check=self.check,
-        )  # fmt: skip
+            slug=self.slug,
+            version=VERSION,
+            title=self.title,
+            data=Responses,
+            fit=self.fit,
+            params=self.params,
+            check=self.check,
+        )
 
 
 # As App. H: NLTK's words. Whether two answers are the same should not hang on case and signs, and
@@ -220,10 +239,12 @@ BASELINES = {
         Baseline("bleu4", "BLEU4", partial(_bleu, order=4), {**_NLTK, "smoothing": "none"}),
         Baseline("f1", "Token F1", partial(_pairwise, measure=f1), {**_NLTK, "references": "max"}),
         Baseline(
-            "rouge_l", "ROUGE-L", partial(_pairwise, measure=rouge_l),
+            "rouge_l",
+            "ROUGE-L",
+            partial(_pairwise, measure=rouge_l),
             {**_PLAIN, "references": "max"},
         ),
         Baseline("bert_score", "BERTScore", _bert, {"references": "max"}),
     )
-}  # fmt: skip
+}
 METHODS = tuple(baseline.method for baseline in BASELINES.values())

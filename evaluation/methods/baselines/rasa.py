@@ -87,21 +87,26 @@ def fit(
         share = float(reliability[known].max() / reliability[known].sum())
         told.append(
             {
-                "number": number, "rounds": found.rounds,
+                "number": number,
+                "rounds": found.rounds,
                 "converged": found.change < settings["tolerance"],
-                "largest_share": share, "collapsed": share > COLLAPSED,
+                "largest_share": share,
+                "collapsed": share > COLLAPSED,
                 "resamples_refitted": affordable(data.question[rows], settings["resamples"]),
             }
-        )  # fmt: skip
+        )
     system = np.empty(0) if data.outside is None else _system(data, data.outside, cosine)
     base = result(NAME, VERSION, data, Ratings(cosine, system), settings=settings, rng=rng)
     table, interval = _workers(data, base, reliability, distance, settings=settings, rng=rng)
     return Result(
-        name=NAME, version=VERSION, estimates={**base.estimates, "worker": table},
+        name=NAME,
+        version=VERSION,
+        estimates={**base.estimates, "worker": table},
         intervals={**base.intervals, "worker": interval},
         diagnostics={**base.diagnostics, "fits": told},
-        converged=all(part["converged"] for part in told), recipe=base.recipe,
-    )  # fmt: skip
+        converged=all(part["converged"] for part in told),
+        recipe=base.recipe,
+    )
 
 
 def _system(data: Texts, outside: Texts, cosine: FloatArray) -> FloatArray:
@@ -122,9 +127,14 @@ def _system(data: Texts, outside: Texts, cosine: FloatArray) -> FloatArray:
 
 
 def _workers(
-    data: Texts, base: Result, reliability: FloatArray, distance: FloatArray, *,
-    settings: dict[str, Any], rng: np.random.Generator,
-) -> tuple[Table, Intervals]:  # fmt: skip
+    data: Texts,
+    base: Result,
+    reliability: FloatArray,
+    distance: FloatArray,
+    *,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
+) -> tuple[Table, Intervals]:
     """The worker table by reliability; resamples are fitted again where that is affordable."""
     rules = rules_of(settings)
     options = {name: settings[name] for name in ("alpha", "tolerance")}
@@ -157,9 +167,13 @@ def _workers(
         rank[some] = board.rank
         spots.append((some, _without(board.intervals, point > COLLAPSED * point.sum())))
     columns = {
-        "worker": old["worker"], "component": old["component"], "n": old["n"], "rank": rank,
-        "score": reliability, "cosine": old["score"],
-    }  # fmt: skip
+        "worker": old["worker"],
+        "component": old["component"],
+        "n": old["n"],
+        "rank": rank,
+        "score": reliability,
+        "cosine": old["score"],
+    }
     reasons = list(base.intervals["worker"].reason)
     return Table(columns), place(spots, len(old), reasons, rules.level)
 
@@ -170,17 +184,29 @@ def _without(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
     low, high, adjusted_low, adjusted_high = (
         np.where(rows, np.nan, bound)
         for bound in (
-            intervals.low, intervals.high, intervals.adjusted_low, intervals.adjusted_high
+            intervals.low,
+            intervals.high,
+            intervals.adjusted_low,
+            intervals.adjusted_high,
         )
-    )  # fmt: skip
+    )
     said = tuple(reason if row else old for row, old in zip(rows, intervals.reason, strict=True))
     return replace(
-        intervals, low=low, high=high, adjusted_low=adjusted_low, adjusted_high=adjusted_high,
+        intervals,
+        low=low,
+        high=high,
+        adjusted_low=adjusted_low,
+        adjusted_high=adjusted_high,
         reason=said,
-    )  # fmt: skip
+    )
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="RASA (Li and Fukumoto 2019)", data=Texts, fit=fit,
-    params=DEFAULTS, check=check,
-)  # fmt: skip
+    slug=NAME,
+    version=VERSION,
+    title="RASA (Li and Fukumoto 2019)",
+    data=Texts,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -37,9 +37,14 @@ class Reliabilities:
 
 
 def reliabilities(
-    texts: Texts, rows: IntArray | None = None, *, alpha: float = 0.05, max_rounds: int = 1000,
-    tolerance: float = 1e-7, hooks: Hooks | None = None,
-) -> Reliabilities:  # fmt: skip
+    texts: Texts,
+    rows: IntArray | None = None,
+    *,
+    alpha: float = 0.05,
+    max_rounds: int = 1000,
+    tolerance: float = 1e-7,
+    hooks: Hooks | None = None,
+) -> Reliabilities:
     """RASA on the answers ``rows`` (all by default), which should be one component.
 
     The first mean weighs everybody the same; then reliability = chi2(alpha / 2, answers) / sum of

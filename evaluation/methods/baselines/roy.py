@@ -115,9 +115,11 @@ def fit(
     hooks.step("sequences", 0, 1)
     stems = rows.tokens("stems")
     answer = sequence_scores(
-        stems.take(data.text), data.question,
-        max_length=settings["max_length"], min_support=settings["min_support"],
-    )  # fmt: skip
+        stems.take(data.text),
+        data.question,
+        max_length=settings["max_length"],
+        min_support=settings["min_support"],
+    )
     hooks.step("sequences", 1, 1)
     system = np.empty(0)
     if data.outside is not None:
@@ -141,6 +143,11 @@ def outside_scores(rows: Rows, answer: FloatArray, trust: FloatArray, texts: Tok
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Roy et al. (2016)", data=Responses, fit=fit,
-    params=DEFAULTS, check=check,
-)  # fmt: skip
+    slug=NAME,
+    version=VERSION,
+    title="Roy et al. (2016)",
+    data=Responses,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -12,9 +12,7 @@ from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.core.base import DataError, EmptyData, FloatArray
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 
-WINNERS = {
-    "model_a": FIRST, "model_b": SECOND, "tie": TIE, "both_bad": TIE, "tie (bothbad)": TIE
-}  # fmt: skip
+WINNERS = {"model_a": FIRST, "model_b": SECOND, "tie": TIE, "both_bad": TIE, "tie (bothbad)": TIE}
 SCALE, BASE, CENTRE = 400.0, 10.0, 1000.0  # points that make the odds ten to one; the mean
 RIDGE = 1e-5  # of each vote, on the diagonal of the information
 
@@ -78,9 +76,13 @@ def arena_ratings(data: Pairs) -> dict[str, list[Any]]:
     names = ("ratings", "rating_lower", "rating_upper", "variances")
     try:
         found = bradley_terry.fit(
-            data, rng=np.random.default_rng(0), ties="none", regularisation=0.0, side=False,
+            data,
+            rng=np.random.default_rng(0),
+            ties="none",
+            regularisation=0.0,
+            side=False,
             resamples=0,
-        )  # fmt: skip
+        )
     except (bradley_terry.AllTied, bradley_terry.Unbounded) as problem:
         nothing: dict[str, list[Any]] = {name: [None] * len(data.players) for name in names}
         return {**nothing, "reasons": [str(problem)] * len(data.players)}
@@ -112,8 +114,10 @@ def _between(data: Pairs, values: FloatArray, k: int) -> FloatArray:
     """The sum (k, k) over votes of a value times (e_first - e_second) (e_first - e_second)'."""
     found = np.zeros((k, k))
     for one, other, sign in (
-        (data.first, data.first, 1), (data.second, data.second, 1),
-        (data.first, data.second, -1), (data.second, data.first, -1),
-    ):  # fmt: skip
+        (data.first, data.first, 1),
+        (data.second, data.second, 1),
+        (data.first, data.second, -1),
+        (data.second, data.first, -1),
+    ):
         np.add.at(found, (one, other), sign * values)
     return found

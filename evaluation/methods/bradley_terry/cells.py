@@ -106,11 +106,13 @@ def cells_of(data: Pairs, *, side: bool) -> Cells:
         first=first,
         second=second,
         left=data.left[at].astype(np.float64) if side else np.zeros(len(at)),
-        win=weight[:, FIRST], tie=weight[:, TIE], loss=weight[:, SECOND],
+        win=weight[:, FIRST],
+        tie=weight[:, TIE],
+        loss=weight[:, SECOND],
         row=row,
         place=layout.base[first] + layout.local[second],
         layout=layout,
-    )  # fmt: skip
+    )
 
 
 def _unique(key: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -205,8 +205,9 @@ def solve_blocks(layout: Layout, blocks: FloatArray, columns: FloatArray) -> Flo
     views = zip(layout.blocks(blocks), layout.rows(columns), layout.rows(out), strict=True)
     for block, right, left in views:
         if len(block) == 1:
-            left[0] = cho_solve(cho_factor(block[0], check_finite=False), right[0],
-                                check_finite=False)  # fmt: skip
+            left[0] = cho_solve(
+                cho_factor(block[0], check_finite=False), right[0], check_finite=False
+            )
         else:
             left[:] = np.linalg.solve(block, right)
     return out

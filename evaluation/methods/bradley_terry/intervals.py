@@ -52,9 +52,15 @@ def from_sandwich(
     """
     cov, total = sandwich(cells, model, found.point, units), round(units.size.sum())
     return from_covariance(
-        cells.layout, found, cov, n=units.touching, units=total, settings=settings, rng=rng,
+        cells.layout,
+        found,
+        cov,
+        n=units.touching,
+        units=total,
+        settings=settings,
+        rng=rng,
         hooks=hooks,
-    )  # fmt: skip
+    )
 
 
 def from_covariance(
@@ -80,10 +86,14 @@ def from_covariance(
     draws = _normal(layout, cov.blocks, merit, resamples, rng) if resamples else None
     hooks.step("intervals", 1, 1)
     return Spread(
-        se, merit - reach, merit + reach,
+        se,
+        merit - reach,
+        merit + reach,
         *_ranks(layout, merit, draws, n, level, complete=True, hooks=hooks),
-        error, found.point.shared - far, found.point.shared + far,
-    )  # fmt: skip
+        error,
+        found.point.shared - far,
+        found.point.shared + far,
+    )
 
 
 def bootstrapped(
@@ -114,10 +124,13 @@ def bootstrapped(
     total = np.full(len(model.shared), round(units.size.sum()))
     ends = bootstrap.percentile_interval(shared, total, level, complete=False)
     return Spread(
-        draws.std(axis=0) * bootstrap.widening(n, complete=False), low, high,
+        draws.std(axis=0) * bootstrap.widening(n, complete=False),
+        low,
+        high,
         *_ranks(layout, merit, draws, n, level, complete=False, hooks=hooks),
-        shared.std(axis=0), *ends,
-    )  # fmt: skip
+        shared.std(axis=0),
+        *ends,
+    )
 
 
 def _normal(

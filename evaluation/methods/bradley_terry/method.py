@@ -164,13 +164,15 @@ def _fit(
     return Result(
         name=NAME,
         version=VERSION,
-        estimates={"player": _players(data, cells, found, spread),
-                   "shared": _shared(model, found, spread)},
+        estimates={
+            "player": _players(data, cells, found, spread),
+            "shared": _shared(model, found, spread),
+        },
         intervals={},
         diagnostics=_diagnostics(data, cells, model, found, settings),
         converged=found.converged,
         recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+    )
 
 
 def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
@@ -190,16 +192,24 @@ def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
     if not keep.any():
         raise EmptyData("no vote has a judge of any competence")
     return Pairs.build(
-        data.first[keep], data.second[keep], data.outcome[keep], players=data.players,
-        left=data.left[keep], judge=data.judge[keep], judges=data.judges, weight=weight[keep],
-    )  # fmt: skip
+        data.first[keep],
+        data.second[keep],
+        data.outcome[keep],
+        players=data.players,
+        left=data.left[keep],
+        judge=data.judge[keep],
+        judges=data.judges,
+        weight=weight[keep],
+    )
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
     settings = with_defaults(NAME, DEFAULTS, params)
     for name, known in (
-        ("ties", bt_ties.TIES), ("interval", ("sandwich", "bootstrap")), ("cluster", CLUSTERS),
-    ):  # fmt: skip
+        ("ties", bt_ties.TIES),
+        ("interval", ("sandwich", "bootstrap")),
+        ("cluster", CLUSTERS),
+    ):
         if settings[name] not in known:
             raise BadParameter(
                 f"{name} is {settings[name]!r}; it must be one of {', '.join(known)}"
@@ -278,14 +288,20 @@ def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Tabl
     columns: dict[str, Any] = {"player": np.arange(size)}
     merit = np.round(layout.centred(found.point.merit), 9)
     for name, values in (
-        ("estimate", merit), ("se", spread.se), ("low", spread.low), ("high", spread.high),
-    ):  # fmt: skip
+        ("estimate", merit),
+        ("se", spread.se),
+        ("low", spread.low),
+        ("high", spread.high),
+    ):
         columns[name] = np.full(size, np.nan)
         columns[name][layout.player] = values
     for name, numbers in (
-        ("rank", spread.rank), ("rank_low", spread.rank_low), ("rank_high", spread.rank_high),
-        ("group", spread.group), ("component", layout.component),
-    ):  # fmt: skip
+        ("rank", spread.rank),
+        ("rank_low", spread.rank_low),
+        ("rank_high", spread.rank_high),
+        ("group", spread.group),
+        ("component", layout.component),
+    ):
         columns[name] = np.zeros(size, dtype=np.int64)
         columns[name][layout.player] = numbers
     return Table({**columns, "n": np.ceil(votes - 1e-9).astype(np.int64)})
@@ -315,8 +331,10 @@ def _diagnostics(
     ]
     notes = []
     if len(sizes) > 1:
-        notes.append(f"{len(sizes)} groups of players were never compared with each other; "
-                     "each has a board of its own")  # fmt: skip
+        notes.append(
+            f"{len(sizes)} groups of players were never compared with each other; "
+            "each has a board of its own"
+        )
     if len(missing):
         notes.append(f"{len(missing)} players were never compared and are not scored")
     if settings["ties"] != model.ties:

@@ -72,9 +72,12 @@ def sandwich(cells: Cells, model: Model, point: Point, units: Units) -> Covarian
     shared = schur @ inner @ schur
     blocks = _outer(layout, scores)
     views = zip(
-        layout.blocks(blocks), layout.blocks(curvature.blocks), layout.rows(through),
-        layout.rows(bent), strict=True,
-    )  # fmt: skip
+        layout.blocks(blocks),
+        layout.blocks(curvature.blocks),
+        layout.rows(through),
+        layout.rows(bent),
+        strict=True,
+    )
     for meat, bread, f, jf in views:
         inverse = np.linalg.inv(bread)
         turned = f.transpose(0, 2, 1)

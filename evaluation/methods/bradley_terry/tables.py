@@ -63,9 +63,15 @@ def by_table(
     present, node = np.unique(ends, return_inverse=True)
     node = node.reshape(2, -1)
     data = Pairs.build(
-        node[0], node[1], outcome, players=[f"{key // players}:{key % players}" for key in present],
-        left=left, judge=judge, judges=judges, weight=weight,
-    )  # fmt: skip
+        node[0],
+        node[1],
+        outcome,
+        players=[f"{key // players}:{key % players}" for key in present],
+        left=left,
+        judge=judge,
+        judges=judges,
+        weight=weight,
+    )
     return Tabled(data, present // players, present % players)
 
 

@@ -107,8 +107,10 @@ def _plain(x: FloatArray, win: FloatArray, loss: FloatArray) -> Terms:
         value=float((n * log_chance - loss * x).sum()),
         x=win - n * chance,
         xx=n * chance * (1 - chance),
-        t=zero, xt=zero, tt=zero,
-    )  # fmt: skip
+        t=zero,
+        xt=zero,
+        tt=zero,
+    )
 
 
 def _davidson(

@@ -63,20 +63,27 @@ def agreement_rows(
         item = text[mine] * questions + question[mine]
         items, place = np.unique(item, return_inverse=True)
         row: Row = {
-            "question": at, "n": int(mine.sum()),
+            "question": at,
+            "n": int(mine.sum()),
             "shared": int((np.bincount(place, minlength=len(items)) > 1).sum()),
             "yes_share": float(yes[mine].mean()) if mine.any() else np.nan,
-            "alpha": np.nan, "low": np.nan, "high": np.nan, "reason": "",
-        }  # fmt: skip
+            "alpha": np.nan,
+            "low": np.nan,
+            "high": np.nan,
+            "reason": "",
+        }
         rows.append(row)
         if not mine.any():
             row["reason"] = "nobody answered it"
             continue
         votes = Labels.build(
-            person[mine], place, yes[mine].astype(np.int64),
-            workers=[str(k) for k in range(people)], items=[str(k) for k in items.tolist()],
+            person[mine],
+            place,
+            yes[mine].astype(np.int64),
+            workers=[str(k) for k in range(people)],
+            items=[str(k) for k in items.tolist()],
             labels=ANSWERS,
-        )  # fmt: skip
+        )
         try:
             row["alpha"] = krippendorff_alpha(votes)
             units = np.unique(article[items // questions], return_inverse=True)[1]
@@ -136,9 +143,11 @@ def one_person(
         mine = usable & ((question == at) if at != ALL else True)
         most = (left[mine] > 0.5).astype(np.float64)
         cells = table_of(
-            yes[mine, None], most[:, None], np.ones((int(mine.sum()), 1), bool),
+            yes[mine, None],
+            most[:, None],
+            np.ones((int(mine.sum()), 1), bool),
             article[text[mine]],
-        )  # fmt: skip
+        )
         row: Row = {"answerer": ONE_PERSON, "question": at}
         rows.append(row | kappa_of(cells, rng=rng, resamples=resamples, level=level))
     return rows
@@ -163,8 +172,14 @@ def kappa_of(cells: FloatArray, *, rng: np.random.Generator, resamples: int, lev
     cells = cells[cells.sum(axis=1) > 0]
     total = cells.sum(axis=0)
     n = int(total.sum())
-    row: Row = {"n": n, "same": np.nan, "kappa": np.nan, "low": np.nan, "high": np.nan,
-                "reason": ""}  # fmt: skip
+    row: Row = {
+        "n": n,
+        "same": np.nan,
+        "kappa": np.nan,
+        "low": np.nan,
+        "high": np.nan,
+        "reason": "",
+    }
     if not n:
         return row | {"reason": "no question has an answer of both"}
     row["same"] = float((total[0] + total[3]) / n)

@@ -67,10 +67,16 @@ class Attributes:
 
     @classmethod
     def build(
-        cls, texts: Sequence[str], vectors: FloatArray, dimension: Sequence[int],
-        author: Sequence[int], *, dimensions: Sequence[str], authors: Sequence[str],
+        cls,
+        texts: Sequence[str],
+        vectors: FloatArray,
+        dimension: Sequence[int],
+        author: Sequence[int],
+        *,
+        dimensions: Sequence[str],
+        authors: Sequence[str],
         model: Sequence[bool],
-    ) -> Attributes:  # fmt: skip
+    ) -> Attributes:
         """Check the arrays. Raises EmptyData, BadShape, UnknownIndex."""
         if not len(texts):
             raise EmptyData("there are no attributes")
@@ -78,8 +84,15 @@ class Attributes:
         by = index_array("author", author, len(authors))
         if not len(texts) == len(at) == len(by) == len(vectors) or len(model) != len(authors):
             raise BadShape("texts, vectors, dimension and author must have one length")
-        return cls(tuple(texts), np.asarray(vectors, dtype=np.float64), at, by, tuple(dimensions),
-                   tuple(authors), tuple(model))  # fmt: skip
+        return cls(
+            tuple(texts),
+            np.asarray(vectors, dtype=np.float64),
+            at,
+            by,
+            tuple(dimensions),
+            tuple(authors),
+            tuple(model),
+        )
 
 
 def check(**params: Any) -> None:
@@ -110,9 +123,14 @@ def fit(
             found.append({"dimension": name, **_dimension(data, rows, settings, rng)})
     count = np.array([len(part["conditions"]) for part in found])
     return Result(
-        NAME, VERSION, {"dimension": Table({"conditions": count})}, {}, {"dimensions": found},
-        converged=True, recipe={"params": settings},
-    )  # fmt: skip
+        NAME,
+        VERSION,
+        {"dimension": Table({"conditions": count})},
+        {},
+        {"dimensions": found},
+        converged=True,
+        recipe={"params": settings},
+    )
 
 
 def conditions(data: Attributes, rows: IntArray) -> list[tuple[str, str, IntArray]]:
@@ -137,16 +155,22 @@ def _dimension(data: Attributes, rows: IntArray, settings: Row, rng: np.random.G
     told = []
     for kind, author, own in conditions(data, rows):
         at = [place[row] for row in own.tolist()]
-        told.append({
-            "condition": kind, "author": author, "n": len(own),
-            **_similarity(data, own, settings["level"]),
-            "spread": _spread(topics, counts, at, settings["topics"]),
-        })  # fmt: skip
+        told.append(
+            {
+                "condition": kind,
+                "author": author,
+                "n": len(own),
+                **_similarity(data, own, settings["level"]),
+                "spread": _spread(topics, counts, at, settings["topics"]),
+            }
+        )
     return {
-        "n": len(rows), "conditions": told, "topics": names,
+        "n": len(rows),
+        "conditions": told,
+        "topics": names,
         "differences": _differences(data, rows, settings["level"]),
         "no_topics": "" if topics is not None else _too_few(len(rows)),
-    }  # fmt: skip
+    }
 
 
 def _too_few(n: int) -> str:
@@ -174,9 +198,11 @@ def _measured(data: Attributes, rows: IntArray, level: float) -> dict[str, MeanS
 def _said(one: MeanSimilarity) -> Row:
     sure = not one.reason
     return {
-        "estimate": one.estimate, "low": one.low if sure else None,
-        "high": one.high if sure else None, "reason": one.reason,
-    }  # fmt: skip
+        "estimate": one.estimate,
+        "low": one.low if sure else None,
+        "high": one.high if sure else None,
+        "reason": one.reason,
+    }
 
 
 def _differences(data: Attributes, rows: IntArray, level: float) -> Row:
@@ -194,8 +220,9 @@ def _differences(data: Attributes, rows: IntArray, level: float) -> Row:
         if own[name].reason or other[name].reason:
             continue
         value = own[name].estimate - other[name].estimate
-        reach = math.hypot(own[name].high - own[name].estimate,
-                           other[name].high - other[name].estimate)  # fmt: skip
+        reach = math.hypot(
+            own[name].high - own[name].estimate, other[name].high - other[name].estimate
+        )
         told[name] = {"estimate": value, "low": value - reach, "high": value + reach, "reason": ""}
     return told
 
@@ -222,12 +249,21 @@ def _spread(topics: Topics | None, counts: FloatArray, at: list[int], k: int) ->
         return None
     found = topic_spread(topics.assign(counts[at]), k)
     return {
-        "share": found.share.tolist(), "sd": found.sd, "evenness": found.evenness,
-        "empty": found.empty, "n": found.n, "chance_sd": found.chance_sd,
-    }  # fmt: skip
+        "share": found.share.tolist(),
+        "sd": found.sd,
+        "evenness": found.evenness,
+        "empty": found.empty,
+        "n": found.n,
+        "chance_sd": found.chance_sd,
+    }
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Diversity of attributes", data=Attributes, fit=fit,
-    params=DEFAULTS, check=check,
-)  # fmt: skip
+    slug=NAME,
+    version=VERSION,
+    title="Diversity of attributes",
+    data=Attributes,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

@@ -52,8 +52,11 @@ def compare_rows(
         _compared(scores, human, article, pair, rng=rng, resamples=resamples, level=level)
         for pair in pairs
     ]
-    for p, adjusted in (("p", "adjusted"), ("dependent_p", "dependent_adjusted"),
-                        ("independent_p", "independent_adjusted")):  # fmt: skip
+    for p, adjusted in (
+        ("p", "adjusted"),
+        ("dependent_p", "dependent_adjusted"),
+        ("independent_p", "independent_adjusted"),
+    ):
         found = benjamini_hochberg([row[p] for row in rows]) if rows else np.zeros(0)
         for row, value in zip(rows, found.tolist(), strict=True):
             row[adjusted] = value
@@ -74,12 +77,26 @@ def _compared(
     kept = np.isfinite(one) & np.isfinite(two) & np.isfinite(human)
     none = float("nan")
     row: Row = {
-        "first": pair[0], "second": pair[1], "n": int(kept.sum()), "r_first": none,
-        "r_second": none, "between": none, "independent_z": none, "independent_p": none,
-        "dependent_z": none, "dependent_p": none, "s_first": none, "s_second": none,
-        "difference": none, "low": none, "high": none, "p": none, "articles": 0,
-        "setting": "", "reason": "",
-    }  # fmt: skip
+        "first": pair[0],
+        "second": pair[1],
+        "n": int(kept.sum()),
+        "r_first": none,
+        "r_second": none,
+        "between": none,
+        "independent_z": none,
+        "independent_p": none,
+        "dependent_z": none,
+        "dependent_p": none,
+        "s_first": none,
+        "s_second": none,
+        "difference": none,
+        "low": none,
+        "high": none,
+        "p": none,
+        "articles": 0,
+        "setting": "",
+        "reason": "",
+    }
     if kept.sum() < FEWEST:
         return row | {"reason": f"fewer than {FEWEST} texts in common"}
     one, two, human, article = one[kept], two[kept], human[kept], article[kept]
@@ -139,7 +156,11 @@ def _paired(
     why = too_few(units, noun, RESAMPLED) or found.reason
     none = float("nan")
     return row | {
-        "s_first": found.first, "s_second": found.second, "difference": found.estimate,
-        "low": none if why else found.low, "high": none if why else found.high, "p": found.p,
+        "s_first": found.first,
+        "s_second": found.second,
+        "difference": found.estimate,
+        "low": none if why else found.low,
+        "high": none if why else found.high,
+        "p": found.p,
         "reason": why,
-    }  # fmt: skip
+    }

@@ -72,9 +72,14 @@ def sample_level(
     low, high = mean_interval(values, level)
     estimate = float(values.mean()) if len(values) else np.nan
     return SampleLevel(
-        estimate, low, high, float(values.sum()) / articles, articles,
-        articles - len(values), found,
-    )  # fmt: skip
+        estimate,
+        low,
+        high,
+        float(values.sum()) / articles,
+        articles,
+        articles - len(values),
+        found,
+    )
 
 
 def pooled(
@@ -126,16 +131,32 @@ def correlation_rows(
         if s.articles - s.undefined < LEAST:
             low = high = none
         far = (p.low, p.high) if p.articles >= LEAST else (none, none)
-        rows.append({
-            "kind": kind, "setting": SAMPLE_LEVEL, "estimate": s.estimate,
-            "low": low, "high": high, "as_zero": s.as_zero,
-            "articles": s.articles, "undefined": s.undefined, "n": p.n,
-        })  # fmt: skip
-        rows.append({
-            "kind": kind, "setting": POOLED, "estimate": p.estimate, "low": far[0],
-            "high": far[1], "as_zero": none, "articles": p.articles,
-            "undefined": int(np.isnan(p.estimate)), "n": p.n,
-        })  # fmt: skip
+        rows.append(
+            {
+                "kind": kind,
+                "setting": SAMPLE_LEVEL,
+                "estimate": s.estimate,
+                "low": low,
+                "high": high,
+                "as_zero": s.as_zero,
+                "articles": s.articles,
+                "undefined": s.undefined,
+                "n": p.n,
+            }
+        )
+        rows.append(
+            {
+                "kind": kind,
+                "setting": POOLED,
+                "estimate": p.estimate,
+                "low": far[0],
+                "high": far[1],
+                "as_zero": none,
+                "articles": p.articles,
+                "undefined": int(np.isnan(p.estimate)),
+                "n": p.n,
+            }
+        )
     return rows
 
 

@@ -119,9 +119,13 @@ def topic_spread(topic: Sequence[int] | IntArray, topics: int) -> Spread:
     # Var of a multinomial share is (1/k) (1 - 1/k) / n.
     chance = float(np.sqrt((1 - 1 / topics) / (topics * len(at))))
     return Spread(
-        share, float(share.std()), entropy / float(np.log(topics)),
-        int((share == 0).sum()), len(at), chance,
-    )  # fmt: skip
+        share,
+        float(share.std()),
+        entropy / float(np.log(topics)),
+        int((share == 0).sum()),
+        len(at),
+        chance,
+    )
 
 
 def _pairs(n: int) -> tuple[IntArray, IntArray]:

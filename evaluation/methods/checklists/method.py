@@ -34,8 +34,16 @@ NAME, VERSION = "checklist", "1.0"
 DEFAULTS: dict[str, Any] = {"level": 0.95}
 LOWEST, RANGE = 1.0, 4.0
 CORRELATION = (
-    "kind", "setting", "estimate", "low", "high", "as_zero", "articles", "undefined", "n"
-)  # fmt: skip
+    "kind",
+    "setting",
+    "estimate",
+    "low",
+    "high",
+    "as_zero",
+    "articles",
+    "undefined",
+    "n",
+)
 
 
 def checklist_score(yes: Any, total: Any) -> FloatArray:
@@ -141,12 +149,17 @@ def fit(
     scores[total > 0] = checklist_score(yes[total > 0], total[total > 0])
     estimates = {
         "text": Table(
-            {"text": np.arange(len(data.texts)), "article": data.article,
-             "component": (total > 0).astype(np.int64), "yes": yes.astype(np.int64),
-             "total": total, "estimate": scores}
+            {
+                "text": np.arange(len(data.texts)),
+                "article": data.article,
+                "component": (total > 0).astype(np.int64),
+                "yes": yes.astype(np.int64),
+                "total": total,
+                "estimate": scores,
+            }
         ),
         "question": _questions(data, known),
-    }  # fmt: skip
+    }
     compared = (total > 0) & ~np.isnan(data.human)
     (hooks or Hooks()).step("correlations", 1, 2)
     if compared.any():

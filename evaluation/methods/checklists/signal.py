@@ -65,14 +65,26 @@ def signal_rows(
         known = np.isfinite(yes[:, at])
         alone = _tau(yes[known, at], human[known], article[known], within=within, level=level)
         change = _change(yes, at, human, article, within=within, level=level)
-        rows.append({
-            "answerer": answerer, "question": at, "n": int(known.sum()),
-            "setting": WITHIN if within else OVER_TEXTS,
-            "tau": alone.estimate, "low": alone.low, "high": alone.high, "p": alone.p,
-            "units": alone.units, "undefined": alone.undefined, "change": change.estimate,
-            "change_low": change.low, "change_high": change.high, "change_p": change.p,
-            "reason": alone.reason, "change_reason": change.reason,
-        })  # fmt: skip
+        rows.append(
+            {
+                "answerer": answerer,
+                "question": at,
+                "n": int(known.sum()),
+                "setting": WITHIN if within else OVER_TEXTS,
+                "tau": alone.estimate,
+                "low": alone.low,
+                "high": alone.high,
+                "p": alone.p,
+                "units": alone.units,
+                "undefined": alone.undefined,
+                "change": change.estimate,
+                "change_low": change.low,
+                "change_high": change.high,
+                "change_p": change.p,
+                "reason": alone.reason,
+                "change_reason": change.reason,
+            }
+        )
     for p, adjusted in (("p", "adjusted"), ("change_p", "change_adjusted")):
         found = benjamini_hochberg([row[p] for row in rows])
         for row, value in zip(rows, found.tolist(), strict=True):

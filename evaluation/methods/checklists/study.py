@@ -48,16 +48,40 @@ SCORES, AGREEMENT, SIGNAL = "scores of texts", "agreement", "what each question 
 STAGES = (SCORES, AGREEMENT, SIGNAL)
 TEXT = ("answerer", "text", "yes", "total", "estimate", "weighted")
 CORRELATION = (
-    "answerer", "score", "kind", "setting", "estimate", "low", "high", "as_zero", "articles",
-    "undefined", "n",
-)  # fmt: skip
+    "answerer",
+    "score",
+    "kind",
+    "setting",
+    "estimate",
+    "low",
+    "high",
+    "as_zero",
+    "articles",
+    "undefined",
+    "n",
+)
 AGREED = ("question", "n", "shared", "yes_share", "alpha", "low", "high", "reason")
 WITH_PEOPLE = ("answerer", "question", "n", "same", "kappa", "low", "high", "reason")
 SIGNALS = (
-    "answerer", "question", "n", "setting", "tau", "low", "high", "p", "adjusted", "units",
-    "undefined", "reason", "change", "change_low", "change_high", "change_p", "change_adjusted",
+    "answerer",
+    "question",
+    "n",
+    "setting",
+    "tau",
+    "low",
+    "high",
+    "p",
+    "adjusted",
+    "units",
+    "undefined",
+    "reason",
+    "change",
+    "change_low",
+    "change_high",
+    "change_p",
+    "change_adjusted",
     "change_reason",
-)  # fmt: skip
+)
 SHARES = ("answerer", "question", "n", "yes_share", "chance")
 Row = dict[str, Any]
 
@@ -126,9 +150,19 @@ class Study:
         if len(person) != len(authors):
             raise BadShape("person must say of every author whether it is one")
         return cls(
-            a, t, q, y, c, np.asarray(person, dtype=bool), of, h, tuple(authors), tuple(texts),
-            tuple(questions), tuple(articles),
-        )  # fmt: skip
+            a,
+            t,
+            q,
+            y,
+            c,
+            np.asarray(person, dtype=bool),
+            of,
+            h,
+            tuple(authors),
+            tuple(texts),
+            tuple(questions),
+            tuple(articles),
+        )
 
     def grid(self, author: int) -> tuple[FloatArray, FloatArray]:
         """One author's answers and probabilities of yes, (texts, questions), NaN where missing."""
@@ -168,9 +202,12 @@ def fit(
     if not len(data):
         raise EmptyData("no question of the checklist has an answer")
     majority, share, _ = majority_of(
-        data.text[people], data.question[people], data.yes[people], len(data.texts),
+        data.text[people],
+        data.question[people],
+        data.yes[people],
+        len(data.texts),
         len(data.questions),
-    )  # fmt: skip
+    )
     grids = {k + 1: data.grid(k) for k in range(len(data.authors))}
     if people.any():
         grids = {MAJORITY: (majority, share), **grids}
@@ -186,9 +223,12 @@ def fit(
     for place, answerer in enumerate(tested):
         hooks.step(SIGNAL, place, len(tested))
         rows["signal"] += signal_rows(
-            grids[answerer][0], data.human, data.article, answerer=answerer,
+            grids[answerer][0],
+            data.human,
+            data.article,
+            answerer=answerer,
             level=settings["level"],
-        )  # fmt: skip
+        )
     return _result(data, rows, majority, settings)
 
 
@@ -196,17 +236,24 @@ def _result(
     data: Study, rows: dict[str, list[Row]], majority: FloatArray, settings: dict[str, Any]
 ) -> Result:
     columns = {
-        "text": TEXT, "correlation": CORRELATION, "share": SHARES, "agreement": AGREED,
-        "with_people": WITH_PEOPLE, "signal": SIGNALS,
-    }  # fmt: skip
+        "text": TEXT,
+        "correlation": CORRELATION,
+        "share": SHARES,
+        "agreement": AGREED,
+        "with_people": WITH_PEOPLE,
+        "signal": SIGNALS,
+    }
     answered = np.isin(np.arange(len(data.texts)), data.text[data.person[data.author]])
     return Result(
-        name=NAME, version=VERSION,
+        name=NAME,
+        version=VERSION,
         estimates={name: of_rows(rows[name], columns[name]) for name in columns},
         intervals={},
         diagnostics={
-            "people": int(data.person.sum()), "models": int((~data.person).sum()),
-            "texts": len(data.texts), "questions": len(data.questions),
+            "people": int(data.person.sum()),
+            "models": int((~data.person).sum()),
+            "texts": len(data.texts),
+            "questions": len(data.questions),
             "texts_with_human_scores": int(np.isfinite(data.human).sum()),
             "ties": int(np.isnan(majority[answered]).sum()),
             "signal_setting": setting_of(data.article[np.isfinite(data.human)]),
@@ -214,7 +261,7 @@ def _result(
         },
         converged=True,
         recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+    )
 
 
 def _scored(
@@ -231,25 +278,44 @@ def _scored(
         return
     one = checklist.fit(
         Checks.build(
-            text, question, yes[text, question], texts=data.texts, questions=data.questions,
-            article=data.article, articles=data.articles, human=data.human,
+            text,
+            question,
+            yes[text, question],
+            texts=data.texts,
+            questions=data.questions,
+            article=data.article,
+            articles=data.articles,
+            human=data.human,
         ),
-        rng=np.random.default_rng(0), level=level,
-    )  # fmt: skip
+        rng=np.random.default_rng(0),
+        level=level,
+    )
     known = np.isfinite(yes)
     complete = (np.isfinite(chance) | ~known).all(axis=1) & known.any(axis=1)
     total = np.where(known, np.nan_to_num(chance), 0.0).sum(axis=1)
     weighted = np.where(complete, LOWEST + RANGE * total / np.maximum(known.sum(axis=1), 1), np.nan)
     rows["text"] += [
-        {"answerer": answerer, "text": row["text"], "yes": row["yes"], "total": row["total"],
-         "estimate": row["estimate"], "weighted": float(weighted[row["text"]])}
-        for row in one.estimates["text"].rows() if row["component"]
-    ]  # fmt: skip
+        {
+            "answerer": answerer,
+            "text": row["text"],
+            "yes": row["yes"],
+            "total": row["total"],
+            "estimate": row["estimate"],
+            "weighted": float(weighted[row["text"]]),
+        }
+        for row in one.estimates["text"].rows()
+        if row["component"]
+    ]
     rows["share"] += [
-        {"answerer": answerer, "question": k, "n": int(known[:, k].sum()),
-         "yes_share": _mean(yes[:, k]), "chance": _mean(chance[known[:, k], k])}
+        {
+            "answerer": answerer,
+            "question": k,
+            "n": int(known[:, k].sum()),
+            "yes_share": _mean(yes[:, k]),
+            "chance": _mean(chance[known[:, k], k]),
+        }
         for k in range(len(data.questions))
-    ]  # fmt: skip
+    ]
     if "correlation" in one.estimates:
         rows["correlation"] += [
             {"answerer": answerer, "score": "share", **_numbers(row)}
@@ -294,6 +360,11 @@ def _agreement(
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Checklist scores", data=Study, fit=fit, params=DEFAULTS,
+    slug=NAME,
+    version=VERSION,
+    title="Checklist scores",
+    data=Study,
+    fit=fit,
+    params=DEFAULTS,
     check=check,
-)  # fmt: skip
+)

@@ -80,8 +80,11 @@ def fit_topics(
     shares within one fit only. Raises EmptyData, BadShape, BadVector, BadParameter.
     """
     found = _counts(counts, None)
-    for name, value, least in (("topics", topics, 2), ("restarts", restarts, 1),
-                               ("rounds", rounds, 1)):  # fmt: skip
+    for name, value, least in (
+        ("topics", topics, 2),
+        ("restarts", restarts, 1),
+        ("rounds", rounds, 1),
+    ):
         if value < least:
             raise BadParameter(f"{name} is {value!r}; it must be {least} or more")
     priors = (1 / topics if alpha is None else alpha, 1 / topics if eta is None else eta)

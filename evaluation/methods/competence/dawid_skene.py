@@ -69,15 +69,22 @@ def fit(
     hooks = hooks or Hooks()
     counts = core.prepare(data, *label_parts(data))
     fitted = core.em(
-        counts, smoothing=settings["smoothing"], iterations=settings["iterations"],
-        tolerance=settings["tolerance"], hooks=hooks,
-    )  # fmt: skip
+        counts,
+        smoothing=settings["smoothing"],
+        iterations=settings["iterations"],
+        tolerance=settings["tolerance"],
+        hooks=hooks,
+    )
     draws = None
     if settings["resamples"]:
         draws = core.draw(
-            counts, fitted, draws=settings["resamples"], strength=settings["strength"],
-            rng=rng, hooks=hooks,
-        )  # fmt: skip
+            counts,
+            fitted,
+            draws=settings["resamples"],
+            strength=settings["strength"],
+            rng=rng,
+            hooks=hooks,
+        )
     return Result(
         name=NAME,
         version=VERSION,
@@ -123,11 +130,14 @@ def _tables(
         ),
         "prior": mace_tables.prior(fitted.prior),
         "item": mace_tables.items(
-            probability, counts.item_part, mace_tables.per_item(data),
-            threshold=settings["threshold"], min_posterior=settings["min_posterior"],
+            probability,
+            counts.item_part,
+            mace_tables.per_item(data),
+            threshold=settings["threshold"],
+            min_posterior=settings["min_posterior"],
         ),
         "posterior": mace_tables.long(probability),
-    }  # fmt: skip
+    }
 
 
 def _diagnostics(

@@ -176,9 +176,11 @@ class _Rows:
         rest = weight * (self.value - self.design @ beta)
         # The coordinates minimise Q, so only the weights' own change counts in its slope.
         return (
-            beta, np.asarray(inverse, dtype=np.float64), float((rest**2 / weight).sum()),
+            beta,
+            np.asarray(inverse, dtype=np.float64),
+            float((rest**2 / weight).sum()),
             float((rest**2).sum()),
-        )  # fmt: skip
+        )
 
 
 def _around(size: int) -> FloatArray:
@@ -246,11 +248,22 @@ def _board(
     ).astype(np.int64)
     known = not reason
     return Board(
-        authors[order], estimate[order], low[order], high[order],
-        best[order] * known, worst[order] * known, group[order] * known,
-        apart[np.ix_(order, order)], tasks[order], answers[order], numbers,
-        tau2**0.5 if freedom else float("nan"), *bounds, freedom, reason,
-    )  # fmt: skip
+        authors[order],
+        estimate[order],
+        low[order],
+        high[order],
+        best[order] * known,
+        worst[order] * known,
+        group[order] * known,
+        apart[np.ix_(order, order)],
+        tasks[order],
+        answers[order],
+        numbers,
+        tau2**0.5 if freedom else float("nan"),
+        *bounds,
+        freedom,
+        reason,
+    )
 
 
 def _apart(

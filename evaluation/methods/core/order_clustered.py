@@ -90,9 +90,12 @@ def share(
     if reason := too_few(spread.fewest, spread.noun, kind):
         return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
     effective = effective_trials(
-        value, spread.variance, trials=total if trials is None else trials,
-        units=spread.fewest, confidence=confidence,
-    )  # fmt: skip
+        value,
+        spread.variance,
+        trials=total if trials is None else trials,
+        units=spread.fewest,
+        confidence=confidence,
+    )
     low, high = wilson(value, effective, confidence)
     return Clustered(value, float(np.sqrt(spread.variance)), low, high, spread.clusters)
 

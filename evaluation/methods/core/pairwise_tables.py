@@ -72,9 +72,10 @@ def counted(vote: IntArray, pair: IntArray, pairs: int) -> FloatArray:
 def votes_behind(people: ShownVotes) -> IntArray:
     """Votes of each pair on each dimension (pairs, d)."""
     size = len(people.pairs)
-    return np.stack([
-        np.bincount(people.pair[column != MISSING], minlength=size) for column in people.vote.T
-    ], axis=1)  # fmt: skip
+    return np.stack(
+        [np.bincount(people.pair[column != MISSING], minlength=size) for column in people.vote.T],
+        axis=1,
+    )
 
 
 def with_others(

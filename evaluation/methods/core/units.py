@@ -57,9 +57,16 @@ SIMILARITY = "similarity"
 BOARD = "board"
 
 LEAST: dict[str, int] = {
-    BOARD: 3, SHARE: 5, MEAN: 5, CORRELATION: 5, SIMILARITY: 10, PERCENT: 10, RESAMPLED: 10,
-    AGREEMENT: 15, RANKED: 30,
-}  # fmt: skip
+    BOARD: 3,
+    SHARE: 5,
+    MEAN: 5,
+    CORRELATION: 5,
+    SIMILARITY: 10,
+    PERCENT: 10,
+    RESAMPLED: 10,
+    AGREEMENT: 15,
+    RANKED: 30,
+}
 SAME = 1e-9  # width below which resamples say nothing
 ALL_SAME = "every resample gives this value, so no interval"
 

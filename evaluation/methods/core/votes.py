@@ -95,18 +95,25 @@ class Labels:
             look_up("worker", worker, names["worker"]),
             look_up("item", item, names["item"]),
             look_up("label", label, names["label"]),
-            workers=names["worker"], items=names["item"], labels=names["label"],
+            workers=names["worker"],
+            items=names["item"],
+            labels=names["label"],
             shown=None if shown is None else look_up("label", shown, names["label"]),
             weight=weight,
-        )  # fmt: skip
+        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Labels:
         """The same names with these rows only; ``source`` is then theirs here."""
         return Labels.build(
-            self.worker[rows], self.item[rows], self.label[rows],
-            workers=self.workers, items=self.items, labels=self.labels,
-            shown=self.shown[rows], weight=self.weight[rows],
-        )  # fmt: skip
+            self.worker[rows],
+            self.item[rows],
+            self.label[rows],
+            workers=self.workers,
+            items=self.items,
+            labels=self.labels,
+            shown=self.shown[rows],
+            weight=self.weight[rows],
+        )
 
 
 FIRST, TIE, SECOND = 0, 1, 2
@@ -188,19 +195,28 @@ class Pairs:
         names = sorted({*first, *second}) if players is None else list(players)
         judges = [] if judge is None else sorted(set(judge))
         return cls.build(
-            look_up("player", first, names), look_up("player", second, names), outcome,
-            players=names, left=left,
+            look_up("player", first, names),
+            look_up("player", second, names),
+            outcome,
+            players=names,
+            left=left,
             judge=None if judge is None else look_up("judge", judge, judges),
-            judges=judges, weight=weight,
-        )  # fmt: skip
+            judges=judges,
+            weight=weight,
+        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Pairs:
         """The same names with these rows only."""
         return Pairs.build(
-            self.first[rows], self.second[rows], self.outcome[rows], players=self.players,
-            left=self.left[rows], judge=self.judge[rows], judges=self.judges,
+            self.first[rows],
+            self.second[rows],
+            self.outcome[rows],
+            players=self.players,
+            left=self.left[rows],
+            judge=self.judge[rows],
+            judges=self.judges,
             weight=self.weight[rows],
-        )  # fmt: skip
+        )
 
 
 def _weights(weight: Any, size: int) -> FloatArray:

@@ -95,13 +95,16 @@ def agreement_table(
     alpha = np.append(mean_of(point), point)
     low, high, reason = zip(*ends, strict=True)
     columns = {
-        "dimension": np.arange(EVERY, len(point)), "alpha": alpha,
-        "low": np.array(low), "high": np.array(high),
+        "dimension": np.arange(EVERY, len(point)),
+        "alpha": alpha,
+        "low": np.array(low),
+        "high": np.array(high),
         "n": np.append(n.sum(), n).astype(np.int64),
         "pairs": np.append(paired.any(axis=0).sum(), pairs),
-        "units": np.full(len(alpha), drawn_units), "unit": np.full(len(alpha), units.noun),
+        "units": np.full(len(alpha), drawn_units),
+        "unit": np.full(len(alpha), units.noun),
         "reason": np.array(reason),
-    }  # fmt: skip
+    }
     return Table({name: columns[name] for name in AGREEMENT})
 
 
@@ -132,8 +135,9 @@ def without_each(
         dealt = worker[np.argsort(pair + rng.random(len(pair)))]  # shuffled within each pair
         extreme += np.bincount(dealt, each, minlength=size) >= found - 1e-12
     hooks.step(WORKERS, permutations, permutations)
-    n = np.stack([np.bincount(people.worker[column != MISSING], minlength=size)
-                  for column in vote.T], axis=1)  # fmt: skip
+    n = np.stack(
+        [np.bincount(people.worker[column != MISSING], minlength=size) for column in vote.T], axis=1
+    )
     return _without(change, alphas(total), n, (1 + extreme) / (1 + permutations), level)
 
 
@@ -190,16 +194,23 @@ def differentiable(data: Judgments, people: ShownVotes, *, needed: int, share: f
         agreeing += differentiability_split(labels, dimensions=k, share=share)
     n = np.bincount(people.pair, minlength=len(people.pairs))
     columns = {
-        "pair": np.arange(len(agreeing)), "agreeing": agreeing,
-        "differentiable": agreeing >= needed, "n": n,
-    }  # fmt: skip
+        "pair": np.arange(len(agreeing)),
+        "agreeing": agreeing,
+        "differentiable": agreeing >= needed,
+        "n": n,
+    }
     return Table(columns)
 
 
 def split_alphas(
-    data: Judgments, people: ShownVotes, *, needed: int, share: float,
-    rng: np.random.Generator, shuffles: int,
-) -> Table:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    *,
+    needed: int,
+    share: float,
+    rng: np.random.Generator,
+    shuffles: int,
+) -> Table:
     """Alpha of the pairs that can be told apart and of the others, beside ``null``.
 
     The split is made by the very votes that then agree, so noise shows a difference too: ``null``
@@ -208,18 +219,26 @@ def split_alphas(
     found = _parts(data, people, needed, share)
     nulls = [_parts(data, _shuffled(people, rng), needed, share)[0] for _ in range(shuffles)]
     alpha, n, pairs = found
-    null = np.array([[mean_of([one[side, k] for one in nulls]) for k in range(alpha.shape[1])]
-                     for side in (0, 1)])  # fmt: skip
+    null = np.array(
+        [
+            [mean_of([one[side, k] for one in nulls]) for k in range(alpha.shape[1])]
+            for side in (0, 1)
+        ]
+    )
     rows = []
     for side in (1, 0):
         for k in range(EVERY, alpha.shape[1]):
             mean = k == EVERY
-            rows.append({
-                "differentiable": bool(side), "dimension": k,
-                "alpha": mean_of(alpha[side]) if mean else alpha[side, k],
-                "null": mean_of(null[side]) if mean else null[side, k],
-                "n": int(n[side].sum() if mean else n[side, k]), "pairs": int(pairs[side]),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "differentiable": bool(side),
+                    "dimension": k,
+                    "alpha": mean_of(alpha[side]) if mean else alpha[side, k],
+                    "null": mean_of(null[side]) if mean else null[side, k],
+                    "n": int(n[side].sum() if mean else n[side, k]),
+                    "pairs": int(pairs[side]),
+                }
+            )
     return of_rows(rows, SPLIT)
 
 
@@ -230,9 +249,9 @@ def _parts(
     split = differentiable(data, people, needed=needed, share=share)
     counts = counts_of(people)
     sides = [(split["n"] > 0) & (split["differentiable"] == side) for side in (False, True)]
-    alpha = np.stack([
-        alphas(np.stack([alpha_rows(one[rows]).sum(axis=0) for one in counts])) for rows in sides
-    ])  # fmt: skip
+    alpha = np.stack(
+        [alphas(np.stack([alpha_rows(one[rows]).sum(axis=0) for one in counts])) for rows in sides]
+    )
     n = np.stack([counts[:, rows].sum(axis=(1, 2)) for rows in sides]).astype(np.int64)
     return alpha, n, np.array([int(rows.sum()) for rows in sides])
 
@@ -244,10 +263,16 @@ def _shuffled(people: ShownVotes, rng: np.random.Generator) -> ShownVotes:
         given = np.flatnonzero(vote[:, k] != MISSING)
         vote[given, k] = rng.permutation(vote[given, k])
     return ShownVotes.build(
-        people.worker, people.pair, np.zeros(len(people), dtype=bool), people.position, vote,
-        workers=people.workers, pairs=people.pairs, dimensions=people.dimensions,
+        people.worker,
+        people.pair,
+        np.zeros(len(people), dtype=bool),
+        people.position,
+        vote,
+        workers=people.workers,
+        pairs=people.pairs,
+        dimensions=people.dimensions,
         labels=people.labels,
-    )  # fmt: skip
+    )
 
 
 def _every(data: Judgments, people: ShownVotes) -> dict[str, Labels]:

@@ -28,9 +28,19 @@ from evaluation.methods.pairwise.order.data import ShownVotes
 
 STAGE = "systems"
 SYSTEM = (
-    "dimension", "component", "system", "estimate", "se", "low", "high", "rank", "rank_low",
-    "rank_high", "group", "n",
-)  # fmt: skip
+    "dimension",
+    "component",
+    "system",
+    "estimate",
+    "se",
+    "low",
+    "high",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "group",
+    "n",
+)
 SHARED = ("dimension", "name", "estimate", "se", "low", "high")
 WIN = ("dimension", "system_a", "system_b", "wins", "ties", "losses")
 FEWEST = 10  # clusters from which a clustered variance says something
@@ -68,15 +78,26 @@ class _Votes:
         """As Pairs whose judges are these units (n,)."""
         known, judge = np.unique(unit, return_inverse=True)
         return Pairs.build(
-            self.a, self.b, self.outcome, players=data.systems, left=self.left, weight=self.weight,
-            judge=judge, judges=[str(k) for k in known],
-        )  # fmt: skip
+            self.a,
+            self.b,
+            self.outcome,
+            players=data.systems,
+            left=self.left,
+            weight=self.weight,
+            judge=judge,
+            judges=[str(k) for k in known],
+        )
 
 
 def boards(
-    data: Judgments, people: ShownVotes, competence: FloatArray | None, settings: dict[str, Any],
-    *, rng: np.random.Generator, hooks: Hooks,
-) -> Boards:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    competence: FloatArray | None,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Boards:
     """The systems by dimension and by all together, from ``people``'s votes.
 
     ``competence`` (workers, d): every vote weighs as much as its worker's on that dimension, and
@@ -85,9 +106,9 @@ def boards(
     size = len(data.dimensions)
     votes = _votes(data, people, competence)
     of = np.repeat(np.arange(size), [len(one.a) for one in votes])
-    every = _Votes(*(
-        np.concatenate([getattr(one, column.name) for one in votes]) for column in fields(_Votes)
-    ))  # fmt: skip
+    every = _Votes(
+        *(np.concatenate([getattr(one, column.name) for one in votes]) for column in fields(_Votes))
+    )
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
     notes, clusters, converged = _left_out(data, people), {}, True
@@ -106,9 +127,13 @@ def boards(
         clusters[name], converged = found.clusters, converged and found.converged
     hooks.step(STAGE, size + 1, size + 1)
     return Boards(
-        stacked(parts, SYSTEM), stacked(shared, SHARED), _wins(data, every, of), notes, clusters,
+        stacked(parts, SYSTEM),
+        stacked(shared, SHARED),
+        _wins(data, every, of),
+        notes,
+        clusters,
         converged,
-    )  # fmt: skip
+    )
 
 
 def _votes(data: Judgments, people: ShownVotes, competence: FloatArray | None) -> list[_Votes]:
@@ -121,10 +146,18 @@ def _votes(data: Judgments, people: ShownVotes, competence: FloatArray | None) -
     for k, vote in enumerate(people.canonical().T):
         weight = np.ones(len(vote)) if competence is None else competence[people.worker, k]
         use = (vote != MISSING) & (a != b) & (np.nan_to_num(weight) > 0)
-        found.append(_Votes(
-            a[use], b[use], vote[use], left[use], weight[use], topic[use], people.pair[use],
-            people.worker[use],
-        ))  # fmt: skip
+        found.append(
+            _Votes(
+                a[use],
+                b[use],
+                vote[use],
+                left[use],
+                weight[use],
+                topic[use],
+                people.pair[use],
+                people.worker[use],
+            )
+        )
     return found
 
 
@@ -167,8 +200,9 @@ def _board(
     if by_worker:
         both = own * len(data.votes.workers) + votes.worker
         others = [votes.clustered(data, unit) for unit in (votes.worker, both)]
-        spread, layout = _crossed([main, *others], result.diagnostics["ties_model"], choices,
-                                  rng=rng, hooks=quiet(hooks))  # fmt: skip
+        spread, layout = _crossed(
+            [main, *others], result.diagnostics["ties_model"], choices, rng=rng, hooks=quiet(hooks)
+        )
         player, shared = _replaced(player, shared, spread, layout)
         said += " and worker"
     else:
@@ -184,15 +218,22 @@ def _board(
 def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
     """What Bradley-Terry is asked for: ties after Davidson, units as judges."""
     return bradley_terry.DEFAULTS | {
-        "cluster": "judge", "ties": "davidson", "level": settings["level"],
-        "resamples": settings["resamples"], "regularisation": settings["regularisation"],
-    }  # fmt: skip
+        "cluster": "judge",
+        "ties": "davidson",
+        "level": settings["level"],
+        "resamples": settings["resamples"],
+        "regularisation": settings["regularisation"],
+    }
 
 
 def _crossed(
-    units: list[Pairs], ties: str, choices: dict[str, Any], *, rng: np.random.Generator,
+    units: list[Pairs],
+    ties: str,
+    choices: dict[str, Any],
+    *,
+    rng: np.random.Generator,
     hooks: Hooks,
-) -> tuple[Spread, Layout]:  # fmt: skip
+) -> tuple[Spread, Layout]:
     """Intervals and ranks clustered two ways: by the first units + the second - their crossing."""
     cells = [cells_of(data, side=choices["side"]) for data in units]
     model = Model(ties, float(choices["regularisation"]), choices["side"])
@@ -250,7 +291,14 @@ def _wins(data: Judgments, every: _Votes, of: IntArray) -> Table:
         known, cell = np.unique(a[rows] * size + b[rows], return_inverse=True)
         counts = np.bincount(cell * LABELS + outcome[rows], minlength=len(known) * LABELS)
         wins, ties, losses = counts.reshape(-1, LABELS).T
-        table = Table({"system_a": known // size, "system_b": known % size, "wins": wins,
-                       "ties": ties, "losses": losses})  # fmt: skip
+        table = Table(
+            {
+                "system_a": known // size,
+                "system_b": known % size,
+                "wins": wins,
+                "ties": ties,
+                "losses": losses,
+            }
+        )
         parts.append(({"dimension": k}, table))
     return stacked(parts, WIN)

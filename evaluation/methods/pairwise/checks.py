@@ -61,9 +61,18 @@ DEFAULTS: dict[str, Any] = {
 NULLS, WORST, PAIRS = "nulls and cross-fitting", "without the worst", "differentiability"
 STAGES = (NULLS, WORKERS, WORST, PAIRS, RESAMPLED)  # in the order in which hooks report them
 FIGURES = (
-    "uncorrected", "low", "high", "corrected", "shuffled_null", "cross_fitted", "cross_low",
-    "cross_high", "removed_share", "thin_share", "unknown_share",
-)  # fmt: skip
+    "uncorrected",
+    "low",
+    "high",
+    "corrected",
+    "shuffled_null",
+    "cross_fitted",
+    "cross_low",
+    "cross_high",
+    "removed_share",
+    "thin_share",
+    "unknown_share",
+)
 CORRECTED = ("dimension", "n", *FIGURES, "reason")
 LOWEST = ("worker", "alpha", "change", "cross_fitted", "cross_change", "n")
 FEWEST = 100  # resamples that intervals take at least
@@ -74,9 +83,15 @@ def check(**params: Any) -> None:
     settings = with_defaults(NAME, DEFAULTS, params)
     one_of(settings, algorithm=("vb", "em"), prevalence=("uniform", "mirrored"))
     whole_from(
-        settings, restarts=1, folds=2, shuffles=1, resamples=FEWEST, permutations=99, worst=0,
+        settings,
+        restarts=1,
+        folds=2,
+        shuffles=1,
+        resamples=FEWEST,
+        permutations=99,
+        worst=0,
         gold_resamples=0,
-    )  # fmt: skip
+    )
     if settings["agreeing"] is not None:
         whole_from(settings, agreeing=1)
     if 0 < settings["gold_resamples"] < FEWEST:
@@ -135,14 +150,18 @@ def fit(
         name=NAME,
         version=VERSION,
         estimates={
-            "corrected": corrected, "without": without, "worst": worst, "pair": pairs,
-            "split": parts, **resampled,
+            "corrected": corrected,
+            "without": without,
+            "worst": worst,
+            "pair": pairs,
+            "split": parts,
+            **resampled,
         },
         intervals={},
         diagnostics={"needed": needed, "warnings": _warnings(data, corrected)},
         converged=True,
         recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+    )
 
 
 def _needed(agreeing: int | None, dimensions: int) -> int:
@@ -151,9 +170,13 @@ def _needed(agreeing: int | None, dimensions: int) -> int:
 
 
 def _corrected(
-    data: Judgments, people: ShownVotes, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> Table:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Table:
     seed = int(rng.integers(2**62))  # every dimension has the same folds
     rows = []
     for k in range(len(data.dimensions)):
@@ -168,9 +191,14 @@ def _corrected(
 
 
 def _one(
-    data: Judgments, people: ShownVotes, dimension: int, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> dict[str, Any]:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    dimension: int,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> dict[str, Any]:
     """The figures of one dimension, or NaN with the reason."""
 
     def competences(many: Iterable[Labels]) -> Iterator[FloatArray]:
@@ -180,11 +208,17 @@ def _one(
     n = int((people.vote[:, dimension] >= 0).sum())
     try:
         found = corrected_alpha(
-            {data.dimensions[dimension]: data.labels(people, dimension)}, competences=competences,
-            rng=rng, threshold=1 - settings["threshold"], shuffles=settings["shuffles"],
-            units=data.units, folds=_fold_count(settings, people),
-            resamples=settings["resamples"], confidence=settings["level"], hooks=quiet(hooks),
-        )  # fmt: skip
+            {data.dimensions[dimension]: data.labels(people, dimension)},
+            competences=competences,
+            rng=rng,
+            threshold=1 - settings["threshold"],
+            shuffles=settings["shuffles"],
+            units=data.units,
+            folds=_fold_count(settings, people),
+            resamples=settings["resamples"],
+            confidence=settings["level"],
+            hooks=quiet(hooks),
+        )
     except (DataError, BadParameter) as problem:
         return {"n": n, **dict.fromkeys(FIGURES, np.nan), "reason": str(problem)}
     row = found.dimension.rows()[0]
@@ -193,9 +227,14 @@ def _one(
 
 
 def _worst(
-    data: Judgments, people: ShownVotes, without: Table, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> Table:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    without: Table,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Table:
     """The cross-fitted alpha without those who lower the plain one most, one at a time."""
     rows = [row for row in without.rows() if row["dimension"] == EVERY]
     rows = sorted(rows, key=lambda row: -row["change"])[: settings["worst"]]
@@ -249,8 +288,9 @@ def _warnings(data: Judgments, corrected: Table) -> list[str]:
     rows = corrected.rows()
     said = [
         f"{data.dimensions[row['dimension']]}: {row['reason']}."
-        for row in rows[1:] if row["reason"] and row["uncorrected"] is None
-    ]  # fmt: skip
+        for row in rows[1:]
+        if row["reason"] and row["uncorrected"] is None
+    ]
     mean = rows[0]
     if mean["shuffled_null"] is not None and mean["shuffled_null"] > 0.05:
         said.append(

@@ -23,9 +23,19 @@ from evaluation.methods.pairwise.method import DEFAULTS, FEW, check
 
 ALPHA = ("dimension", "before", "after")
 SYSTEM = (
-    "dimension", "system", "component_before", "component_after", "before", "after",
-    "low_before", "high_before", "low_after", "high_after", "rank_before", "rank_after",
-)  # fmt: skip
+    "dimension",
+    "system",
+    "component_before",
+    "component_after",
+    "before",
+    "after",
+    "low_before",
+    "high_before",
+    "low_after",
+    "high_after",
+    "rank_before",
+    "rank_after",
+)
 GOLD = ("dimension", "changed", "lost", "n")
 LABEL = ("dimension", "pair", "before", "after")
 
@@ -83,13 +93,18 @@ def exclusion_effect(
     after = _side(rest, settings, seed)
     hooks.step("after", 2, 2)
     return Exclusion(
-        alpha=of_rows([
-            {"dimension": k, "before": one, "after": two}
-            for k, one, two in zip(
-                range(EVERY, len(before.alpha)), [mean_of(before.alpha), *before.alpha],
-                [mean_of(after.alpha), *after.alpha], strict=True,
-            )
-        ], ALPHA),
+        alpha=of_rows(
+            [
+                {"dimension": k, "before": one, "after": two}
+                for k, one, two in zip(
+                    range(EVERY, len(before.alpha)),
+                    [mean_of(before.alpha), *before.alpha],
+                    [mean_of(after.alpha), *after.alpha],
+                    strict=True,
+                )
+            ],
+            ALPHA,
+        ),
         system=_systems(before.system, after.system),
         gold=_changed(before.gold, after.gold),
         labels=_labels(before.gold, after.gold),
@@ -97,7 +112,7 @@ def exclusion_effect(
         workers=tuple(data.votes.workers[k] for k in sorted({int(k) for k in workers})),
         thin=(before.thin, after.thin),
         parts=(before.parts, after.parts),
-    )  # fmt: skip
+    )
 
 
 def _side(data: Judgments, settings: dict[str, Any], seed: int) -> _Side:
@@ -115,7 +130,7 @@ def _systems(before: Table, after: Table) -> Table:
     sides = [
         {(row["dimension"], row["system"]): row for row in table.rows()}
         for table in (before, after)
-    ]  # fmt: skip
+    ]
     rows = []
     for key in sorted(set(sides[0]) | set(sides[1])):
         row: dict[str, Any] = {"dimension": key[0], "system": key[1]}
@@ -137,10 +152,14 @@ def _changed(before: IntArray, after: IntArray) -> Table:
     lost = had & (after == MISSING)
     changed = had & (before != after)
     rows = [
-        {"dimension": k, "changed": int(changed[:, k].sum()), "lost": int(lost[:, k].sum()),
-         "n": int(had[:, k].sum())}
+        {
+            "dimension": k,
+            "changed": int(changed[:, k].sum()),
+            "lost": int(lost[:, k].sum()),
+            "n": int(had[:, k].sum()),
+        }
         for k in range(before.shape[1])
-    ]  # fmt: skip
+    ]
     every = {name: sum(row[name] for row in rows) for name in GOLD[1:]}
     return of_rows([{"dimension": EVERY, **every}, *rows], GOLD)
 
@@ -148,7 +167,9 @@ def _changed(before: IntArray, after: IntArray) -> Table:
 def _labels(before: IntArray, after: IntArray) -> Table:
     pair, dimension = np.nonzero((before != MISSING) & (before != after))
     columns = {
-        "dimension": dimension, "pair": pair, "before": before[pair, dimension],
+        "dimension": dimension,
+        "pair": pair,
+        "before": before[pair, dimension],
         "after": after[pair, dimension],
-    }  # fmt: skip
+    }
     return Table({name: columns[name] for name in LABEL})

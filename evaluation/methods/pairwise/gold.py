@@ -45,13 +45,34 @@ from evaluation.methods.pairwise.order.data import ShownVotes
 
 STAGE = "gold labels"
 WORKER = (
-    "dimension", "component", "worker", "competence", "low", "high", "spam", "n", "guess_left",
-    "guess_neutral", "guess_right", "with_others", "n_others",
-)  # fmt: skip
+    "dimension",
+    "component",
+    "worker",
+    "competence",
+    "low",
+    "high",
+    "spam",
+    "n",
+    "guess_left",
+    "guess_neutral",
+    "guess_right",
+    "with_others",
+    "n_others",
+)
 LABEL = (
-    "dimension", "pair", "label", "p_first", "p_neutral", "p_second", "entropy", "n", "component",
-    "majority", "dawid_skene", "dawid_skene_p",
-)  # fmt: skip
+    "dimension",
+    "pair",
+    "label",
+    "p_first",
+    "p_neutral",
+    "p_second",
+    "entropy",
+    "n",
+    "component",
+    "majority",
+    "dawid_skene",
+    "dawid_skene_p",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +108,13 @@ class _Fit:
 
 
 def gold_labels(
-    data: Judgments, people: ShownVotes, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> Gold:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Gold:
     """Fit MACE to ``people``, who judge every pair once (``ShownVotes.once``).
 
     ``settings`` are those of ``pairwise``.
@@ -115,9 +140,10 @@ def gold_labels(
     hooks.step(STAGE, size, size)
     warnings += _cautions(notes)
     probability = np.stack([fit.posterior for fit in fits], axis=1)
-    competence = np.stack([
-        (shared[EVERY] if settings["pooled"] else fit).worker["competence"] for fit in fits
-    ], axis=1)  # fmt: skip
+    competence = np.stack(
+        [(shared[EVERY] if settings["pooled"] else fit).worker["competence"] for fit in fits],
+        axis=1,
+    )
     return Gold(
         worker=_workers(people, shared),
         label=_labels(fits),
@@ -212,15 +238,24 @@ def _oriented(labels: Labels) -> tuple[Labels, bool]:
 
 
 def _fit(
-    labels: Labels, settings: dict[str, Any], rng: np.random.Generator,
+    labels: Labels,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
     hooks: Hooks,
-) -> tuple[_Fit, Result]:  # fmt: skip
+) -> tuple[_Fit, Result]:
     oriented, mirrored = _oriented(labels)
     result = mace.fit(
-        oriented, rng=rng, hooks=quiet(hooks), algorithm=settings["algorithm"],
-        restarts=settings["restarts"], resamples=settings["draws"], level=settings["level"],
-        polish=POLISH, prevalence=settings["prevalence"], noise=NOISE,
-    )  # fmt: skip
+        oriented,
+        rng=rng,
+        hooks=quiet(hooks),
+        algorithm=settings["algorithm"],
+        restarts=settings["restarts"],
+        resamples=settings["draws"],
+        level=settings["level"],
+        polish=POLISH,
+        prevalence=settings["prevalence"],
+        noise=NOISE,
+    )
     worker, item = result.estimates["worker"], result.estimates["item"]
     columns = {name: worker[name] for name in ("competence", "low", "high", "spam", "n")}
     columns["component"] = worker["component"]
@@ -267,11 +302,14 @@ def _pooled(data: Judgments, people: ShownVotes) -> Labels:
     size = len(data.dimensions)
     row, dimension = np.nonzero(people.vote != MISSING)
     return Labels.build(
-        people.worker[row], people.pair[row] * size + dimension,
-        people.canonical()[row, dimension], shown=people.vote[row, dimension],
-        workers=people.workers, labels=CODES,
+        people.worker[row],
+        people.pair[row] * size + dimension,
+        people.canonical()[row, dimension],
+        shown=people.vote[row, dimension],
+        workers=people.workers,
+        labels=CODES,
         items=[f"{pair}, {name}" for pair in people.pairs for name in data.dimensions],
-    )  # fmt: skip
+    )
 
 
 def _apart(data: Judgments, whole: _Fit) -> list[_Fit]:
@@ -364,11 +402,16 @@ def _labels(fits: list[_Fit]) -> Table:
         p = fit.posterior
         entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1)
         columns = {
-            "pair": np.arange(len(p)), "label": _best(p), "p_first": p[:, 0],
-            "p_neutral": p[:, 1], "p_second": p[:, 2], "entropy": np.maximum(entropy, 0.0),
-            "n": fit.n, "component": fit.component,
+            "pair": np.arange(len(p)),
+            "label": _best(p),
+            "p_first": p[:, 0],
+            "p_neutral": p[:, 1],
+            "p_second": p[:, 2],
+            "entropy": np.maximum(entropy, 0.0),
+            "n": fit.n,
+            "component": fit.component,
             **dict(zip(LABEL[-3:], fit.beside, strict=True)),
-        }  # fmt: skip
+        }
         parts.append(({"dimension": k}, Table(columns)))
     return stacked(parts, LABEL)
 
@@ -394,8 +437,12 @@ def _note(name: str, result: Result | None) -> dict[str, Any]:
         return {"name": name, "scored": False, "converged": True, "warnings": []}
     said = result.diagnostics
     return {
-        "name": name, "scored": True, "converged": result.converged,
-        "rounds": said["rounds"] + said["polished"], "last_change": said["last_change"],
-        "r_hat": said.get("r_hat"), "components": len(said["components"]),
+        "name": name,
+        "scored": True,
+        "converged": result.converged,
+        "rounds": said["rounds"] + said["polished"],
+        "last_change": said["last_change"],
+        "r_hat": said.get("r_hat"),
+        "components": len(said["components"]),
         "warnings": list(said["warnings"]),
-    }  # fmt: skip
+    }

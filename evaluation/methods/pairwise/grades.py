@@ -24,14 +24,35 @@ from evaluation.methods.core.pairwise_tables import EVERY, mean_interval, of_row
 from evaluation.methods.pairwise.judgments import MISSING, Judgments
 
 CANDIDATE = (
-    "dimension", "topic", "component", "candidate", "merit", "rank", "grade", "grade_low",
-    "grade_high", "of", "pairs", "n",
-)  # fmt: skip
+    "dimension",
+    "topic",
+    "component",
+    "candidate",
+    "merit",
+    "rank",
+    "grade",
+    "grade_low",
+    "grade_high",
+    "of",
+    "pairs",
+    "n",
+)
 MEAN = ("dimension", "system", "grade", "se", "low", "high", "n")
 TEST = (
-    "dimension", "system_a", "system_b", "n", "zero", "difference", "low", "high", "effect", "p",
-    "adjusted", "differs", "reason",
-)  # fmt: skip
+    "dimension",
+    "system_a",
+    "system_b",
+    "n",
+    "zero",
+    "difference",
+    "low",
+    "high",
+    "effect",
+    "p",
+    "adjusted",
+    "differs",
+    "reason",
+)
 GROUP_MEAN = ("grouping", "dimension", "group", "grade", "se", "low", "high", "n")
 GROUP_TEST = ("grouping", "dimension", "group_a", "group_b", *TEST[3:])
 MOST = 40  # systems that are tested two by two: 780 tests a dimension
@@ -72,10 +93,13 @@ def graded(data: Judgments, gold: IntArray, votes: IntArray, *, level: float) ->
         means += [{"grouping": name, **row} for row in _means(parts, "group", level)]
         group_tests += [{"grouping": name, **row} for row in _tests(parts, "group", level)]
     return Grades(
-        candidate, of_rows(_means(systems, "system", level), MEAN),
+        candidate,
+        of_rows(_means(systems, "system", level), MEAN),
         of_rows(_tests(tests, "system", level), TEST),
-        of_rows(means, GROUP_MEAN), of_rows(group_tests, GROUP_TEST), notes,
-    )  # fmt: skip
+        of_rows(means, GROUP_MEAN),
+        of_rows(group_tests, GROUP_TEST),
+        notes,
+    )
 
 
 def candidates(data: Judgments, gold: IntArray, votes: IntArray) -> Table:
@@ -93,22 +117,30 @@ def candidates(data: Judgments, gold: IntArray, votes: IntArray) -> Table:
     )
     table = number[ends[0]] - 1  # pairs stay in a topic, so a component is in one topic too
     found = rao_kupper_grades(
-        data.first[pair], data.second[pair], gold[pair, dimension], table,
-        players=size, tables=int(number.max()),
-    )  # fmt: skip
+        data.first[pair],
+        data.second[pair],
+        gold[pair, dimension],
+        table,
+        players=size,
+        tables=int(number.max()),
+    )
     dimension_of = np.empty(int(number.max()), dtype=np.int64)
     dimension_of[number[own] - 1] = own // size
     node = dimension_of[found["table"]] * size + found["player"]
     of = np.bincount(found["table"])[found["table"]]
     columns = {
-        "dimension": node // size, "topic": data.topic[found["player"]],
-        "candidate": found["player"], "merit": found["merit"],
+        "dimension": node // size,
+        "topic": data.topic[found["player"]],
+        "candidate": found["player"],
+        "merit": found["merit"],
         "rank": of - found["grade_high"] + 1,
         "grade": (found["grade_low"] + found["grade_high"]) / 2,
-        "grade_low": found["grade_low"], "grade_high": found["grade_high"], "of": of,
+        "grade_low": found["grade_low"],
+        "grade_high": found["grade_high"],
+        "of": of,
         "pairs": _met(ends, np.ones(len(pair)), whole)[node],
         "n": _met(ends, votes[pair, dimension].astype(np.float64), whole)[node],
-    }  # fmt: skip
+    }
     columns["component"] = _within(columns["dimension"], columns["topic"], found["table"])
     order = np.lexsort((columns["candidate"], columns["topic"], columns["dimension"]))
     return Table({name: columns[name][order] for name in CANDIDATE})
@@ -202,8 +234,12 @@ def _tests(parts: list[tuple[int, FloatArray]], name: str, level: float) -> list
         keys, wilcoxon_bh(columns, level=1 - level).rows(), columns.values(), strict=True
     ):
         span = mean_interval(first - second, level)
-        rows.append({
-            **key, **row, **{end: span[end] for end in ("low", "high")},
-            **{end: np.nan if row[end] is None else row[end] for end in ("p", "adjusted")},
-        })  # fmt: skip
+        rows.append(
+            {
+                **key,
+                **row,
+                **{end: span[end] for end in ("low", "high")},
+                **{end: np.nan if row[end] is None else row[end] for end in ("p", "adjusted")},
+            }
+        )
     return sorted(rows, key=lambda row: tuple(row[x] for x in key))

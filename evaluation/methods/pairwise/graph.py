@@ -27,10 +27,16 @@ def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:
     found: list[dict[str, int | None]] = []
     for k in range(1, count):
         link, side = thinnest(tree, np.flatnonzero(worker == k))
-        found.append({
-            "number": k, "workers": int(workers[k]), "pairs": int(pairs[k]),
-            "judgments": int(n[k]), "link": link, "side": side,
-        })  # fmt: skip
+        found.append(
+            {
+                "number": k,
+                "workers": int(workers[k]),
+                "pairs": int(pairs[k]),
+                "judgments": int(n[k]),
+                "link": link,
+                "side": side,
+            }
+        )
     return found
 
 

@@ -37,9 +37,13 @@ DIGITS = 6  # to which merits are equal
 
 
 def judge_boards(
-    data: Judgments, *, rng: np.random.Generator, settings: dict[str, Any],
-    hooks: Hooks | None = None, resamples: int = RESAMPLES,
-) -> dict[str, Table]:  # fmt: skip
+    data: Judgments,
+    *,
+    rng: np.random.Generator,
+    settings: dict[str, Any],
+    hooks: Hooks | None = None,
+    resamples: int = RESAMPLES,
+) -> dict[str, Table]:
     """``judge_system``: SYSTEM of ``pairwise_boards`` by machine; ``judge_tau``: by dimension.
 
     ``settings`` hold ``level``, ``resamples`` and ``regularisation`` as of a pairwise study.
@@ -65,8 +69,9 @@ def judge_boards(
             taus.append({"machine": m, "dimension": k, **found})
     taus.sort(key=lambda row: (row["machine"], row["dimension"]))
     return {
-        "judge_system": stacked(parts, JUDGE_SYSTEM), "judge_tau": of_rows(taus, JUDGE_TAU),
-    }  # fmt: skip
+        "judge_system": stacked(parts, JUDGE_SYSTEM),
+        "judge_tau": of_rows(taus, JUDGE_TAU),
+    }
 
 
 def _draws(seed: int, topics: int, resamples: int) -> Callable[[IntArray], IntArray]:
@@ -146,9 +151,14 @@ def _fitted(
         return None
     # Which topic a vote is on stands in the place of who gave it.
     pairs = Pairs.build(
-        rows[:, 0], rows[:, 1], rows[:, 2], left=rows[:, 3], judge=rows[:, 4],
-        players=[str(k) for k in range(len(data.systems))], judges=data.topics,
-    )  # fmt: skip
+        rows[:, 0],
+        rows[:, 1],
+        rows[:, 2],
+        left=rows[:, 3],
+        judge=rows[:, 4],
+        players=[str(k) for k in range(len(data.systems))],
+        judges=data.topics,
+    )
     side = len(np.unique(pairs.left)) > 1
     cells = cells_of(pairs, side=side)
     counts = np.zeros((3, len(cells.first), len(data.topics)))
@@ -160,15 +170,23 @@ def _fitted(
     for node in (cells.first, cells.second):
         np.add.at(present, node, counts.sum(axis=0))
     return _Fitted(
-        cells, model, maximise(cells, model).point, counts, present,
-        layout.component == np.bincount(layout.component).argmax(), len(data.systems),
-    )  # fmt: skip
+        cells,
+        model,
+        maximise(cells, model).point,
+        counts,
+        present,
+        layout.component == np.bincount(layout.component).argmax(),
+        len(data.systems),
+    )
 
 
 def _agreement(
-    one: _Fitted | None, two: _Fitted | None, drawn: Callable[[IntArray], IntArray],
-    level: float, again: Callable[[IntArray], list[FloatArray]],
-) -> dict[str, Any]:  # fmt: skip
+    one: _Fitted | None,
+    two: _Fitted | None,
+    drawn: Callable[[IntArray], IntArray],
+    level: float,
+    again: Callable[[IntArray], list[FloatArray]],
+) -> dict[str, Any]:
     """Tau of two boards; ``drawn`` gives how often each topic is taken in each draw, ``again`` the
     first board's merits under these draws."""
     none = {"tau": np.nan, "low": np.nan, "high": np.nan, "systems": 0, "topics": 0}
@@ -187,10 +205,12 @@ def _agreement(
     if few := too_few(len(topics), "topics", RESAMPLED):
         return {**none, "reason": few}
     draws = drawn(topics)
-    found = np.array([
-        _tau(first, two.merits(times), both)
-        for first, times in zip(again(draws), draws, strict=True)
-    ])  # fmt: skip
+    found = np.array(
+        [
+            _tau(first, two.merits(times), both)
+            for first, times in zip(again(draws), draws, strict=True)
+        ]
+    )
     good = found[np.isfinite(found)]
     if len(good) < LEAST_DEFINED * len(draws):
         return {**none, "reason": "too many draws of topics leave a system without a vote"}

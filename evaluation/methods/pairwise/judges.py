@@ -32,26 +32,63 @@ from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL
 from evaluation.methods.pairwise.order.data import ShownVotes, Units
 
 JUDGE = (
-    "machine", "dimension", "n", "neutral", "alpha", "alpha_low", "alpha_high", "decisive",
-    "decisive_low", "decisive_high", "decisive_n", "majority", "majority_low", "majority_high",
-    "majority_n", "consistency", "consistency_low", "consistency_high", "same", "pairs_both", "rho",
+    "machine",
+    "dimension",
+    "n",
+    "neutral",
+    "alpha",
+    "alpha_low",
+    "alpha_high",
+    "decisive",
+    "decisive_low",
+    "decisive_high",
+    "decisive_n",
+    "majority",
+    "majority_low",
+    "majority_high",
+    "majority_n",
+    "consistency",
+    "consistency_low",
+    "consistency_high",
+    "same",
+    "pairs_both",
+    "rho",
     "reason",
-)  # fmt: skip
+)
 PERSON = (
-    "dimension", "majority", "majority_low", "majority_high", "majority_n", "workers", "reason",
-)  # fmt: skip
+    "dimension",
+    "majority",
+    "majority_low",
+    "majority_high",
+    "majority_n",
+    "workers",
+    "reason",
+)
 JUDGE_PAIR = (
-    "machine_a", "machine_b", "dimension", "alpha", "alpha_low", "alpha_high", "n", "reason",
-)  # fmt: skip
+    "machine_a",
+    "machine_b",
+    "dimension",
+    "alpha",
+    "alpha_low",
+    "alpha_high",
+    "n",
+    "reason",
+)
 NOTHING = (np.nan, np.nan, np.nan, "")
 SUMS = ("n", "decisive_n", "majority_n")
 Span = tuple[float, float, float, str]  # estimate, bounds, why there are none
 
 
 def judge_tables(
-    machine: ShownVotes | None, gold: IntArray, people: ShownVotes, *,
-    rng: np.random.Generator, resamples: int, level: float, units: Units | None = None,
-) -> dict[str, Table]:  # fmt: skip
+    machine: ShownVotes | None,
+    gold: IntArray,
+    people: ShownVotes,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+    units: Units | None = None,
+) -> dict[str, Table]:
     """``judge``, ``judge_pair`` and ``person``, described at ``pairwise.fit``.
 
     ``gold`` (pairs, d) is in canonical coordinates, MISSING where there is no label. Of several
@@ -76,11 +113,12 @@ def judge_tables(
         {"machine_a": a, "machine_b": b, **row}
         for a, b in combinations(calls, 2)
         for row in _two(calls[a], calls[b], drawing)
-    ]  # fmt: skip
+    ]
     return {
-        "judge": of_rows(rows, JUDGE), "judge_pair": of_rows(pairs, JUDGE_PAIR),
+        "judge": of_rows(rows, JUDGE),
+        "judge_pair": of_rows(pairs, JUDGE_PAIR),
         "person": _people(people, level, units),
-    }  # fmt: skip
+    }
 
 
 def first_calls(machine: ShownVotes | None) -> dict[int, ShownVotes]:
@@ -119,13 +157,15 @@ def _judged(
         "n": int(both.sum()),
         "neutral": float((label[given] == NEUTRAL).mean()) if given.any() else np.nan,
         **_named("alpha", gold_alpha),
-        **_named("decisive", with_gold), "decisive_n": int(decisive.sum()),
-        **_named("majority", majority), "majority_n": int(known.sum()),
+        **_named("decisive", with_gold),
+        "decisive_n": int(decisive.sum()),
+        **_named("majority", majority),
+        "majority_n": int(known.sum()),
         **_named("consistency", own_alpha),
         "same": float((label[twice] == label[twice + 1]).mean()) if len(twice) else np.nan,
         "pairs_both": len(twice),
         "reason": next(filter(None, (s[3] for s in (gold_alpha, majority, own_alpha))), ""),
-    }  # fmt: skip
+    }
 
 
 def _named(name: str, span: Span) -> dict[str, float]:
@@ -149,9 +189,12 @@ def _alpha(counts: FloatArray, unit: IntArray, drawing: dict[str, Any]) -> Span:
 
 def _share(hit: Any, used: Any, unit: IntArray, drawing: dict[str, Any]) -> Span:
     found = share(
-        hit.astype(np.float64), used.astype(np.float64), unit, drawing["confidence"],
+        hit.astype(np.float64),
+        used.astype(np.float64),
+        unit,
+        drawing["confidence"],
         nouns=(drawing["units"].noun, ""),
-    )  # fmt: skip
+    )
     return _span(found)
 
 
@@ -191,9 +234,11 @@ def _mean_rho(label: IntArray) -> FloatArray:
 def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict[str, Any]]:
     """Agreement of two models on the pairs that both saw the same way round."""
     _, a, b = np.intersect1d(
-        2 * one.pair + one.flipped, 2 * two.pair + two.flipped,
-        assume_unique=True, return_indices=True,
-    )  # fmt: skip
+        2 * one.pair + one.flipped,
+        2 * two.pair + two.flipped,
+        assume_unique=True,
+        return_indices=True,
+    )
     rows: list[dict[str, Any]] = []
     for k in range(len(one.dimensions)):
         labels = one.canonical()[a, k], two.canonical()[b, k]
@@ -218,11 +263,20 @@ def _people(people: ShownVotes, level: float, units: Units) -> Table:
         columns = slice(None) if k == EVERY else slice(k, k + 1)
         n, hits = used[:, columns].sum(axis=1), same[:, columns].sum(axis=1)
         found = share(
-            hits.astype(np.float64), n.astype(np.float64), people.worker, level,
-            crossed=units.of[people.pair], nouns=("workers", units.noun),
-        )  # fmt: skip
-        rows.append({
-            "dimension": k, **_named("majority", _span(found)), "majority_n": int(n.sum()),
-            "workers": found.clusters, "reason": found.reason,
-        })  # fmt: skip
+            hits.astype(np.float64),
+            n.astype(np.float64),
+            people.worker,
+            level,
+            crossed=units.of[people.pair],
+            nouns=("workers", units.noun),
+        )
+        rows.append(
+            {
+                "dimension": k,
+                **_named("majority", _span(found)),
+                "majority_n": int(n.sum()),
+                "workers": found.clusters,
+                "reason": found.reason,
+            }
+        )
     return of_rows(rows, PERSON)

@@ -94,9 +94,18 @@ class Judgments:
                 _same_questions(some, votes)
         _offered(votes, fixed)
         return cls(
-            votes, a, b, t, s, fixed, tuple(candidates), tuple(topics), tuple(systems), machine,
+            votes,
+            a,
+            b,
+            t,
+            s,
+            fixed,
+            tuple(candidates),
+            tuple(topics),
+            tuple(systems),
+            machine,
             {name: _grouped(name, group, len(systems)) for name, group in (groups or {}).items()},
-        )  # fmt: skip
+        )
 
     @property
     def units(self) -> Units:

@@ -111,13 +111,19 @@ def fit(
     grades = graded(data, gold.gold, votes_behind(people), level=settings["level"])
     hooks.step(GRADES, 1, 1)
     tables = {
-        "worker": gold.worker, "label": gold.label,
-        "system": board.system, "shared": board.shared, "win": board.win,
-        "candidate": grades.candidate, "grade_mean": grades.mean, "grade_test": grades.test,
-        "group_mean": grades.group_mean, "group_test": grades.group_test,
+        "worker": gold.worker,
+        "label": gold.label,
+        "system": board.system,
+        "shared": board.shared,
+        "win": board.win,
+        "candidate": grades.candidate,
+        "grade_mean": grades.mean,
+        "grade_test": grades.test,
+        "group_mean": grades.group_mean,
+        "group_test": grades.group_test,
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
-    }  # fmt: skip
+    }
     return Result(
         name=NAME,
         version=VERSION,
@@ -133,15 +139,23 @@ def fit(
 
 
 def _reliability(
-    data: Judgments, people: ShownVotes, gold: IntArray, settings: dict[str, Any], *,
-    rngs: list[np.random.Generator], hooks: Hooks,
-) -> dict[str, Table]:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    gold: IntArray,
+    settings: dict[str, Any],
+    *,
+    rngs: list[np.random.Generator],
+    hooks: Hooks,
+) -> dict[str, Table]:
     """Agreement, order effects, repeats and interdependence."""
     hooks.step(ORDER, 0, 3)
     agreement = agreement_table(
-        people, rng=rngs[0], resamples=settings["resamples"], level=settings["level"],
+        people,
+        rng=rngs[0],
+        resamples=settings["resamples"],
+        level=settings["level"],
         units=data.units,
-    )  # fmt: skip
+    )
     hooks.step(ORDER, 1, 3)
     order = order_tables(data, settings, rng=rngs[1])
     hooks.step(ORDER, 2, 3)
@@ -149,20 +163,33 @@ def _reliability(
     tau = interdependence_table(data, gold, settings, rng=rngs[0])
     hooks.step(ORDER, 3, 3)
     return {
-        "agreement": agreement, **order, "repeat": repeat, "repeat_worker": by_worker,
+        "agreement": agreement,
+        **order,
+        "repeat": repeat,
+        "repeat_worker": by_worker,
         "interdependence": tau,
-    }  # fmt: skip
+    }
 
 
 def _machines(
-    data: Judgments, people: ShownVotes, gold: IntArray, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> dict[str, Table]:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    gold: IntArray,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> dict[str, Table]:
     hooks.step(JUDGES, 0, 1)
     found = judge_tables(
-        data.machine, gold, people, rng=rng, resamples=settings["resamples"],
-        level=settings["level"], units=data.units,
-    )  # fmt: skip
+        data.machine,
+        gold,
+        people,
+        rng=rng,
+        resamples=settings["resamples"],
+        level=settings["level"],
+        units=data.units,
+    )
     hooks.step(JUDGES, 1, 1)
     return found
 
@@ -173,7 +200,8 @@ def _diagnostics(
     parts = parts_of(people)
     return {
         "counts": {
-            "judgments": len(data.votes), "first_judgments": len(people),
+            "judgments": len(data.votes),
+            "first_judgments": len(people),
             "repeats": len(data.votes) - len(people),
             "workers": int((np.bincount(people.worker) > 0).sum()),
             "pairs": int((np.bincount(people.pair) > 0).sum()),
@@ -183,10 +211,12 @@ def _diagnostics(
         "gold": gold.fits,
         "clusters": board.clusters,
         "warnings": [
-            *_warnings(data, people, parts), *gold.warnings, *board.notes,
+            *_warnings(data, people, parts),
+            *gold.warnings,
+            *board.notes,
             *(f"{note[0].upper()}{note[1:]}." for note in grades.notes),
         ],
-    }  # fmt: skip
+    }
 
 
 def _warnings(data: Judgments, people: ShownVotes, parts: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -30,8 +30,15 @@ def by_position(votes: ShownVotes, level: float) -> Table:
         if not here.any():
             continue
         found = share(neutral[here], given[here], votes.worker[here], level)
-        rows.append({
-            "position": place, "neutral": found.estimate, "low": found.low, "high": found.high,
-            "n": int(given[here].sum()), "workers": found.clusters, "reason": found.reason,
-        })  # fmt: skip
+        rows.append(
+            {
+                "position": place,
+                "neutral": found.estimate,
+                "low": found.low,
+                "high": found.high,
+                "n": int(given[here].sum()),
+                "workers": found.clusters,
+                "reason": found.reason,
+            }
+        )
     return of_rows(rows, POSITION)

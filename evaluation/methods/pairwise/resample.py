@@ -25,9 +25,13 @@ RESTARTS = 3
 
 
 def resampled_gold(
-    data: Judgments, people: ShownVotes, settings: dict[str, Any], *,
-    rng: np.random.Generator, hooks: Hooks,
-) -> dict[str, Table]:  # fmt: skip
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> dict[str, Table]:
     """``label_stability``: in which share of resamples each label was the gold one (NaN where no
     label was ever found). ``candidate_interval``: the grade of each candidate and the quantiles of
     its grades at ``level``. Both empty without ``gold_resamples``. Raises Cancelled.
@@ -35,8 +39,9 @@ def resampled_gold(
     size, level = settings["gold_resamples"], settings["level"]
     if not size:
         return {
-            "label_stability": of_rows([], STABILITY), "candidate_interval": of_rows([], INTERVAL)
-        }  # fmt: skip
+            "label_stability": of_rows([], STABILITY),
+            "candidate_interval": of_rows([], INTERVAL),
+        }
     chosen = {name: settings[name] for name in ("algorithm", "pooled", "prevalence")}
     one, two = rng.spawn(2)
     # The first are the votes as they are.
@@ -65,9 +70,10 @@ def _stability(seen: FloatArray) -> Table:
     pairs, size = seen.shape[:2]
     flat = share.transpose(1, 0, 2).reshape(-1, LABELS)
     columns = {
-        "dimension": np.repeat(np.arange(size), pairs), "pair": np.tile(np.arange(pairs), size),
+        "dimension": np.repeat(np.arange(size), pairs),
+        "pair": np.tile(np.arange(pairs), size),
         **dict(zip(STABILITY[2:], flat.T, strict=True)),
-    }  # fmt: skip
+    }
     return Table(columns)
 
 

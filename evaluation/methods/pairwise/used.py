@@ -65,15 +65,20 @@ def _name(data: Judgments, dimension: int) -> str:
 
 
 def _use(
-    board: str, dimension: str, repeats: int, steps: list[tuple[str, NDArray[np.bool_]]],
+    board: str,
+    dimension: str,
+    repeats: int,
+    steps: list[tuple[str, NDArray[np.bool_]]],
     used: NDArray[np.bool_],
-) -> Use:  # fmt: skip
+) -> Use:
     """Each judgment that is not used counts under the first step that it does not pass."""
     left_out, here = {"repeat": repeats}, np.ones(len(used), dtype=bool)
     for reason, passes in steps:
         left_out[reason] = int((here & ~passes).sum())
         here &= passes
     return {
-        "board": board, "dimension": dimension, "used": int(used.sum()),
+        "board": board,
+        "dimension": dimension,
+        "used": int(used.sum()),
         "left_out": {reason: n for reason, n in left_out.items() if n},
-    }  # fmt: skip
+    }

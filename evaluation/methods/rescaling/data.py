@@ -89,8 +89,9 @@ class Annotations:
         if wrong.size:
             raise BadVector(f"score[{wrong[0]}] is {s[wrong[0]]}; it must lie in 0-100 or be NaN")
         scale = np.arange(len(labels)) if values is None else values
-        return cls(w, i, y, s, e, _scale(scale, len(labels)),
-                   tuple(workers), tuple(items), tuple(labels))  # fmt: skip
+        return cls(
+            w, i, y, s, e, _scale(scale, len(labels)), tuple(workers), tuple(items), tuple(labels)
+        )
 
     @classmethod
     def from_names(
@@ -106,18 +107,29 @@ class Annotations:
         """Map names to indices once: workers and items in sorted order, ``labels`` as given."""
         workers, items = sorted(set(worker)), sorted(set(item))
         return cls.build(
-            look_up("worker", worker, workers), look_up("item", item, items),
-            look_up("label", label, labels), score,
-            workers=workers, items=items, labels=labels, **more,
-        )  # fmt: skip
+            look_up("worker", worker, workers),
+            look_up("item", item, items),
+            look_up("label", label, labels),
+            score,
+            workers=workers,
+            items=items,
+            labels=labels,
+            **more,
+        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Annotations:
         """The same names with these rows only."""
         return Annotations.build(
-            self.worker[rows], self.item[rows], self.label[rows], self.score[rows],
-            workers=self.workers, items=self.items, labels=self.labels,
-            values=self.values, explained=self.explained[rows],
-        )  # fmt: skip
+            self.worker[rows],
+            self.item[rows],
+            self.label[rows],
+            self.score[rows],
+            workers=self.workers,
+            items=self.items,
+            labels=self.labels,
+            values=self.values,
+            explained=self.explained[rows],
+        )
 
 
 def _scale(values: Any, size: int) -> FloatArray:
@@ -149,9 +161,7 @@ class Shared:
 
     def keep(self, rows: NDArray[np.bool_]) -> Shared:
         """The same pairs with these rows of the join only."""
-        return Shared(
-            self.first, self.second, self.left[rows], self.right[rows], self.pair[rows]
-        )  # fmt: skip
+        return Shared(self.first, self.second, self.left[rows], self.right[rows], self.pair[rows])
 
 
 class NothingShared(DataError):

@@ -148,8 +148,13 @@ def fit(
         version=VERSION,
         estimates={
             "annotation": Table(
-                {"worker": data.worker, "item": data.item, "label": data.label,
-                 "score": after, "defaulted": defaulted}
+                {
+                    "worker": data.worker,
+                    "item": data.item,
+                    "label": data.label,
+                    "score": after,
+                    "defaulted": defaulted,
+                }
             ),
             "label_mean": _mean_table(means),
             "pair": _pair_table(found["all"], part),
@@ -160,15 +165,20 @@ def fit(
         diagnostics=_diagnostics(data, means, joined, found, part),
         converged=True,
         recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+    )
 
 
 def _mean_table(means: LabelMeans) -> Table:
     worker, label = np.indices(means.mean.shape)
     return Table(
-        {"worker": worker.ravel(), "label": label.ravel(), "mean": means.mean.ravel(),
-         "n": means.n.ravel(), "source": means.source.ravel()}
-    )  # fmt: skip
+        {
+            "worker": worker.ravel(),
+            "label": label.ravel(),
+            "mean": means.mean.ravel(),
+            "n": means.n.ravel(),
+            "source": means.source.ravel(),
+        }
+    )
 
 
 def _pair_table(found: Agreement, part: IntArray) -> Table:
@@ -239,7 +249,7 @@ def _diagnostics(
             for name, table in found.items()
         },
         "components": int(part.max()),
-    }  # fmt: skip
+    }
 
 
 METHOD = Method(

@@ -33,9 +33,13 @@ class Mean:
 
 
 def author_means(
-    author: IntArray, question: IntArray, score: FloatArray, *, level: float = 0.95,
+    author: IntArray,
+    question: IntArray,
+    score: FloatArray,
+    *,
+    level: float = 0.95,
     noun: str = "question",
-) -> list[Mean]:  # fmt: skip
+) -> list[Mean]:
     """The mean of each author (t interval over questions), those with a score alone.
 
     ``author``, ``question`` and ``score`` are (n,); several answers of an author to one question
@@ -73,10 +77,17 @@ class Agreement:
 
 
 def boards_agree(
-    author: IntArray, question: IntArray, one: FloatArray, two: FloatArray, *,
-    rng: np.random.Generator, authors: int, questions: int, level: float = 0.95,
+    author: IntArray,
+    question: IntArray,
+    one: FloatArray,
+    two: FloatArray,
+    *,
+    rng: np.random.Generator,
+    authors: int,
+    questions: int,
+    level: float = 0.95,
     resamples: int = TRIES,
-) -> Agreement:  # fmt: skip
+) -> Agreement:
     """How far two judges put the authors of the same answers in the same order.
 
     ``one`` and ``two`` (n,) are their scores of answers by ``author`` (below ``authors``) to

@@ -39,13 +39,30 @@ STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
 AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "unit", "reason")
 SYSTEM = (
-    "dimension", "component", "system", "estimate", "se", "low", "high", "n", "no_interval",
-)  # fmt: skip
+    "dimension",
+    "component",
+    "system",
+    "estimate",
+    "se",
+    "low",
+    "high",
+    "n",
+    "no_interval",
+)
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
 WORKER = (
-    "dimension", "component", "worker", "agreement", "low", "high", "mean", "spread", "n", "shared",
+    "dimension",
+    "component",
+    "worker",
+    "agreement",
+    "low",
+    "high",
+    "mean",
+    "spread",
+    "n",
+    "shared",
     "no_interval",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +144,11 @@ def fit(
     check(**params)
     settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
     rows: dict[str, list[dict[str, Any]]] = {
-        "agreement": [], "system": [], "candidate": [], "worker": []
-    }  # fmt: skip
+        "agreement": [],
+        "system": [],
+        "candidate": [],
+        "worker": [],
+    }
     for k in range(len(data.scales)):
         hooks.step(AGREEMENT, k, len(data.scales))
         rows["agreement"].append(_agreement(data, k, rng, settings))
@@ -141,11 +161,14 @@ def fit(
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
     return Result(
-        name=NAME, version=VERSION, estimates=tables, intervals={},
+        name=NAME,
+        version=VERSION,
+        estimates=tables,
+        intervals={},
         diagnostics={"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)},
         converged=True,
         recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+    )
 
 
 def _used(data: Ratings) -> list[dict[str, Any]]:
@@ -154,10 +177,14 @@ def _used(data: Ratings) -> list[dict[str, Any]]:
     found = [{"board": "study", "dimension": "", "used": len(data), "left_out": {}}]
     for scale, name in enumerate(data.scales):
         missing = int((~given[:, scale]).sum())
-        found.append({
-            "board": "ranking", "dimension": name, "used": int(given[:, scale].sum()),
-            "left_out": {"not_answered": missing} if missing else {},
-        })  # fmt: skip
+        found.append(
+            {
+                "board": "ranking",
+                "dimension": name,
+                "used": int(given[:, scale].sum()),
+                "left_out": {"not_answered": missing} if missing else {},
+            }
+        )
     return found
 
 
@@ -166,10 +193,13 @@ def labels(data: Ratings, scale: int) -> Labels:
     given = np.isfinite(data.value[:, scale])
     known, label = np.unique(data.value[given, scale], return_inverse=True)
     return Labels.build(
-        data.worker[given], data.text[given], label,
-        workers=data.workers, items=data.texts,
+        data.worker[given],
+        data.text[given],
+        label,
+        workers=data.workers,
+        items=data.texts,
         labels=[str(int(point)) if point == int(point) else str(point) for point in known.tolist()],
-    )  # fmt: skip
+    )
 
 
 def _agreement(
@@ -177,17 +207,27 @@ def _agreement(
 ) -> dict[str, Any]:
     unit, noun = data.units
     row: dict[str, Any] = {
-        "dimension": scale, "alpha": np.nan, "low": np.nan, "high": np.nan,
-        "n": int(np.isfinite(data.value[:, scale]).sum()), "reason": "",
-        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())), "unit": noun,
-    }  # fmt: skip
+        "dimension": scale,
+        "alpha": np.nan,
+        "low": np.nan,
+        "high": np.nan,
+        "n": int(np.isfinite(data.value[:, scale]).sum()),
+        "reason": "",
+        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())),
+        "unit": noun,
+    }
     try:
         votes = labels(data, scale)
         row["alpha"] = krippendorff_alpha(votes, "ordinal")
         found = alpha_interval(
-            votes, "ordinal", rng=rng, resamples=settings["resamples"],
-            confidence=settings["level"], group=unit, noun=noun,
-        )  # fmt: skip
+            votes,
+            "ordinal",
+            rng=rng,
+            resamples=settings["resamples"],
+            confidence=settings["level"],
+            group=unit,
+            noun=noun,
+        )
         row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
     except DataError as problem:
         row["reason"] = str(problem)
@@ -200,14 +240,26 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
     for system in np.unique(of[known]).tolist():
         mine = (known & (of == system)).astype(np.float64)
         mean = ratio(
-            np.where(mine > 0, value, 0.0), mine, data.worker, level,
-            crossed=data.units[0][data.text], nouns=("workers", data.units[1]),
-        )  # fmt: skip
-        found.append({
-            "dimension": scale, "component": 1, "system": system, "estimate": mean.estimate,
-            "se": mean.se, "low": mean.low, "high": mean.high, "n": int(mine.sum()),
-            "no_interval": mean.reason,
-        })  # fmt: skip
+            np.where(mine > 0, value, 0.0),
+            mine,
+            data.worker,
+            level,
+            crossed=data.units[0][data.text],
+            nouns=("workers", data.units[1]),
+        )
+        found.append(
+            {
+                "dimension": scale,
+                "component": 1,
+                "system": system,
+                "estimate": mean.estimate,
+                "se": mean.se,
+                "low": mean.low,
+                "high": mean.high,
+                "n": int(mine.sum()),
+                "no_interval": mean.reason,
+            }
+        )
     return found
 
 
@@ -223,10 +275,17 @@ def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:
 def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
     n, total = _by_text(data, scale)
     return [
-        {"dimension": scale, "component": 1, "candidate": k, "merit": total[k] / n[k],
-         "low": np.nan, "high": np.nan, "n": int(n[k])}
+        {
+            "dimension": scale,
+            "component": 1,
+            "candidate": k,
+            "merit": total[k] / n[k],
+            "low": np.nan,
+            "high": np.nan,
+            "n": int(n[k]),
+        }
         for k in np.flatnonzero(n).tolist()
-    ]  # fmt: skip
+    ]
 
 
 def _workers(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
@@ -239,12 +298,18 @@ def _workers(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
         text, own = data.text[rows], value[rows]
         shared = n[text] > 1
         others = (total[text] - own)[shared] / (n[text] - 1)[shared]
-        found.append({
-            "dimension": scale, "component": 1, "worker": worker,
-            **_agreed(own[shared], others, level),
-            "mean": float(own.mean()), "spread": float(own.std()), "n": len(rows),
-            "shared": int(shared.sum()),
-        })  # fmt: skip
+        found.append(
+            {
+                "dimension": scale,
+                "component": 1,
+                "worker": worker,
+                **_agreed(own[shared], others, level),
+                "mean": float(own.mean()),
+                "spread": float(own.std()),
+                "n": len(rows),
+                "shared": int(shared.sum()),
+            }
+        )
     return found
 
 
@@ -263,6 +328,11 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Ratings", data=Ratings, fit=fit, params=DEFAULTS,
+    slug=NAME,
+    version=VERSION,
+    title="Ratings",
+    data=Ratings,
+    fit=fit,
+    params=DEFAULTS,
     check=check,
-)  # fmt: skip
+)

@@ -74,11 +74,9 @@ def agreement(
         return Agreement(joined, gap, gap, none, none, none, NO_AGGREGATE)
     item = data.item[joined.left]
     (old, old_without), (new, new_without) = (
-        kendall_left_out(
-            scores[joined.left], scores[joined.right], joined.pair, item, groups=p
-        )
+        kendall_left_out(scores[joined.left], scores[joined.right], joined.pair, item, groups=p)
         for scores in (before, after)
-    )  # fmt: skip
+    )
     both = old.defined & new.defined
     difference = np.where(both, new.value - old.value, np.nan)
     pair = old_without.group
@@ -90,9 +88,12 @@ def agreement(
     reach = np.where(both & (k >= min_items), _quantile(level, k) * error, np.nan)
     rows = both[pair]
     mean = _aggregate(
-        old.value[both], new.value[both],
-        moved=np.nan_to_num(moved[rows]), item=old_without.cluster[rows], level=level,
-    )  # fmt: skip
+        old.value[both],
+        new.value[both],
+        moved=np.nan_to_num(moved[rows]),
+        item=old_without.cluster[rows],
+        level=level,
+    )
     return Agreement(joined, old, new, difference, difference - reach, difference + reach, mean)
 
 

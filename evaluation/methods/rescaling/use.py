@@ -76,11 +76,18 @@ def by_label(
     for k, name in enumerate(data.labels):
         own = kept & (data.label == k)
         mean = mean_of(scores[own], data.item[own], level=level)
-        found.append({
-            "label": name, "value": float(data.values[k]), "n": mean.n,
-            "mean": _plain(mean.value), "low": _plain(mean.low), "high": _plain(mean.high),
-            "spread": _plain(mean.spread), "scores": histogram(scores[own]),
-        })  # fmt: skip
+        found.append(
+            {
+                "label": name,
+                "value": float(data.values[k]),
+                "n": mean.n,
+                "mean": _plain(mean.value),
+                "low": _plain(mean.low),
+                "high": _plain(mean.high),
+                "spread": _plain(mean.spread),
+                "scores": histogram(scores[own]),
+            }
+        )
     return found
 
 
@@ -92,11 +99,15 @@ def changes(difference: FloatArray) -> dict[str, Any]:
     known = difference[np.isfinite(difference)]
     up, down = known[known > 0], known[known < 0]
     return {
-        "pairs": len(known), "undefined": int(len(difference) - len(known)),
-        "up": len(up), "mean_up": float(up.mean()) if len(up) else 0.0,
-        "down": len(down), "mean_down": float(down.mean()) if len(down) else 0.0,
-        "much_up": int((known > MUCH).sum()), "much_down": int((known < -MUCH).sum()),
-    }  # fmt: skip
+        "pairs": len(known),
+        "undefined": int(len(difference) - len(known)),
+        "up": len(up),
+        "mean_up": float(up.mean()) if len(up) else 0.0,
+        "down": len(down),
+        "mean_down": float(down.mean()) if len(down) else 0.0,
+        "much_up": int((known > MUCH).sum()),
+        "much_down": int((known < -MUCH).sum()),
+    }
 
 
 def places(data: Annotations) -> FloatArray:

@@ -92,9 +92,11 @@ def correlated(
     if not 0 <= correlation <= 1:
         raise BadParameter(f"correlation is {correlation}; it must lie in 0..1")
     bad = np.arange(workers) >= workers // 2
-    common, own = (correlation, 1 - correlation) if mixed else (
-        np.sqrt(correlation), np.sqrt(1 - correlation)
-    )  # fmt: skip
+    common, own = (
+        (correlation, 1 - correlation)
+        if mixed
+        else (np.sqrt(correlation), np.sqrt(1 - correlation))
+    )
     return simulate(
         rng,
         np.where(bad, WORST, HIGH),

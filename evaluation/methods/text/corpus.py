@@ -130,9 +130,13 @@ class Responses:
             look_up("worker", worker, all_workers),
             look_up("question", question, all_questions),
             texts,
-            workers=all_workers, questions=all_questions, text=text, vectors=vectors,
-            outside=outside, repeats=repeats,
-        )  # fmt: skip
+            workers=all_workers,
+            questions=all_questions,
+            text=text,
+            vectors=vectors,
+            outside=outside,
+            repeats=repeats,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +214,7 @@ _RULES = [
         (r"(?i) ('t)(is)\b", r" \1 \2 "),
         (r"(?i) ('t)(was)\b", r" \1 \2 "),
     )
-]  # fmt: skip
+]
 
 
 def treebank(text: str) -> list[str]:

@@ -19,9 +19,17 @@ from evaluation.methods.text.lcs import lcs_lengths
 from evaluation.methods.text.ngrams import bleu
 
 __all__ = [
-    "bert_score", "bleu", "f1", "pairs", "reduce_pairs", "rouge_l", "same_tokens", "text_numbers",
-    "token_ids", "tokens",
-]  # fmt: skip
+    "bert_score",
+    "bleu",
+    "f1",
+    "pairs",
+    "reduce_pairs",
+    "rouge_l",
+    "same_tokens",
+    "text_numbers",
+    "token_ids",
+    "tokens",
+]
 
 tokens = treebank
 # similarity(first, second) -> (p,): of the texts first[k] and second[k]; symmetric.

@@ -102,9 +102,19 @@ class Responses:
         outside = (where[:, 3] < 0) | (where[:, 3] >= sizes[where[:, 0]])
         where[outside, 3] = -1
         return cls(
-            g, s, t, tuple(texts), where[:, 0], where[:, 1], where[:, 2], where[:, 3],
-            tuple(tuple(some) for some in passages), tuple(groups), tuple(styles), tuple(topics),
-        )  # fmt: skip
+            g,
+            s,
+            t,
+            tuple(texts),
+            where[:, 0],
+            where[:, 1],
+            where[:, 2],
+            where[:, 3],
+            tuple(tuple(some) for some in passages),
+            tuple(groups),
+            tuple(styles),
+            tuple(topics),
+        )
 
 
 def _citations(response: Any, start: Any, end: Any, rank: Any, texts: Sequence[str]) -> IntArray:

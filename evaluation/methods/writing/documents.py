@@ -49,8 +49,12 @@ class Pairing:
 
     def row(self) -> dict[str, Any]:
         """The columns that say what is compared."""
-        return {"first": self.first, "second": self.second, "style": self.style,
-                "scope": self.scope}  # fmt: skip
+        return {
+            "first": self.first,
+            "second": self.second,
+            "style": self.style,
+            "scope": self.scope,
+        }
 
 
 def named(data: Responses) -> list[tuple[int, str]]:
@@ -102,10 +106,15 @@ def overlap(data: Responses, pairs: Pairs, draws: Draws) -> list[dict[str, Any]]
         topic = data.topic[a[one.rows] if one.second else one.rows]
         known = value[np.isfinite(value)]
         chance = blind[one.rows][np.isfinite(value)] if one.second else np.zeros(0)
-        rows.append({
-            **one.row(), "sd": spread(known), "pairs": len(known),
-            "chance": float(chance.mean()) if len(chance) else None, **draws.mean(value, topic),
-        })  # fmt: skip
+        rows.append(
+            {
+                **one.row(),
+                "sd": spread(known),
+                "pairs": len(known),
+                "chance": float(chance.mean()) if len(chance) else None,
+                **draws.mean(value, topic),
+            }
+        )
     return rows
 
 
@@ -138,12 +147,19 @@ def ranks(data: Responses, draws: Draws) -> list[dict[str, Any]]:
         np.add.at(counts, data.topic[mine], cites[mine])
         np.add.at(below, data.topic[mine], listed[mine])
         value, low, high = draws.shares(counts, below)
-        rows.append({
-            "group": group, "style": style, "responses": int(mine.sum()), "probability": value,
-            "low": low, "high": high, "lists": below.sum(axis=0).astype(int).tolist(),
-            "cited": draws.mean(cited[mine], data.topic[mine]),
-            "uncited": draws.mean(uncited[mine], data.topic[mine]),
-        })  # fmt: skip
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "responses": int(mine.sum()),
+                "probability": value,
+                "low": low,
+                "high": high,
+                "lists": below.sum(axis=0).astype(int).tolist(),
+                "cited": draws.mean(cited[mine], data.topic[mine]),
+                "uncited": draws.mean(uncited[mine], data.topic[mine]),
+            }
+        )
     return rows
 
 

@@ -16,9 +16,7 @@ from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.units import LEAST, RESAMPLED, too_few
 
 NOTHING, NO_RESAMPLES = "nothing to measure", "no resamples"
-NO_ESTIMATE = {
-    "value": None, "n": 0, "low": None, "high": None, "topics": 0, "reason": NOTHING
-}  # fmt: skip
+NO_ESTIMATE = {"value": None, "n": 0, "low": None, "high": None, "topics": 0, "reason": NOTHING}
 CELLS = 4_000_000  # numbers of a matrix held at a time
 
 
@@ -57,8 +55,9 @@ class Draws:
         """
         below = np.broadcast_to(below if below.ndim > 1 else below[:, None], counts.shape)
         total = below.sum(axis=0)
-        value = np.divide(counts.sum(axis=0), total, out=np.full(len(total), np.nan),
-                          where=total > 0)  # fmt: skip
+        value = np.divide(
+            counts.sum(axis=0), total, out=np.full(len(total), np.nan), where=total > 0
+        )
         nothing: list[float | None] = [None] * len(total)
         if len(self.weight) == 0:
             return listed(value), nothing, nothing
@@ -82,14 +81,21 @@ class Draws:
             spread = {
                 "sd": float(value.std(ddof=1)) if len(value) > 1 else None,
                 **dict(zip(("p5", "q1", "q3", "p95"), points, strict=True)),
-                "min": float(value.min()), "max": float(value.max()),
-            }  # fmt: skip
+                "min": float(value.min()),
+                "max": float(value.max()),
+            }
         return {
-            "n": len(value), "mean": mean["value"], "mean_low": mean["low"],
-            "mean_high": mean["high"], "median": middle["value"], "median_low": middle["low"],
-            "median_high": middle["high"], **spread, "histogram": histogram(value, edges).tolist(),
+            "n": len(value),
+            "mean": mean["value"],
+            "mean_low": mean["low"],
+            "mean_high": mean["high"],
+            "median": middle["value"],
+            "median_low": middle["low"],
+            "median_high": middle["high"],
+            **spread,
+            "histogram": histogram(value, edges).tolist(),
             "reason": mean["reason"],
-        }  # fmt: skip
+        }
 
     def median(self, value: FloatArray, topic: IntArray) -> dict[str, Any]:
         """ESTIMATE of the median of ``value`` (n,), all finite."""
@@ -118,9 +124,11 @@ class Draws:
             return {"low": None, "high": None, "topics": topics, "reason": NO_RESAMPLES}
         low, high, why = bounds(found, topics, self.level, "topics", RESAMPLED)
         return {
-            "low": None if why else low, "high": None if why else high, "topics": topics,
+            "low": None if why else low,
+            "high": None if why else high,
+            "topics": topics,
             "reason": why,
-        }  # fmt: skip
+        }
 
 
 def listed(values: FloatArray) -> list[float | None]:

@@ -34,9 +34,11 @@ def measures(data: Responses, statements: Statements) -> dict[str, FloatArray]:
 
 
 def general(
-    statements: Statements, measured: dict[str, FloatArray], edges: dict[str, FloatArray],
+    statements: Statements,
+    measured: dict[str, FloatArray],
+    edges: dict[str, FloatArray],
     draws: Draws,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Rows of ``figures["general"]``; averages per document and per statement are over all of
     them, not first within a response."""
     data = statements.data
@@ -46,15 +48,19 @@ def general(
     rows = []
     for group, style, mine in cells(data):
         topic, own = data.topic[mine], {name: of[mine] for name, of in measured.items()}
-        rows.append({
-            "group": group, "style": style, "responses": int(mine.sum()),
-            "uncited": int((own["documents"] == 0).sum()),
-            "unknown": int(data.unknown[mine].sum()),
-            **{name: draws.distribution(own[name], topic, edges[name]) for name in MEASURES},
-            "citations_per_document": draws.ratio(own["citations"], own["documents"], topic),
-            "documents_per_statement": draws.ratio(pairs[mine], own["statements"], topic),
-            "words_per_statement": draws.ratio(own["words"], own["statements"], topic),
-        })  # fmt: skip
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "responses": int(mine.sum()),
+                "uncited": int((own["documents"] == 0).sum()),
+                "unknown": int(data.unknown[mine].sum()),
+                **{name: draws.distribution(own[name], topic, edges[name]) for name in MEASURES},
+                "citations_per_document": draws.ratio(own["citations"], own["documents"], topic),
+                "documents_per_statement": draws.ratio(pairs[mine], own["statements"], topic),
+                "words_per_statement": draws.ratio(own["words"], own["statements"], topic),
+            }
+        )
     return rows
 
 

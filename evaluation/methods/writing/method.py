@@ -70,11 +70,21 @@ __all__ = ["METHOD", "Responses", "WritingResult", "check", "fit"]
 
 NAME, VERSION = "writing", "1.1"
 DEFAULTS: dict[str, Any] = {
-    "resamples": 1000, "level": 0.95, "order": 8, "threshold": 25.0, "heavy": 50.0, "bins": 20,
-}  # fmt: skip
+    "resamples": 1000,
+    "level": 0.95,
+    "order": 8,
+    "threshold": 25.0,
+    "heavy": 50.0,
+    "bins": 20,
+}
 GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY = (
-    "general", "documents", "order", "reuse", "position", "readability"
-)  # fmt: skip
+    "general",
+    "documents",
+    "order",
+    "reuse",
+    "position",
+    "readability",
+)
 STAGES = (GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY)
 
 
@@ -115,9 +125,11 @@ def fit(
     statements = cut(data)
     measured = measures(data, statements)
     edges = {
-        **edges_of(measured), "bleu": EDGES, "readability": EASE,
+        **edges_of(measured),
+        "bleu": EDGES,
+        "readability": EASE,
         "position": np.linspace(0.0, 1.0, settings["bins"] + 1),
-    }  # fmt: skip
+    }
     figures: dict[str, Any] = {"general": general(statements, measured, edges, draws)}
     hooks.step(DOCUMENTS, 1, len(STAGES))
     pairs = Pairs.of(data)
@@ -135,13 +147,21 @@ def fit(
     text, source = readability(statements)
     figures["readability"] = readable(data, text, source, draws)
     hooks.step(READABILITY, len(STAGES), len(STAGES))
-    table = Table({
-        "response": np.arange(len(data)), "group": data.group, "style": data.style,
-        "topic": data.topic, **measured, "unknown": data.unknown, "order": with_ranking(place),
-        "bleu": most(statements, score),
-        "heavy": heavy_share(statements, score, settings["heavy"]),
-        "readability": text, "source_readability": source,
-    })  # fmt: skip
+    table = Table(
+        {
+            "response": np.arange(len(data)),
+            "group": data.group,
+            "style": data.style,
+            "topic": data.topic,
+            **measured,
+            "unknown": data.unknown,
+            "order": with_ranking(place),
+            "bleu": most(statements, score),
+            "heavy": heavy_share(statements, score, settings["heavy"]),
+            "readability": text,
+            "source_readability": source,
+        }
+    )
     return _result(data, table, {**_about(data, settings, edges), **figures}, settings)
 
 
@@ -149,15 +169,18 @@ def _about(
     data: Responses, settings: dict[str, Any], edges: dict[str, FloatArray]
 ) -> dict[str, Any]:
     return {
-        "groups": list(data.groups), "styles": list(data.styles),
+        "groups": list(data.groups),
+        "styles": list(data.styles),
         "counts": {
-            "responses": len(data), "topics": len(np.unique(data.topic)),
-            "citations": int(data.citations.sum()), "unknown": int(data.unknown.sum()),
+            "responses": len(data),
+            "topics": len(np.unique(data.topic)),
+            "citations": int(data.citations.sum()),
+            "unknown": int(data.unknown.sum()),
             "ranks": int(data.lists.max()),
         },
         **{name: settings[name] for name in ("level", "resamples", "threshold", "heavy")},
         "edges": {name: bins.tolist() for name, bins in edges.items()},
-    }  # fmt: skip
+    }
 
 
 def _result(
@@ -172,13 +195,22 @@ def _result(
     if few := too_few(counts["topics"], "topics", RESAMPLED):
         warnings.append(few)
     return WritingResult(
-        name=NAME, version=VERSION, estimates={"response": table}, intervals={},
+        name=NAME,
+        version=VERSION,
+        estimates={"response": table},
+        intervals={},
         diagnostics={"warnings": warnings, "counts": counts, "figures": figures},
-        converged=True, recipe={"method": NAME, "version": VERSION, "params": settings},
-    )  # fmt: skip
+        converged=True,
+        recipe={"method": NAME, "version": VERSION, "params": settings},
+    )
 
 
 METHOD = Method(
-    slug=NAME, version=VERSION, title="Writing with sources", data=Responses, fit=fit,
-    params=DEFAULTS, check=check,
-)  # fmt: skip
+    slug=NAME,
+    version=VERSION,
+    title="Writing with sources",
+    data=Responses,
+    fit=fit,
+    params=DEFAULTS,
+    check=check,
+)

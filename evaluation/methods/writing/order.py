@@ -58,8 +58,13 @@ def order(data: Responses, pairs: Pairs, place: FloatArray, draws: Draws) -> lis
         value = between[one.rows] if one.second else own[one.rows]
         topic = data.topic[pairs.first[one.rows] if one.second else one.rows]
         known = value[np.isfinite(value)]
-        rows.append({
-            **one.row(), "sd": spread(known), "pairs": len(known),
-            "undefined": len(value) - len(known), **draws.mean(value, topic),
-        })  # fmt: skip
+        rows.append(
+            {
+                **one.row(),
+                "sd": spread(known),
+                "pairs": len(known),
+                "undefined": len(value) - len(known),
+                **draws.mean(value, topic),
+            }
+        )
     return rows

@@ -27,10 +27,17 @@ def position(statements: Statements, edges: FloatArray, draws: Draws) -> list[di
         value, low, high = draws.shares(counts * bins, counts.sum(axis=1))
         size = int(mine.sum())
         each = counts.sum(axis=0) / size if size else np.full(bins, np.nan)
-        rows.append({
-            "group": group, "style": style, "marks": int(own.sum()), "density": value,
-            "low": low, "high": high, "per_response": listed(each),
-            "first": draws.mean(first[mine], data.topic[mine]),
-            "last": draws.mean(last[mine], data.topic[mine]),
-        })  # fmt: skip
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "marks": int(own.sum()),
+                "density": value,
+                "low": low,
+                "high": high,
+                "per_response": listed(each),
+                "first": draws.mean(first[mine], data.topic[mine]),
+                "last": draws.mean(last[mine], data.topic[mine]),
+            }
+        )
     return rows

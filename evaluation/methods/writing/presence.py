@@ -16,9 +16,22 @@ PAUSE_MS = 60_000
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
 # What a person does only while the page is before them.
 PRESENT = frozenset(
-    {"keydown", "input", "click", "scroll", "paste", "copy", "cut", "drop", "open", "change",
-     "cite", "passage", "find"}
-)  # fmt: skip
+    {
+        "keydown",
+        "input",
+        "click",
+        "scroll",
+        "paste",
+        "copy",
+        "cut",
+        "drop",
+        "open",
+        "change",
+        "cite",
+        "passage",
+        "find",
+    }
+)
 _PASSAGE = re.compile(r"passage-(\d{1,3})")
 
 

@@ -47,19 +47,28 @@ def distributions(forms: Forms, points: Sequence[Sequence[int]]) -> list[dict[st
         listed += sorted({int(value) for value in given[known]} - set(listed))
         for style, label in [*enumerate(forms.styles), (-1, "")]:
             chosen = given[known & (forms.style == style if style >= 0 else True)]
-            rows.append({
-                "question": name, "style": label, "n": len(chosen), "points": listed,
-                "counts": [int((chosen == point).sum()) for point in listed],
-                "mean": float(chosen.mean()) if len(chosen) else None,
-                "median": float(np.median(chosen)) if len(chosen) else None,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "question": name,
+                    "style": label,
+                    "n": len(chosen),
+                    "points": listed,
+                    "counts": [int((chosen == point).sum()) for point in listed],
+                    "mean": float(chosen.mean()) if len(chosen) else None,
+                    "median": float(np.median(chosen)) if len(chosen) else None,
+                }
+            )
     return rows
 
 
 def correlations(
-    forms: Forms, pairs: Sequence[tuple[int, int]], *, rng: np.random.Generator,
-    resamples: int = 1000, level: float = 0.95,
-) -> list[dict[str, Any]]:  # fmt: skip
+    forms: Forms,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    rng: np.random.Generator,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> list[dict[str, Any]]:
     """Spearman's rho of pairs of questions, {first, second, n, workers, rho, low, high, reason}."""
     people, index = np.unique(forms.worker, return_inverse=True)
     size = max(len(people), 1)
@@ -70,10 +79,15 @@ def correlations(
         used = ~np.isnan(x) & ~np.isnan(y)
         there = len(np.unique(index[used]))
         row: dict[str, Any] = {
-            "first": forms.questions[first], "second": forms.questions[second],
-            "n": int(used.sum()), "workers": there, "rho": None, "low": None, "high": None,
+            "first": forms.questions[first],
+            "second": forms.questions[second],
+            "n": int(used.sum()),
+            "workers": there,
+            "rho": None,
+            "low": None,
+            "high": None,
             "reason": "",
-        }  # fmt: skip
+        }
         if used.sum() >= 2:
             tables = _tables(x[used], y[used], index[used], size)
             whole = _rho(tables.sum(axis=0)[None])[0]

@@ -59,10 +59,20 @@ _APART = re.compile(
     r"|cre(?=at)|oi(?=cs?$)"
 )
 _KNOWN = {
-    "people": 2, "peoples": 2, "business": 2, "businesses": 3, "diabetes": 4, "hatred": 2,
-    "sometimes": 2, "friend": 1, "friends": 1, "someone": 2, "therefore": 2, "everything": 3,
+    "people": 2,
+    "peoples": 2,
+    "business": 2,
+    "businesses": 3,
+    "diabetes": 4,
+    "hatred": 2,
+    "sometimes": 2,
+    "friend": 1,
+    "friends": 1,
+    "someone": 2,
+    "therefore": 2,
+    "everything": 3,
     "everyone": 3,
-}  # fmt: skip
+}
 
 
 @lru_cache(maxsize=100_000)
@@ -150,10 +160,13 @@ def rows(
     found = []
     for group, style, mine in cells(data):
         topic = data.topic[mine]
-        found.append({
-            "group": group, "style": style,
-            "text": draws.distribution(text[mine], topic, EDGES),
-            "source": draws.distribution(source[mine], topic, EDGES),
-            "difference": draws.mean(text[mine] - source[mine], topic),
-        })  # fmt: skip
+        found.append(
+            {
+                "group": group,
+                "style": style,
+                "text": draws.distribution(text[mine], topic, EDGES),
+                "source": draws.distribution(source[mine], topic, EDGES),
+                "difference": draws.mean(text[mine] - source[mine], topic),
+            }
+        )
     return found

@@ -39,9 +39,13 @@ def scores(statements: Statements, *, order: int) -> FloatArray:
 
 
 def bleu(
-    written: Sequence[str], passages: Sequence[str], first: IntArray, second: IntArray, *,
+    written: Sequence[str],
+    passages: Sequence[str],
+    first: IntArray,
+    second: IntArray,
+    *,
     order: int = 8,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """BLEU (p,) of text ``written[first]`` against the lines of ``passages[second]``."""
     lines = [line for passage in passages for line in passage.split("\n")]
     owner = np.repeat(np.arange(len(passages)), [passage.count("\n") + 1 for passage in passages])
@@ -63,9 +67,12 @@ def bleu(
 
 
 def _matches(
-    grams: tuple[IntArray, IntArray], texts: int, owner: IntArray, first: IntArray,
+    grams: tuple[IntArray, IntArray],
+    texts: int,
+    owner: IntArray,
+    first: IntArray,
     second: IntArray,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Clipped matches (p,) of one order; ``grams`` lists text and n-gram of all texts."""
     row, gram = grams
     if not len(row):
@@ -121,13 +128,20 @@ def reuse(
         value, topic = score[own], data.topic[response[own]]
         counts = by_topic(binned(value, EDGES), topic, draws.topics, bins)
         cumulative, low, high = draws.shares(np.cumsum(counts, axis=1), counts.sum(axis=1))
-        rows.append({
-            "group": group, "style": style, "pairs": len(value), "cumulative": cumulative,
-            "low": low, "high": high, "mean": draws.mean(value, topic),
-            "below": draws.mean((value < threshold).astype(np.float64), topic),
-            "heavy": draws.mean((value >= heavy).astype(np.float64), topic),
-            "median": float(np.median(value)) if len(value) else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "pairs": len(value),
+                "cumulative": cumulative,
+                "low": low,
+                "high": high,
+                "mean": draws.mean(value, topic),
+                "below": draws.mean((value < threshold).astype(np.float64), topic),
+                "heavy": draws.mean((value >= heavy).astype(np.float64), topic),
+                "median": float(np.median(value)) if len(value) else None,
+            }
+        )
     return rows
 
 

@@ -193,9 +193,11 @@ def find(
     for signal, calculate in _CALCULATIONS:
         if signal.needs - process.recorded:
             lacks = ", ".join(sorted(signal.needs - process.recorded))
-            found.append(Finding(
-                signal.slug, NOT_RECORDED, None, 0.0, (), f"Not recorded in this log: {lacks}."
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    signal.slug, NOT_RECORDED, None, 0.0, (), f"Not recorded in this log: {lacks}."
+                )
+            )
         else:
             found.append(calculate(case))
     return tuple(found)
@@ -224,9 +226,14 @@ class Case:
 
 
 def _said(
-    slug: str, value: float, threshold: float, sentence: str, moments: Iterable[Moment] = (),
-    *, below: bool = False,
-) -> Finding:  # fmt: skip
+    slug: str,
+    value: float,
+    threshold: float,
+    sentence: str,
+    moments: Iterable[Moment] = (),
+    *,
+    below: bool = False,
+) -> Finding:
     fires = value < threshold if below else value >= threshold
     state = FIRED if fires else QUIET
     return Finding(slug, state, value, threshold, tuple(moments) if fires else (), sentence)
@@ -355,37 +362,65 @@ def _signal(slug: str, label: str, sentence: str, *needs: str) -> Signal:
 
 
 _CALCULATIONS: tuple[tuple[Signal, Callable[[Case], Finding]], ...] = (
-    (_signal(
-        "outside_paste", "Pasted from outside",
-        "Words pasted that stand neither in a passage nor in what was written here before.",
-        "pastes",
-    ), _outside_paste),
-    (_signal(
-        "unexplained_jump", "Jump without a source",
-        "The most characters that came at once, without a paste and without keys, and that stand "
-        "neither in a passage nor in what was written before. Between two snapshots, only what "
-        "nobody types in the time between counts.",
-    ), _unexplained_jump),
-    (_signal(
-        "even_keys", "Even key timing",
-        "The smallest spread of the intervals of a row of keys: the distance of their quartiles "
-        "over their median. Breaks and keys held down are left out.",
-        "keys",
-    ), _even_keys),
-    (_signal(
-        "no_corrections", "No corrections",
-        "Keys that took something away, of all that changed the text; in a log of snapshots, "
-        "changes.",
-    ), _no_corrections),
-    (_signal(
-        "faster_than_own", "Faster than usual",
-        "Characters typed a second, breaks left out, over the median of the same worker's other "
-        "responses to this task.",
-    ), _faster_than_own),
-    (_signal(
-        "before_reading", "Text before reading",
-        "Seconds that the passages can have been open or in view before so many words were there.",
-        "passages",
-    ), _before_reading),
-)  # fmt: skip
+    (
+        _signal(
+            "outside_paste",
+            "Pasted from outside",
+            "Words pasted that stand neither in a passage nor in what was written here before.",
+            "pastes",
+        ),
+        _outside_paste,
+    ),
+    (
+        _signal(
+            "unexplained_jump",
+            "Jump without a source",
+            "The most characters that came at once, without a paste and without keys, and "
+            "that stand "
+            "neither in a passage nor in what was written before. Between two snapshots, only what "
+            "nobody types in the time between counts.",
+        ),
+        _unexplained_jump,
+    ),
+    (
+        _signal(
+            "even_keys",
+            "Even key timing",
+            "The smallest spread of the intervals of a row of keys: the distance of their "
+            "quartiles "
+            "over their median. Breaks and keys held down are left out.",
+            "keys",
+        ),
+        _even_keys,
+    ),
+    (
+        _signal(
+            "no_corrections",
+            "No corrections",
+            "Keys that took something away, of all that changed the text; in a log of snapshots, "
+            "changes.",
+        ),
+        _no_corrections,
+    ),
+    (
+        _signal(
+            "faster_than_own",
+            "Faster than usual",
+            "Characters typed a second, breaks left out, over the median of the same "
+            "worker's other "
+            "responses to this task.",
+        ),
+        _faster_than_own,
+    ),
+    (
+        _signal(
+            "before_reading",
+            "Text before reading",
+            "Seconds that the passages can have been open or in view before so many words were "
+            "there.",
+            "passages",
+        ),
+        _before_reading,
+    ),
+)
 SIGNALS: tuple[Signal, ...] = tuple(signal for signal, _ in _CALCULATIONS)

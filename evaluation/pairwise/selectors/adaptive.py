@@ -36,18 +36,34 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
 def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
     """Votes, certain pairs, and what is saved or spent elsewhere, or would be if it were on."""
     return [
-        {"label": "Votes given", "value": count(now["votes"]), "of": f"of {count(now['budget'])}",
-         "done": now["votes"], "total": now["budget"]},
-        {"label": "Pairs that are certain", "value": count(now["certain"]),
-         "of": f"of {count(now['pairs'])}"},
-        {"label": "Stopped early" if on else "Would stop now",
-         "value": plural(now["early"], "pair"), "note": "with fewer votes than the task asks for"},
-        {"label": "Votes saved there" if on else "Votes it would save",
-         "value": count(now["saved"]), "note": "free for other pairs, or never collected"},
-        {"label": "Pairs with more" if on else "Would get more",
-         "value": plural(now["beyond"], "pair"),
-         "note": "than the task asks for, since they are in doubt"},
-    ]  # fmt: skip
+        {
+            "label": "Votes given",
+            "value": count(now["votes"]),
+            "of": f"of {count(now['budget'])}",
+            "done": now["votes"],
+            "total": now["budget"],
+        },
+        {
+            "label": "Pairs that are certain",
+            "value": count(now["certain"]),
+            "of": f"of {count(now['pairs'])}",
+        },
+        {
+            "label": "Stopped early" if on else "Would stop now",
+            "value": plural(now["early"], "pair"),
+            "note": "with fewer votes than the task asks for",
+        },
+        {
+            "label": "Votes saved there" if on else "Votes it would save",
+            "value": count(now["saved"]),
+            "note": "free for other pairs, or never collected",
+        },
+        {
+            "label": "Pairs with more" if on else "Would get more",
+            "value": plural(now["beyond"], "pair"),
+            "note": "than the task asks for, since they are in doubt",
+        },
+    ]
 
 
 def sentence(plan: AdaptivePlan, now: dict[str, Any]) -> str:
@@ -72,6 +88,9 @@ def histogram(now: dict[str, Any]) -> Any:
         return None
     bins = now["histogram"]
     return charts.histogram(
-        bins, 0, len(bins), labels=("0 votes", plural(len(bins) - 1, "vote")),
+        bins,
+        0,
+        len(bins),
+        labels=("0 votes", plural(len(bins) - 1, "vote")),
         what="Pairs by the number of their votes",
-    )  # fmt: skip
+    )

@@ -36,8 +36,14 @@ from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
 
 CORE_FIGURES = (
-    "agreement", "drift", "side", "straight", "straight_worker", "diagnostics", "recipe",
-)  # fmt: skip
+    "agreement",
+    "drift",
+    "side",
+    "straight",
+    "straight_worker",
+    "diagnostics",
+    "recipe",
+)
 CHECK_FIGURES = ("corrected", "without", "worst", "pair", "split", "diagnostics", "recipe")
 SHOWN_WORKERS, MOST_WORKERS = 5, 12
 STRAIGHT_SHARE = 0.5  # of judgments with one answer throughout, from which on it is worth a look
@@ -211,9 +217,13 @@ def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) ->
     corrected, null, crossfit = (checked[part] if whole else None for part in WHOLE)
     ends = (checked.get("cross_low"), checked.get("cross_high")) if whole else (None, None)
     plot = drawn.four_estimates(
-        scale, raw=raw["alpha"], corrected=corrected, null=null,
-        crossfit=drawn.known(crossfit, *ends), name=label,
-    )  # fmt: skip
+        scale,
+        raw=raw["alpha"],
+        corrected=corrected,
+        null=null,
+        crossfit=drawn.known(crossfit, *ends),
+        name=label,
+    )
     heat = {"raw": raw["alpha"], "corrected": corrected, "crossfit": crossfit}
     return Line(
         name=raw["dimension"],
@@ -295,12 +305,14 @@ def seconds_a_pair(task: Task, worker_ids: Sequence[int]) -> dict[int, float]:
     """Each worker's median over assignments of the time from opening to submitting, by answer."""
     rows = (
         Assignment.objects.filter(
-            task=task, worker__in=worker_ids, state=AssignmentState.SUBMITTED,
+            task=task,
+            worker__in=worker_ids,
+            state=AssignmentState.SUBMITTED,
             opened_at__isnull=False,
         )
         .annotate(n=Count("answers"))
         .values_list("worker_id", "opened_at", "submitted_at", "n")
-    )  # fmt: skip
+    )
     spent: dict[int, list[float]] = {}
     for worker, opened, submitted, n in rows:
         took = (submitted - opened).total_seconds() if submitted and opened else 0.0

@@ -66,9 +66,12 @@ def rows_of(run: Run, told: Told) -> list[SystemRow]:
     """A row a system, dimension and component (one query)."""
     grades = {(row["dimension"], row["system"]): row for row in told.get("grade_mean", [])}
     found = SystemScore.objects.filter(run=run).values_list(
-        "dimension", "system_id", "system__name", "system__prompt_strategy",
+        "dimension",
+        "system_id",
+        "system__name",
+        "system__prompt_strategy",
         *leaderboard.COLUMNS,
-    )  # fmt: skip
+    )
     return [_row(values, grades) for values in found]
 
 
@@ -76,12 +79,25 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
     dimension, pk, name, strategy, component, estimate, low, high, n, best, worst, group, _ = values
     grade = grades.get((dimension, pk), {})
     return SystemRow(
-        id=pk, name=name, detail=strategy, component=component, estimate=estimate, low=low,
-        high=high, uniterated=None, n=n, best=best, worst=worst, group=group,
-        why="" if component else "never compared with another system", dimension=dimension,
+        id=pk,
+        name=name,
+        detail=strategy,
+        component=component,
+        estimate=estimate,
+        low=low,
+        high=high,
+        uniterated=None,
+        n=n,
+        best=best,
+        worst=worst,
+        group=group,
+        why="" if component else "never compared with another system",
+        dimension=dimension,
         wins=against_average(estimate if component else None),
-        grade=grade.get("grade"), grade_low=grade.get("low"), grade_high=grade.get("high"),
-    )  # fmt: skip
+        grade=grade.get("grade"),
+        grade_low=grade.get("low"),
+        grade_high=grade.get("high"),
+    )
 
 
 def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
@@ -100,12 +116,17 @@ def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
                 for row in members
                 if row.low is not None and row.high is not None
             ]
-            made.append({
-                "component": component, "group": number, "first": first,
-                "last": first + len(members) - 1, "members": [row.id for row in members],
-                "band": charts.overlap_band(spans),
-                "clear_above": first > 1 and all((row.best or 0) >= first for row in members),
-            })  # fmt: skip
+            made.append(
+                {
+                    "component": component,
+                    "group": number,
+                    "first": first,
+                    "last": first + len(members) - 1,
+                    "members": [row.id for row in members],
+                    "band": charts.overlap_band(spans),
+                    "clear_above": first > 1 and all((row.best or 0) >= first for row in members),
+                }
+            )
     return made
 
 
@@ -114,10 +135,12 @@ def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
     return sorted(
         rows,
         key=lambda row: (
-            row.component or 10**6, -math.inf if row.estimate is None else -row.estimate, row.name,
+            row.component or 10**6,
+            -math.inf if row.estimate is None else -row.estimate,
+            row.name,
             row.detail,
         ),
-    )  # fmt: skip
+    )
 
 
 def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[str, Any]:
@@ -127,9 +150,14 @@ def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[
     found = groups(rows)
     numbers = {row.component for row in rows if row.component}
     boards = leaderboard.boards(
-        rows, rows, groups=found, references=dict.fromkeys(numbers, 0.0), adjusted={},
-        grouped=True, noun="system",
-    )  # fmt: skip
+        rows,
+        rows,
+        groups=found,
+        references=dict.fromkeys(numbers, 0.0),
+        adjusted={},
+        grouped=True,
+        noun="system",
+    )
     return {
         "boards": boards,
         "rows": rows,
@@ -142,9 +170,12 @@ def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[
 
 
 def sentence(
-    run: Run, told: Told, rows: Sequence[SystemRow], found: list[dict[str, Any]],
+    run: Run,
+    told: Told,
+    rows: Sequence[SystemRow],
+    found: list[dict[str, Any]],
     boards: Sequence[Board],
-) -> str:  # fmt: skip
+) -> str:
     """What the board rests on and how fine it is."""
     head = f"{plural(len(rows), 'system')}. {basis(run, told)}"
     if not rows:
@@ -216,10 +247,11 @@ def ranks(
             one = at.get((row.id, head["name"]))
             cells.append(
                 Cell(
-                    one.rank if one else "none", head["current"],
+                    one.rank if one else "none",
+                    head["current"],
                     one.component if one and head["name"] in many else 0,
                 )
-            )  # fmt: skip
+            )
         found.append((row, cells))
     return found
 
@@ -295,7 +327,5 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         "votes": every,
         "ties": ties,
         "tally": votes_used.tally_of(told, "ranking", dimension),
-        "unmet": sum(
-            1 for i, a in enumerate(order) for b in order[i + 1 :] if (a, b) not in met
-        ),
-    }  # fmt: skip
+        "unmet": sum(1 for i, a in enumerate(order) for b in order[i + 1 :] if (a, b) not in met),
+    }

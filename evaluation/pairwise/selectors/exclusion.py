@@ -147,9 +147,11 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     params = dict(core.params) if core is not None else {}
     try:
         found = pairwise_exclusion.exclusion_effect(
-            frozen.data, [frozen.workers.index(worker.pk)],
-            seed=core.seed if core is not None else DEFAULT_SEED, **params,
-        )  # fmt: skip
+            frozen.data,
+            [frozen.workers.index(worker.pk)],
+            seed=core.seed if core is not None else DEFAULT_SEED,
+            **params,
+        )
     except (DataError, BadParameter) as problem:
         raise Conflict(f"This cannot be foreseen: {problem}.") from problem
     alphas = [

@@ -19,9 +19,10 @@ from evaluation.runs.run_types import PUBLISHED
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
 LEFT_OUT = (
-    ("uncounted", "Do not count"), ("excluded", "Of workers left out"),
+    ("uncounted", "Do not count"),
+    ("excluded", "Of workers left out"),
     ("other_fields", "Asked something else"),
-)  # fmt: skip
+)
 
 
 def warnings(runs: Shown, told: Told, asked: Sequence[Asked]) -> list[Warning]:
@@ -77,18 +78,22 @@ def published(runs: Shown) -> list[Warning]:
     if runs.core.method == PUBLISHED:
         return [
             Warning(
-                "accent", "This is the published result.",
+                "accent",
+                "This is the published result.",
                 "It was imported as it stands; nothing of it was computed here.",
-                reverse("pair_results", args=[project, task]), "See ours",
+                reverse("pair_results", args=[project, task]),
+                "See ours",
             )
-        ]  # fmt: skip
+        ]
     return [
         Warning(
-            "accent", "A published result stands beside ours.",
+            "accent",
+            "A published result stands beside ours.",
             f"Run {other.number}, imported {short_date(other.finished_at)}.",
-            reverse("pair_results", args=[project, task]) + f"?run={other.number}", "See it",
+            reverse("pair_results", args=[project, task]) + f"?run={other.number}",
+            "See it",
         )
-    ]  # fmt: skip
+    ]
 
 
 def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, str]]:

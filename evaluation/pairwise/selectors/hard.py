@@ -131,9 +131,14 @@ def hard_pairs(
 
 
 def _apart(
-    name: str, label: str, *, raw: Values, split: Mapping[tuple[bool, str], Row],
-    shown: Experts | None, pilot: Values,
-) -> Apart:  # fmt: skip
+    name: str,
+    label: str,
+    *,
+    raw: Values,
+    split: Mapping[tuple[bool, str], Row],
+    shown: Experts | None,
+    pilot: Values,
+) -> Apart:
     easy, hard = split.get((True, name), {}), split.get((False, name), {})
     return Apart(
         label=label,
@@ -186,21 +191,24 @@ def _hard(rows: Iterable[Row]) -> list[Row]:
 def experts(task: Task, core: Run) -> list[Experts]:
     """Tasks made of pairs of this one, the newest first, in a fixed number of queries."""
     derived = list(
-        with_titles(task.derived.filter(type=task.type))
-        .select_related("current").order_by("-pk")
-    )  # fmt: skip
+        with_titles(task.derived.filter(type=task.type)).select_related("current").order_by("-pk")
+    )
     if not derived:
         return []
     live = Q(until__isnull=True, expected__isnull=True)
     sizes = {
         row["task_id"]: row
-        for row in Item.objects.filter(live, task__in=derived).order_by().values("task_id")
+        for row in Item.objects.filter(live, task__in=derived)
+        .order_by()
+        .values("task_id")
         .annotate(n=Count("pk"), slots=Sum(F("redundancy")))
-    }  # fmt: skip
+    }
     judged = dict(
         Answer.objects.filter(item__task__in=derived, counts=True, worker__isnull=False)
-        .order_by().values_list("item__task").annotate(n=Count("pk"))
-    )  # fmt: skip
+        .order_by()
+        .values_list("item__task")
+        .annotate(n=Count("pk"))
+    )
     runs = official_runs([one.pk for one in derived])
     alphas = dict(
         RunFigure.objects.filter(run__in=runs.values(), name="agreement").values_list(
@@ -212,11 +220,14 @@ def experts(task: Task, core: Run) -> list[Experts]:
     crowd = crowd_on(task, core, shown) if shown is not None else {}
     return [
         _experts(
-            one, sizes.get(one.pk, {}), judged.get(one.pk, 0), told.get(one.pk),
+            one,
+            sizes.get(one.pk, {}),
+            judged.get(one.pk, 0),
+            told.get(one.pk),
             crowd if one is shown else {},
         )
         for one in derived
-    ]  # fmt: skip
+    ]
 
 
 def _experts(task: Task, size: Row, judged: int, found: Found | None, crowd: Values) -> Experts:
@@ -239,10 +250,11 @@ def crowd_on(task: Task, core: Run, other: Task) -> Values:
     """The crowd's raw alpha on the pairs of another task, from the votes that a run saw."""
     pairs = {
         (first, second)
-        for first, second in Item.objects.filter(task=other, second__isnull=False)
-        .values_list("first_id", "second_id")[:MOST_EXPERT_PAIRS]
+        for first, second in Item.objects.filter(task=other, second__isnull=False).values_list(
+            "first_id", "second_id"
+        )[:MOST_EXPERT_PAIRS]
         if first is not None and second is not None
-    }  # fmt: skip
+    }
     of = pair_votes.siblings(task, pairs)
     seen = pair_votes.seen_by(core)
     given = pair_votes.votes(Q(item__in=of, worker__isnull=False, counts=True))
@@ -273,18 +285,23 @@ def pilot_alpha(task: Task) -> tuple[Task | None, Values]:
     pilot = (
         Task.objects.filter(project=task.project_id, type="rating", current__isnull=False)
         .filter(pk__in=Item.objects.filter(same, task__type="rating").values("task"))
-        .order_by("-pk").first()
-    )  # fmt: skip
+        .order_by("-pk")
+        .first()
+    )
     if pilot is None:
         return None, {}
     rows = list(
         ChoiceValue.objects.filter(
-            answer__item__task=pilot, answer__counts=True, answer__worker__isnull=False,
-            answer__stage=Answer.Stage.MAIN, ordinal__isnull=False,
+            answer__item__task=pilot,
+            answer__counts=True,
+            answer__worker__isnull=False,
+            answer__stage=Answer.Stage.MAIN,
+            ordinal__isnull=False,
         )
-        .order_by().values_list("field", "answer__item", "ordinal")
+        .order_by()
+        .values_list("field", "answer__item", "ordinal")
         .annotate(n=Count("pk"))[: PILOT_VALUES + 1]
-    )  # fmt: skip
+    )
     if len(rows) > PILOT_VALUES:
         return pilot, {}
     place = {pk: k for k, pk in enumerate(sorted({item for _, item, _, _ in rows}))}

@@ -58,10 +58,17 @@ def beside(run: Run, told: Row, dimension: str) -> dict[int, Beside]:
         for row in SystemScore.objects.filter(run=run, dimension=dimension)
         .order_by("component", "-estimate")
         .values(
-            "system_id", "system__name", "system__prompt_strategy", "component", "estimate",
-            "low", "high", "rank_low", "rank_high",
+            "system_id",
+            "system__name",
+            "system__prompt_strategy",
+            "component",
+            "estimate",
+            "low",
+            "high",
+            "rank_low",
+            "rank_high",
         )
-    }  # fmt: skip
+    }
     taus = {
         row["machine"]: row for row in told.get("judge_tau", []) if row["dimension"] == dimension
     }
@@ -83,10 +90,12 @@ def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> Besi
         known = all((*ends, *others))
         lines.append(
             Line(
-                name, _side(row, scales[0], name), _side(theirs, scales[1], name),
+                name,
+                _side(row, scales[0], name),
+                _side(theirs, scales[1], name),
                 known and (ends[1] < others[0] or others[1] < ends[0]),  # type: ignore[operator]
             )
-        )  # fmt: skip
+        )
     axes = [charts.forest_axis(scale) for scale in scales]
     return Beside(lines, axes[0], axes[1], _sentence(tau))
 

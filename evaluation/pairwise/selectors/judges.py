@@ -21,8 +21,13 @@ from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 
 FIGURES = (
-    "judge", "judge_pair", "person", "diagnostics", "recipe", *pair_judge_boards.FIGURES,
-)  # fmt: skip
+    "judge",
+    "judge_pair",
+    "person",
+    "diagnostics",
+    "recipe",
+    *pair_judge_boards.FIGURES,
+)
 CORRECTED = "Table 9, corrected"
 ALL = "All together"
 LESS, MORE = "less often than", "more often than"
@@ -126,16 +131,22 @@ def judges(
     ends = ("majority", "majority_low", "majority_high")
     scale = drawn.Scale.around(
         [row[key] for row in (*told["judge"], *told["person"]) for key in ends],
-        width=drawn.WIDE, count=4, include=[0.5],
-    )  # fmt: skip
+        width=drawn.WIDE,
+        count=4,
+        include=[0.5],
+    )
     boards = pair_judge_boards.beside(run, told, dimension)
     made = [
         _judge(
-            names.get(pk, str(pk)), [row for row in told["judge"] if row["machine"] == pk], people,
-            labels, scale=scale, board=boards.get(pk),
+            names.get(pk, str(pk)),
+            [row for row in told["judge"] if row["machine"] == pk],
+            people,
+            labels,
+            scale=scale,
+            board=boards.get(pk),
         )
         for pk in machines
-    ]  # fmt: skip
+    ]
     counts = told["diagnostics"]["counts"]
     return Judges(
         judges=made,
@@ -153,9 +164,14 @@ def _share(row: Row, name: str, n: str = "n") -> Share:
 
 
 def _judge(
-    name: str, rows: Sequence[Row], people: Mapping[str, Row], labels: Mapping[str, str],
-    *, scale: drawn.Scale, board: Beside | None,
-) -> Judge:  # fmt: skip
+    name: str,
+    rows: Sequence[Row],
+    people: Mapping[str, Row],
+    labels: Mapping[str, str],
+    *,
+    scale: drawn.Scale,
+    board: Beside | None,
+) -> Judge:
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
     every = next((line for line in lines if line.label == ALL), lines[0])
     told = []
@@ -179,9 +195,12 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
     label = labels.get(name, name) if name else ALL
     majority, one = _share(row, "majority", "majority_n"), _share(person, "majority", "majority_n")
     plot = drawn.share_cell(
-        scale, drawn.known(majority.value, majority.low, majority.high),
-        against=drawn.known(one.value, one.low, one.high), middle=0.5, name=label,
-    )  # fmt: skip
+        scale,
+        drawn.known(majority.value, majority.low, majority.high),
+        against=drawn.known(one.value, one.low, one.high),
+        middle=0.5,
+        name=label,
+    )
     return JudgeLine(
         label=label,
         same=row["same"],
@@ -205,11 +224,13 @@ def _pairs(rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, s
         cells[row["dimension"]] = _share(row, "alpha")
     return [
         Two(
-            names.get(a, str(a)), names.get(b, str(b)),
-            [cell for name, cell in cells.items() if name], cells.get("", Share(None, None, None)),
+            names.get(a, str(a)),
+            names.get(b, str(b)),
+            [cell for name, cell in cells.items() if name],
+            cells.get("", Share(None, None, None)),
         )
         for (a, b), cells in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def _sentence(made: Sequence[Judge], labels: int) -> str:
@@ -235,9 +256,14 @@ def _printed(published: Run | None) -> list[Row]:
 def newer(task: Task, run: Run) -> list[tuple[str, int]]:
     """Votes of models that came after the run shown: the judge's name, and how many."""
     seen = run.snapshot.counts.get("max_id", 0) if run.snapshot else 0
-    rows = Answer.objects.filter(
-        item__task=task, system__isnull=False, counts=True, pk__gt=seen, stage=Answer.Stage.MAIN
-    ).values_list("system_id").annotate(n=Count("pk")).order_by("system_id")  # fmt: skip
+    rows = (
+        Answer.objects.filter(
+            item__task=task, system__isnull=False, counts=True, pk__gt=seen, stage=Answer.Stage.MAIN
+        )
+        .values_list("system_id")
+        .annotate(n=Count("pk"))
+        .order_by("system_id")
+    )
     counted = dict(rows)
     names = system_names(list(counted))
     return [(names[pk], n) for pk, n in counted.items()]

@@ -72,11 +72,13 @@ def collected(task: Task) -> Collected:
         .order_by()
         .annotate(given=Count("answers", filter=counting))
         .aggregate(
-            items=Count("pk"), repeats=Count("pk", filter=Q(repeat=True)),
-            wanted=Sum("redundancy", default=0), came=Sum("given", default=0),
+            items=Count("pk"),
+            repeats=Count("pk", filter=Q(repeat=True)),
+            wanted=Sum("redundancy", default=0),
+            came=Sum("given", default=0),
             complete=Count("pk", filter=Q(given__gte=F("redundancy"))),
         )
-    )  # fmt: skip
+    )
     return Collected(
         found["items"], found["repeats"], found["wanted"], found["came"], found["complete"]
     )
@@ -118,24 +120,32 @@ def figures(task: Task, came: Collected) -> list[dict[str, Any]]:
     cost, currency = cost_of(task), task.project.currency
     beyond = came.given - came.wanted
     judgments: dict[str, Any] = {
-        "label": "Judgments so far", "value": count(came.given), "of": f"of {count(came.wanted)}",
-        "done": came.given, "total": came.wanted,
-    }  # fmt: skip
+        "label": "Judgments so far",
+        "value": count(came.given),
+        "of": f"of {count(came.wanted)}",
+        "done": came.given,
+        "total": came.wanted,
+    }
     if beyond > 0:
         judgments["note"] = f"{count(beyond)} more than was wanted"
     elif cost.leased:
         judgments["note"] = f"{plural(cost.leased, 'assignment')} in progress"
     pairs: dict[str, Any] = {
-        "label": "Pairs complete", "value": count(came.complete), "of": f"of {count(came.items)}",
-        "done": came.complete, "total": came.items,
-    }  # fmt: skip
+        "label": "Pairs complete",
+        "value": count(came.complete),
+        "of": f"of {count(came.items)}",
+        "done": came.complete,
+        "total": came.items,
+    }
     if came.repeats:
         pairs["note"] = f"of them {plural(came.repeats, 'designed repeat')}"
     most = cost.spent + cost.ahead
     spent: dict[str, Any] = {
-        "label": "Cost so far", "value": money(cost.spent, currency),
-        "of": f"of {money(most, currency)}", "note": "at most",
-    }  # fmt: skip
+        "label": "Cost so far",
+        "value": money(cost.spent, currency),
+        "of": f"of {money(most, currency)}",
+        "note": "at most",
+    }
     if most:
         spent |= {"done": cost.spent, "total": most}
     if cost.waiting:

@@ -22,9 +22,18 @@ from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 
 FIGURES = (
-    "agreement", "position", "drift", "side", "within_item", "across_item", "straight",
-    "straight_worker", "repeat", "interdependence", "recipe",
-)  # fmt: skip
+    "agreement",
+    "position",
+    "drift",
+    "side",
+    "within_item",
+    "across_item",
+    "straight",
+    "straight_worker",
+    "repeat",
+    "interdependence",
+    "recipe",
+)
 STRAIGHT_SHOWN, STRAIGHT_LEAST = 5, 5  # workers, and judgments that they must have
 FEWEST_AT_PLACE, SHARE_AT_PLACE = 10, 0.1  # workers, and share of them, for a place to be drawn
 Row = Mapping[str, Any]
@@ -251,10 +260,16 @@ def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], 
         plot = drawn.share_cell(scale, drawn.known(row["right"], *span), middle=0.5, name=label)
         made.append(
             Side(
-                label, row["right"], row["low"], row["high"], row["n"], row["reason"] or "", plot,
+                label,
+                row["right"],
+                row["low"],
+                row["high"],
+                row["n"],
+                row["reason"] or "",
+                plot,
                 row.get("family", 0),
             )
-        )  # fmt: skip
+        )
     return made, charts.forest_axis(scale)
 
 
@@ -266,9 +281,16 @@ def _share_span(row: Row) -> tuple[float | None, float | None]:
 
 def _drift(row: Row, labels: Mapping[str, str]) -> Drift:
     return Drift(
-        _label(row["dimension"], labels), row["early"], row["late"], row["difference"], row["low"],
-        row["high"], row["slope"], row["reason"] or "", row.get("family", 0),
-    )  # fmt: skip
+        _label(row["dimension"], labels),
+        row["early"],
+        row["late"],
+        row["difference"],
+        row["low"],
+        row["high"],
+        row["slope"],
+        row["reason"] or "",
+        row.get("family", 0),
+    )
 
 
 def _chart(rows: Sequence[Row], every: Drift | None, split: int) -> tuple[SafeString | None, int]:
@@ -321,17 +343,27 @@ def _straight(told: Mapping[str, Any]) -> Straight | None:
     most = sorted(many, key=lambda one: (-one["share"], -one["n"], one["worker"]))[:STRAIGHT_SHOWN]
     names = pseudonyms([one["worker"] for one in most])
     return Straight(
-        row["share"], row["low"], row["high"], row["chance"], row["n"],
+        row["share"],
+        row["low"],
+        row["high"],
+        row["chance"],
+        row["n"],
         [(o["worker"], names.get(o["worker"], ""), o["share"], o["n"]) for o in most if o["share"]],
         row["reason"] or "",
-    )  # fmt: skip
+    )
 
 
 def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
     return Repeat(
-        _label(row["dimension"], labels), row["same"], row["low"], row["high"], row["chance"],
-        row["others"], row["n"], row["reason"] or "",
-    )  # fmt: skip
+        _label(row["dimension"], labels),
+        row["same"],
+        row["low"],
+        row["high"],
+        row["chance"],
+        row["others"],
+        row["n"],
+        row["reason"] or "",
+    )
 
 
 def _taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[list[Tau], list[str]]:

@@ -44,10 +44,12 @@ def rows_where(run: Run | None, name: str, column: str, value: int) -> list[dict
     if run is None:
         return []
     path = Func(
-        F("data"), Value("$[*] ? (@.%s == %d)" % (column, value)),  # noqa: UP031
-        function="jsonb_path_query_array", template="%(function)s(%(expressions)s::jsonpath)",
+        F("data"),
+        Value("$[*] ? (@.%s == %d)" % (column, value)),  # noqa: UP031
+        function="jsonb_path_query_array",
+        template="%(function)s(%(expressions)s::jsonpath)",
         output_field=JSONField(),
-    )  # fmt: skip
+    )
     found = RunFigure.objects.filter(run=run, name=name).values_list(path, flat=True).first()
     return found or []
 
@@ -114,9 +116,10 @@ def filters(raw: Mapping[str, str]) -> Filters:
     """From a query string; what is not understood filters nothing."""
     sort = raw.get("sort", "")
     return Filters(
-        "same" if raw.get("show") == "same" else "", raw.get("topic", ""),
+        "same" if raw.get("show") == "same" else "",
+        raw.get("topic", ""),
         sort if sort in SORTS else "uncertain",
-    )  # fmt: skip
+    )
 
 
 def apart(checks: Run | None) -> dict[int, Told]:
@@ -306,9 +309,12 @@ def _of_items(run: Run | None, items: Iterable[int]) -> list[ItemLabel]:
 
 
 def _dimensions(
-    runs: Shown, items: Iterable[int], labels: Sequence[ItemLabel], firsts: Sequence[Vote],
+    runs: Shown,
+    items: Iterable[int],
+    labels: Sequence[ItemLabel],
+    firsts: Sequence[Vote],
     asked: Sequence[Asked],
-) -> list[DimensionRow]:  # fmt: skip
+) -> list[DimensionRow]:
     own = {label.dimension: label for label in labels}
     other = runs.published if runs.published != runs.core else None
     published = _of_items(other, items)
@@ -322,11 +328,14 @@ def _dimensions(
         share = steady.get(one.name, {}).get(f"s_{label.label}") if label else None
         found.append(
             DimensionRow(
-                asked=one, label=label, bar=posterior_bar(label, 160.0) if label else None,
-                tally=pair_votes.tally(firsts, one.name), stable=share,
+                asked=one,
+                label=label,
+                bar=posterior_bar(label, 160.0) if label else None,
+                tally=pair_votes.tally(firsts, one.name),
+                stable=share,
                 published=[row for row in published if row.dimension == one.name],
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -338,9 +347,14 @@ def _letters(
 
 
 def _people(
-    task: Task, run: Run | None, people: Sequence[Vote], gold: Mapping[str, str],
-    asked: Sequence[Asked], *, seen: frozenset[int] | None,
-) -> list[VoteRow]:  # fmt: skip
+    task: Task,
+    run: Run | None,
+    people: Sequence[Vote],
+    gold: Mapping[str, str],
+    asked: Sequence[Asked],
+    *,
+    seen: frozenset[int] | None,
+) -> list[VoteRow]:
     ids = {vote.worker for vote in people if vote.worker is not None}
     names = pseudonyms(ids)
     scores = {
@@ -352,14 +366,18 @@ def _people(
     first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
         VoteRow(
-            vote=vote, name=names.get(vote.worker or 0, ""), score=scores.get(vote.worker or 0),
+            vote=vote,
+            name=names.get(vote.worker or 0, ""),
+            score=scores.get(vote.worker or 0),
             seconds=times[vote.id].seconds_total if vote.id in times else None,
-            times=times.get(vote.id), letters=_letters(vote, gold, asked),
-            again=first[vote.worker] != vote.id, excluded=vote.worker in out,
+            times=times.get(vote.id),
+            letters=_letters(vote, gold, asked),
+            again=first[vote.worker] != vote.id,
+            excluded=vote.worker in out,
             since=seen is not None and vote.id not in seen,
         )
         for vote in people
-    ]  # fmt: skip
+    ]
 
 
 def _machines(
@@ -370,11 +388,18 @@ def _machines(
     }
     rows = [
         VoteRow(
-            vote=vote, name=names.get(vote.system or 0, ""), score=None, seconds=None, times=None,
-            letters=_letters(vote, gold, asked), again=vote.repeat, excluded=False, since=False,
+            vote=vote,
+            name=names.get(vote.system or 0, ""),
+            score=None,
+            seconds=None,
+            times=None,
+            letters=_letters(vote, gold, asked),
+            again=vote.repeat,
+            excluded=False,
+            since=False,
         )
         for vote in given
-    ]  # fmt: skip
+    ]
     return sorted(rows, key=lambda row: (row.name, row.vote.flipped, row.vote.id))
 
 

@@ -179,14 +179,17 @@ def _held(run: Run, asked: Sequence[Asked]) -> _Held | None:
     names = [one.name for one in asked]
     rows = list(
         CandidateScore.objects.filter(run=run, dimension__in=names, extra__grade__isnull=False)
-        .annotate(**numbers).values_list("candidate_id", "dimension", *numbers)
-    )  # fmt: skip
+        .annotate(**numbers)
+        .values_list("candidate_id", "dimension", *numbers)
+    )
     if not rows:
         return None
     texts = list(
         Candidate.objects.filter(pk__in={row[0] for row in rows})
-        .select_related("system").defer("text").order_by("topic", "pk")
-    )  # fmt: skip
+        .select_related("system")
+        .defer("text")
+        .order_by("topic", "pk")
+    )
     at = {text.pk: k for k, text in enumerate(texts)}
     place = {name: k for k, name in enumerate(names)}
     held = np.full((len(EXTRA), len(texts), len(names)), np.nan)
@@ -308,8 +311,13 @@ def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
         if both[:, k].any()
     }
     rows = {row["name"]: row for row in wilcoxon_bh(columns, level=1 - LEVEL).rows()}
-    none = {"difference": None, "adjusted": None, "differs": False, "n": 0,
-            "reason": "no topic has both"}  # fmt: skip
+    none = {
+        "difference": None,
+        "adjusted": None,
+        "differs": False,
+        "n": 0,
+        "reason": "no topic has both",
+    }
     return [
         Difference(row["difference"], row["adjusted"], row["differs"], row["n"], row["reason"])
         for row in (rows.get(str(k), none) for k in range(one.shape[1]))
@@ -324,13 +332,22 @@ def _topic(held: _Held, key: str) -> Topic:
     for at in order:
         k = rows[at]
         text = held.texts[k]
-        made.append(TextRow(text.key, ", ".join(filter(None, (held.names[k], text.style))), [
-            None if np.isnan(held.grade[k, d]) else TextGrade(
-                int(held.low[k, d]), int(held.high[k, d]),
-                drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d])),
+        made.append(
+            TextRow(
+                text.key,
+                ", ".join(filter(None, (held.names[k], text.style))),
+                [
+                    None
+                    if np.isnan(held.grade[k, d])
+                    else TextGrade(
+                        int(held.low[k, d]),
+                        int(held.high[k, d]),
+                        drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d])),
+                    )
+                    for d in range(held.grade.shape[1])
+                ],
             )
-            for d in range(held.grade.shape[1])
-        ]))  # fmt: skip
+        )
     return Topic(key, held.texts[rows[0]].query if rows else "", made)
 
 
@@ -389,9 +406,7 @@ def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
     means = []
     for scorer, _ in measures:
         own = [row for row in told if row["scorer"] == scorer]
-        means.append(_rho({
-            key: mean_of([row[key] for row in own]) for key in ("ends", "full")
-        }))  # fmt: skip
+        means.append(_rho({key: mean_of([row[key] for row in own]) for key in ("ends", "full")}))
     why = next(filter(None, (row.get("reason", "") for row in told)), "")
     return Overlap(list(measures), rows, means, why)
 

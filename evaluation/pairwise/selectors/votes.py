@@ -48,9 +48,18 @@ class Vote:
 
 
 COLUMNS = (
-    "pk", "item_id", "worker_id", "system_id", "assignment_id", "flipped", "order_shown",
-    "answered_at", "counts", "uncounted_reason", "item__repeat",
-)  # fmt: skip
+    "pk",
+    "item_id",
+    "worker_id",
+    "system_id",
+    "assignment_id",
+    "flipped",
+    "order_shown",
+    "answered_at",
+    "counts",
+    "uncounted_reason",
+    "item__repeat",
+)
 
 
 def votes(condition: Q, dimensions: Collection[str] | None = None) -> list[Vote]:
@@ -76,9 +85,11 @@ def seen_by(run: Run) -> frozenset[int] | None:
 def siblings(task: Task, pairs: Collection[Pair]) -> dict[int, Pair]:
     """Items that put one of these pairs to judgment, repeats too; attention pairs left out."""
     rows = Item.objects.filter(
-        task=task, expected__isnull=True, first__in={a for a, _ in pairs},
+        task=task,
+        expected__isnull=True,
+        first__in={a for a, _ in pairs},
         second__in={b for _, b in pairs},
-    ).values_list("pk", "first_id", "second_id")  # fmt: skip
+    ).values_list("pk", "first_id", "second_id")
     wanted = set(pairs)
     return {pk: (a, b) for pk, a, b in rows if a is not None and b is not None and (a, b) in wanted}
 
@@ -125,9 +136,7 @@ def tally(given: Iterable[Vote], dimension: str) -> Tally:
     return Tally(*(codes.count(code) for code in STORED))
 
 
-def tallies(
-    task: Task, run: Run, pairs: Collection[Pair], dimension: str
-) -> dict[Pair, Tally]:  # fmt: skip
+def tallies(task: Task, run: Run, pairs: Collection[Pair], dimension: str) -> dict[Pair, Tally]:
     """Votes that a run saw on these pairs and a dimension (four queries whatever their number)."""
     of = siblings(task, pairs)
     seen = seen_by(run)

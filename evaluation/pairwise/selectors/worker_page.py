@@ -98,9 +98,12 @@ class WorkerPage:
 
 
 def worker_page(
-    task: Task, run: Run | None, told: Mapping[str, Any], worker: Membership,
+    task: Task,
+    run: Run | None,
+    told: Mapping[str, Any],
+    worker: Membership,
     asked: Sequence[Asked],
-) -> WorkerPage:  # fmt: skip
+) -> WorkerPage:
     """A worker's competence, votes in order, and differences from the gold labels."""
     scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
     given = pair_votes.votes(Q(worker=worker, item__task=task, item__expected__isnull=True))
@@ -141,18 +144,24 @@ def _items(given: Sequence[Vote]) -> dict[int, Item]:
 def _texts(item: Item) -> tuple[str, str]:
     """Where both texts come from."""
     return (
-        str(item.first.system) if item.first else "", str(item.second.system) if item.second else ""
-    )  # fmt: skip
+        str(item.first.system) if item.first else "",
+        str(item.second.system) if item.second else "",
+    )
 
 
 def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], ItemLabel]:
     """Labels of the pairs that these items put to judgment, by pair and dimension."""
     if run is None:
         return {}
-    rows = ItemLabel.objects.filter(
-        run=run, item__first__in={item.first_id for item in items.values()},
-        item__second__in={item.second_id for item in items.values()},
-    ).select_related("item").defer("item__question", "item__settings")  # fmt: skip
+    rows = (
+        ItemLabel.objects.filter(
+            run=run,
+            item__first__in={item.first_id for item in items.values()},
+            item__second__in={item.second_id for item in items.values()},
+        )
+        .select_related("item")
+        .defer("item__question", "item__settings")
+    )
     return {(pair_of(row.item), row.dimension): row for row in rows}
 
 
@@ -167,9 +176,11 @@ def _bar(values: Sequence[float], what: str) -> SafeString | None:
 
 
 def _rows(
-    run: Run | None, scores: Mapping[str, WorkerScore], given: Sequence[Vote],
+    run: Run | None,
+    scores: Mapping[str, WorkerScore],
+    given: Sequence[Vote],
     asked: Sequence[Asked],
-) -> list[DimensionRow]:  # fmt: skip
+) -> list[DimensionRow]:
     means = dict(
         WorkerScore.objects.filter(run=run, component__gt=0)
         .order_by()
@@ -182,16 +193,23 @@ def _rows(
         extra = score.extra if score is not None else {}
         guess = [extra.get(f"guess_{side}") or 0.0 for side in (LEFT, NEUTRAL, RIGHT)]
         plot = pair_workers.interval_plot(
-            score.estimate if score else None, score.low if score else None,
-            score.high if score else None, one.label, means.get(one.name),
-        )  # fmt: skip
+            score.estimate if score else None,
+            score.low if score else None,
+            score.high if score else None,
+            one.label,
+            means.get(one.name),
+        )
         made.append(
             DimensionRow(
-                label=one.label, score=score, plot=plot, guess=_bar(guess, "When guessing"),
-                chosen=_bar((chosen.left, chosen.neutral, chosen.right), "Chosen"), sides=chosen,
+                label=one.label,
+                score=score,
+                plot=plot,
+                guess=_bar(guess, "When guessing"),
+                chosen=_bar((chosen.left, chosen.neutral, chosen.right), "Chosen"),
+                sides=chosen,
                 mean=means.get(one.name),
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -205,9 +223,12 @@ def strip(given: Sequence[Vote], asked: Sequence[Asked]) -> SafeString | None:
 
 
 def _sittings(
-    task: Task, given: Sequence[Vote], items: Mapping[int, Item], gold: Gold,
+    task: Task,
+    given: Sequence[Vote],
+    items: Mapping[int, Item],
+    gold: Gold,
     asked: Sequence[Asked],
-) -> list[Sitting]:  # fmt: skip
+) -> list[Sitting]:
     """A row an assignment, in order, with the share of votes equal to the gold label."""
     by: dict[int, list[Vote]] = {}
     for vote in given:
@@ -217,20 +238,28 @@ def _sittings(
     for votes in by.values():
         pairs = [
             (vote.codes[one.name], gold.get((pair_of(items[vote.item]), one.name)))
-            for vote in votes for one in asked if one.name in vote.codes
-        ]  # fmt: skip
+            for vote in votes
+            for one in asked
+            if one.name in vote.codes
+        ]
         known = [(code, label.label) for code, label in pairs if label is not None]
         chosen = [_of(votes, one.name) for one in asked]
         spent = [times[vote.id].seconds_total for vote in votes if vote.id in times]
         made.append(
             Sitting(
-                at=votes[0].at, pairs=len(votes),
+                at=votes[0].at,
+                pairs=len(votes),
                 seconds=sum(spent) / len(spent) if spent else None,
-                sides=Sides(*(sum(getattr(one, side) for one in chosen)
-                              for side in ("left", "neutral", "right"))),
-                same=sum(code == label for code, label in known), compared=len(known),
+                sides=Sides(
+                    *(
+                        sum(getattr(one, side) for one in chosen)
+                        for side in ("left", "neutral", "right")
+                    )
+                ),
+                same=sum(code == label for code, label in known),
+                compared=len(known),
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -251,9 +280,15 @@ def _differences(
         sure, name, code, label = max(apart, key=lambda row: row[0])
         made.append(
             Difference(
-                item=label.item_id, texts=_texts(item), question=item.question, at=vote.at,
-                count=len(apart), clearest=name, vote=LETTERS.get(code, ""),
-                gold=LETTERS[label.label], posterior=sure,
+                item=label.item_id,
+                texts=_texts(item),
+                question=item.question,
+                at=vote.at,
+                count=len(apart),
+                clearest=name,
+                vote=LETTERS.get(code, ""),
+                gold=LETTERS[label.label],
+                posterior=sure,
             )
-        )  # fmt: skip
+        )
     return sorted(made, key=lambda row: (-row.posterior, row.item))

@@ -23,9 +23,13 @@ PER_PAGE = 100
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
 # Column -> the attribute that it sorts by.
 SORTS = {
-    "competence": "estimate", "worker": "name", "votes": "n", "others": "with_others",
-    "again": "again", "straight": "straight",
-}  # fmt: skip
+    "competence": "estimate",
+    "worker": "name",
+    "votes": "n",
+    "others": "with_others",
+    "again": "again",
+    "straight": "straight",
+}
 SCALE = charts.Scale(-0.03, 1.03, 136.0, (0.0, 0.5, 1.0))
 COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
 Told = Mapping[str, Any]
@@ -164,9 +168,12 @@ def worker_list(
 
 
 def interval_plot(
-    value: float | None, low: float | None, high: float | None, name: str,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    name: str,
     reference: float | None = None,
-) -> SafeString:  # fmt: skip
+) -> SafeString:
     """Competence on the scale from 0 to 1."""
     estimate = None if value is None else Estimate(value, low, high)
     return charts.forest_cell(SCALE, estimate, reference=reference, name=name)
@@ -195,8 +202,10 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[Part]:
 
 def _given(task: Task, ids: Collection[int]) -> Q:
     return Q(
-        answer__item__task=task, answer__stage=Answer.Stage.MAIN, answer__worker__in=ids,
-    )  # fmt: skip
+        answer__item__task=task,
+        answer__stage=Answer.Stage.MAIN,
+        answer__worker__in=ids,
+    )
 
 
 def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Sides]:

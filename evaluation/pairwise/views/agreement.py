@@ -109,10 +109,14 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         data = form.cleaned_data
         try:
             made = panel_task(
-                by=access.user, task=task, items=pair_hard.hardest(runs, data["pairs"]),
-                title=data["title"], panel_name=data["panel_name"], workers=data["workers"],
+                by=access.user,
+                task=task,
+                items=pair_hard.hardest(runs, data["pairs"]),
+                title=data["title"],
+                panel_name=data["panel_name"],
+                workers=data["workers"],
                 key=data["key"],
-            )  # fmt: skip
+            )
         except Invalid as error:
             add_errors(form, error)
         else:

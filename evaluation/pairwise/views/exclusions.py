@@ -20,9 +20,7 @@ from evaluation.pairwise.views.frame import frame, study
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def exclude(
-    request: HttpRequest, project_id: int, task_id: int, worker_id: int
-) -> HttpResponse:  # fmt: skip
+def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
     """What changes without this worker; with a reason it is done, from the next run on."""
     access, task = study(request, project_id, task_id, Role.REQUESTER)
     worker = get_worker(access, worker_id)

@@ -21,9 +21,11 @@ class PanelForm(forms.Form):
     """Who judges the hard pairs again."""
 
     pairs = forms.IntegerField(
-        label="Pairs", min_value=1, max_value=400,
+        label="Pairs",
+        min_value=1,
+        max_value=400,
         help_text="The hardest ones, those on which the fewest dimensions agree, come first.",
-    )  # fmt: skip
+    )
     key = form_key()
     title = TitleField(label="Title of the new task", max_length=160)
     panel_name = TitleField(label="Name of the panel", max_length=80)
@@ -46,10 +48,12 @@ class PanelForm(forms.Form):
         found = {
             one.pseudonym: one
             for one in Membership.objects.filter(
-                project=self.task.project_id, role=Role.WORKER, pseudonym__in=names,
+                project=self.task.project_id,
+                role=Role.WORKER,
+                pseudonym__in=names,
                 removed_at__isnull=True,
             )
-        }  # fmt: skip
+        }
         unknown = [name for name in names if name not in found]
         if unknown:
             raise forms.ValidationError(f"Nobody here is called {unknown[0]}.")
@@ -60,11 +64,12 @@ class ExclusionForm(forms.Form):
     """Why somebody's answers are left out."""
 
     reason = forms.CharField(
-        label="Reason", max_length=300,
+        label="Reason",
+        max_length=300,
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text="The worker may ask for it; it stands in the audit log.",
         error_messages={"required": "Write a reason; the worker may ask for it."},
-    )  # fmt: skip
+    )
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
         """Do it where the reason will do, and say so; else the faults stand in the form."""

@@ -67,7 +67,9 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         "view": view,
         "views": [
             {
-                "slug": slug, "label": label, "current": slug == view,
+                "slug": slug,
+                "label": label,
+                "current": slug == view,
                 "url": reverse(name, args=[task.project_id, task.pk]) + keep,
             }
             for slug, (label, name) in VIEWS.items()
@@ -88,5 +90,5 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         "start_words": reads.start_words(since, first=last is None, noun="judgment"),
         "export_tables": tuple(exports.PAIR_TABLES),
         "pair_exports": exports_of(task),
-    }  # fmt: skip
+    }
     return runs, context

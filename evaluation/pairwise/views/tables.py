@@ -27,9 +27,12 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     if run is None:
         return boards.empty(request, task, runs, context)
     found = pair_tables.grades(
-        run, context["asked"], first=request.GET.get("first", ""),
-        second=request.GET.get("second", ""), page=request.GET.get("page"),
-    )  # fmt: skip
+        run,
+        context["asked"],
+        first=request.GET.get("first", ""),
+        second=request.GET.get("second", ""),
+        page=request.GET.get("page"),
+    )
     if found is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
     similar = pair_tables.overlap(runs, context["asked"])

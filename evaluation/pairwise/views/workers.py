@@ -35,11 +35,13 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
             task, run, told, dimension, by=by, ascending=ascending, page=request.GET.get("page")
         ),
         sorts=pair_workers.sort_links(
-            by, ascending=ascending, dimension=dimension,
+            by,
+            ascending=ascending,
+            dimension=dimension,
             keep=f"&run={run.number}" if context["keep"] else "",
         ),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
-    )  # fmt: skip
+    )
     return render(request, "evaluation/pairwise/workers.html", context)
 
 

@@ -38,12 +38,17 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     every = list(task.exclusions.filter(worker=worker).select_related("by", "undone_by"))
     part = request.method == "GET" and request.GET.get("part") == "effect"
     context = {
-        "access": access, "project": access.project, "task": task, "worker": worker, "form": form,
-        "title": reads.title_of(task), "noun": run_words.NOUNS[run_words.shape_of(task)][0],
+        "access": access,
+        "project": access.project,
+        "task": task,
+        "worker": worker,
+        "form": form,
+        "title": reads.title_of(task),
+        "noun": run_words.NOUNS[run_words.shape_of(task)][0],
         "standing": next((one for one in every if one.undone_at is None), None),
         "before": [one for one in every if one.undone_at is not None],
         **(_effect(task, worker) if part else {}),
-    }  # fmt: skip
+    }
     name = "_effect.html" if part and bool(request.htmx) else "exclude.html"  # type: ignore[attr-defined]
     response = render(request, f"evaluation/panels/exclusions/{name}", context, status=status)
     patch_vary_headers(response, ["HX-Request"])

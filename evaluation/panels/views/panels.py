@@ -49,9 +49,11 @@ def panel_list(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     rows = list(reads.panel_rows(access.project))
     context = {
-        "access": access, "project": access.project, "rows": rows,
+        "access": access,
+        "project": access.project,
+        "rows": rows,
         "waiting": sum(row.waiting for row in rows),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/panels/list.html", context)
 
 
@@ -76,10 +78,13 @@ def panel(request: HttpRequest, project_id: int, panel_id: int) -> HttpResponse:
     """Its members, its history, its tasks, runs on its answers, and what is watched."""
     access, found = get_panel(request, project_id, panel_id)
     context = {
-        "access": access, "project": access.project, "panel": found, **reads.page(found),
+        "access": access,
+        "project": access.project,
+        "panel": found,
+        **reads.page(found),
         "outsiders": reads.outsiders(found) if access.is_requester else [],
         "words": actions.invitation(found),
-    }  # fmt: skip
+    }
     return render(request, "evaluation/panels/panel.html", context)
 
 
@@ -105,9 +110,12 @@ def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpRes
         if not workers:
             raise Invalid("Nobody who could be let in is called that.")
         actions.admit(
-            by=access.user, panel=found, workers=workers, why=request.POST.get("why", ""),
+            by=access.user,
+            panel=found,
+            workers=workers,
+            why=request.POST.get("why", ""),
             words=request.POST.get("words", ""),
-        )  # fmt: skip
+        )
     except REFUSED as error:
         messages.error(request, error.message)
     else:
@@ -117,9 +125,7 @@ def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpRes
 
 @login_required
 @require_POST
-def panel_end(
-    request: HttpRequest, project_id: int, panel_id: int, member_id: int
-) -> HttpResponse:  # fmt: skip
+def panel_end(request: HttpRequest, project_id: int, panel_id: int, member_id: int) -> HttpResponse:
     """End a membership with a reason; it stays in the history."""
     access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     member = PanelMember.objects.filter(panel=found, pk=member_id).first()
@@ -172,9 +178,12 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
     if request.method == "POST" and "error" not in context:
         try:
             made, new = panels.select(
-                by=access.user, run=run, wanted=context["wanted"],
-                panel_name=data.get("panel_name", ""), words=data.get("words", ""),
-            )  # fmt: skip
+                by=access.user,
+                run=run,
+                wanted=context["wanted"],
+                panel_name=data.get("panel_name", ""),
+                words=data.get("words", ""),
+            )
         except REFUSED as error:
             context["error"], status = error, error.status
         else:
@@ -184,17 +193,25 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
             return _back(made.panel)
     elif request.method == "POST":
         status = 422
-    dimensions = WorkerScore.objects.filter(run=run).order_by("dimension").values_list(
-        "dimension", flat=True
-    )  # fmt: skip
-    context.update({
-        "access": access, "project": access.project, "data": data, "task": run.task,
-        "standing": standing(run),
-        "title": run_reads.title_of(run.task), "panels": access.project.panels.all(),
-        "parts": panel_choice.parts(panel_choice.rows_of(run, data.get("dimension", ""))),
-        "dimensions": list(dict.fromkeys(dimensions)),
-        "ticked": set(data.getlist("worker")),
-    })  # fmt: skip
+    dimensions = (
+        WorkerScore.objects.filter(run=run)
+        .order_by("dimension")
+        .values_list("dimension", flat=True)
+    )
+    context.update(
+        {
+            "access": access,
+            "project": access.project,
+            "data": data,
+            "task": run.task,
+            "standing": standing(run),
+            "title": run_reads.title_of(run.task),
+            "panels": access.project.panels.all(),
+            "parts": panel_choice.parts(panel_choice.rows_of(run, data.get("dimension", ""))),
+            "dimensions": list(dict.fromkeys(dimensions)),
+            "ticked": set(data.getlist("worker")),
+        }
+    )
     partial = request.method == "GET" and bool(request.htmx)  # type: ignore[attr-defined]
     name = "_choice.html" if partial else "choose.html"
     response = render(request, f"evaluation/panels/{name}", context, status=status)
@@ -213,9 +230,11 @@ def panel_evaluate(request: HttpRequest, project_id: int, panel_id: int) -> Http
     also = request.POST.get("also", "")
     try:
         run = panels.evaluate(
-            by=access.user, panel=found, task=_task(access, request.POST.get("task", "")),
+            by=access.user,
+            panel=found,
+            task=_task(access, request.POST.get("task", "")),
             also=_task(access, also).pk if also else None,
-        )  # fmt: skip
+        )
     except REFUSED as error:
         messages.error(request, error.message)
         return _back(found, "#models")
@@ -241,12 +260,14 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
         task = _task(access, given.get("task", ""))
         raw = given.get("incentive", "").strip()
         panel_watch.watch(
-            by=access.user, panel=found, task=task,
+            by=access.user,
+            panel=found,
+            task=task,
             threshold=_number(given.get("threshold", ""), "threshold", real),
             ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", whole),
             incentive=amount(raw, panel_watch.Decimal(0)) if raw else None,
             active=given.get("active", "on") == "on",
-        )  # fmt: skip
+        )
     except REFUSED as error:
         detail = "; ".join(error.fields.values())
         messages.error(request, f"{error.message} {detail}".strip())
@@ -265,9 +286,11 @@ def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: in
         raise Missing("There is no such note on this panel.")
     try:
         panel_watch.settle(
-            by=access.user, note=note, what=request.POST.get("what", ""),
+            by=access.user,
+            note=note,
+            what=request.POST.get("what", ""),
             why=request.POST.get("why", ""),
-        )  # fmt: skip
+        )
     except DomainError as error:
         messages.error(request, error.message)
     return _back(found, "#watch")

@@ -94,10 +94,14 @@ def time_chart(own: Sequence[Evidence], around: TaskEvidence) -> SafeString | st
     if high <= low:
         return ""
     return charts.histogram(
-        binned(everyone, low, high), low, high, this=this,
-        labels=(duration(low), duration(high)), this_label=duration(this),
+        binned(everyone, low, high),
+        low,
+        high,
+        this=this,
+        labels=(duration(low), duration(high)),
+        this_label=duration(this),
         what="Times for the assignment",
-    )  # fmt: skip
+    )
 
 
 def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
@@ -106,10 +110,14 @@ def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
     if not log.events or len(shares) < 2:
         return ""
     return charts.histogram(
-        binned(shares, 0.0, 1.0), 0.0, 1.0, this=log.paste_share,
-        labels=(percent(0), percent(1)), this_label=percent(log.paste_share),
+        binned(shares, 0.0, 1.0),
+        0.0,
+        1.0,
+        this=log.paste_share,
+        labels=(percent(0), percent(1)),
+        this_label=percent(log.paste_share),
         what="Shares of text pasted",
-    )  # fmt: skip
+    )
 
 
 def paste_note(around: TaskEvidence) -> str:

@@ -109,9 +109,12 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
     paces = paces_of([task.pk])
     seconds = {pk: pace.seconds for pk, pace in paces.items()}
     return TaskEvidence(
-        run=run or official_run(task), seconds=seconds, logs=log_summaries(sorted(seconds)),
-        cites=cites(task), paces=paces,
-    )  # fmt: skip
+        run=run or official_run(task),
+        seconds=seconds,
+        logs=log_summaries(sorted(seconds)),
+        cites=cites(task),
+        paces=paces,
+    )
 
 
 def cites(task: Task) -> bool:

@@ -105,9 +105,14 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         if len(ready) < len(lines):
             raise Invalid(f"{plural(len(lines) - len(ready), 'line')} below must be mended first.")
         batch = propose(
-            by=access.user, task=task, key=key, lines=ready, title=more["title"],
-            evidence_note=around.source, evidence_run=around.number,
-        )  # fmt: skip
+            by=access.user,
+            task=task,
+            key=key,
+            lines=ready,
+            title=more["title"],
+            evidence_note=around.source,
+            evidence_run=around.number,
+        )
     except Invalid as error:
         return _form(request, task, lines, terms, {**more, "error": error}, status=422)
     messages.success(request, f"Proposal {batch.number} waits for a second person.")

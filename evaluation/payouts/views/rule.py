@@ -45,7 +45,9 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "values": values,
         "steps": [
             {
-                "n": n, "at": values.get(f"at_{n}", ""), "bonus": values.get(f"bonus_{n}", ""),
+                "n": n,
+                "at": values.get(f"at_{n}", ""),
+                "bonus": values.get(f"bonus_{n}", ""),
                 "at_error": error.fields.get(f"at_{n}", "") if error else "",
                 "bonus_error": error.fields.get(f"bonus_{n}", "") if error else "",
             }
@@ -57,7 +59,7 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "score_name": score_name(task),
         "run": official_run(task),
         "error": error,
-    }  # fmt: skip
+    }
     status = 422 if error else 200
     return render(request, "evaluation/payouts/payout_rule.html", context, status=status)
 
@@ -67,10 +69,11 @@ def _values(rule: PayoutRule | None) -> dict[str, Any]:
     if rule is None:
         return {"bonus_by": By.NONE.value}
     found: dict[str, Any] = {
-        "bonus_by": rule.bonus_by, "top_up": "on" if rule.top_up else "",
+        "bonus_by": rule.bonus_by,
+        "top_up": "on" if rule.top_up else "",
         "cap_each": "" if rule.cap_each is None else str(rule.cap_each),
         "cap_total": "" if rule.cap_total is None else str(rule.cap_total),
-    }  # fmt: skip
+    }
     for number, step in enumerate(rule.steps, 1):
         found |= {f"at_{number}": str(step["at"]), f"bonus_{number}": step["bonus"]}
     return found

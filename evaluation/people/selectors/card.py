@@ -217,9 +217,13 @@ def _works(
         middle, number = usual.get(a.task_id, (None, 0))
         log = logs.get(a.pk, EMPTY)
         told = notes(
-            facts[a.pk], log, seconds, middle if number >= ENOUGH_TIMES else None,
-            cites=cites(a.task), pace=paces.get(a.pk),
-        )  # fmt: skip
+            facts[a.pk],
+            log,
+            seconds,
+            middle if number >= ENOUGH_TIMES else None,
+            cites=cites(a.task),
+            pace=paces.get(a.pk),
+        )
         made.append(
             Work(
                 evidence=Evidence(

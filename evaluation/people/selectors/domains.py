@@ -43,19 +43,31 @@ MEASURES = {
     one.slug: one
     for one in (
         Measure(
-            "answers", "Workers, free text", "worker", "texts", "answer spreads",
+            "answers",
+            "Workers, free text",
+            "worker",
+            "texts",
+            "answer spreads",
             "question-adjusted AQER scores of answers; 1 is the spread of a single answer",
         ),
         Measure(
-            "systems", "Language models, free text", "system", "texts", "answer spreads",
+            "systems",
+            "Language models, free text",
+            "system",
+            "texts",
+            "answer spreads",
             "question-adjusted AQER scores of the models’ answers; 1 is the spread of a single one",
         ),
         Measure(
-            "competence", "Workers, pairwise judgments", "worker", "pairs", "of competence",
+            "competence",
+            "Workers, pairwise judgments",
+            "worker",
+            "pairs",
+            "of competence",
             "competence over all dimensions: the probability of not guessing",
         ),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -102,12 +114,14 @@ class DomainPage:
 def domain_list(project: Project) -> list[dict[str, Any]]:
     """Every domain of the project with its tasks counted, and how many of them were scored."""
     rows = (
-        project.tasks.exclude(domain="").order_by("domain").values("domain")
+        project.tasks.exclude(domain="")
+        .order_by("domain")
+        .values("domain")
         .annotate(
             tasks=Count("pk", distinct=True),
             scored=Count("pk", distinct=True, filter=Q(official_runs__isnull=False)),
         )
-    )  # fmt: skip
+    )
     return list(rows)
 
 
@@ -129,16 +143,25 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
     entries = [_entry(task, runs.get(task.pk), measure, found) for task in tasks]
     rows = _rows(found["boards"], _names(project, measure))
     made = board.boards(
-        rows, rows, groups=_groups(found["boards"]), references=dict.fromkeys(
-            range(1, len(found["boards"]) + 1), 0.0
-        ),
-        adjusted={}, grouped=True, noun=measure.noun,
-    )  # fmt: skip
+        rows,
+        rows,
+        groups=_groups(found["boards"]),
+        references=dict.fromkeys(range(1, len(found["boards"]) + 1), 0.0),
+        adjusted={},
+        grouped=True,
+        noun=measure.noun,
+    )
     inside = [one for one in entries if not one.why]
     return DomainPage(
-        name=name, measure=measure, entries=entries, boards=made, facts=_facts(found["boards"]),
-        tasks=len(inside), rows=len(rows), recipe=_recipe([one.run for one in inside if one.run]),
-    )  # fmt: skip
+        name=name,
+        measure=measure,
+        entries=entries,
+        boards=made,
+        facts=_facts(found["boards"]),
+        tasks=len(inside),
+        rows=len(rows),
+        recipe=_recipe([one.run for one in inside if one.run]),
+    )
 
 
 def _fits(task: Task, measure: Measure) -> bool:
@@ -186,9 +209,10 @@ def _computed(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
         if run not in entered:
             why.setdefault(run, f"shares no {measure.noun} with another task of the domain")
     return {
-        "entered": entered, "why": why,
+        "entered": entered,
+        "why": why,
         "boards": [(authors[one.author].astype(int).tolist(), one) for one in boards],
-    }  # fmt: skip
+    }
 
 
 def _scores(
@@ -197,9 +221,12 @@ def _scores(
     """Scores of answers by run and component (authors, questions, scores), and runs left out."""
     author = "answer__system_id" if systems else "answer__worker_id"
     rows = AnswerScore.objects.filter(
-        run__in=[run.pk for run in runs], dimension="", estimate__isnull=False,
-        component__gt=0, **{f"{author}__isnull": False},
-    ).order_by()  # fmt: skip
+        run__in=[run.pk for run in runs],
+        dimension="",
+        estimate__isnull=False,
+        component__gt=0,
+        **{f"{author}__isnull": False},
+    ).order_by()
     left, why = MOST_ANSWERS, {}
     for run, n in rows.values_list("run_id").annotate(n=Count("pk")).order_by("-run_id"):
         if n > left:
@@ -216,8 +243,10 @@ def _scores(
     for run, component in np.unique(table[:, :2], axis=0).tolist():
         mine = table[(table[:, 0] == run) & (table[:, 1] == component)]
         found[int(run), int(component)] = (
-            mine[:, 2].astype(np.int64), mine[:, 3].astype(np.int64), mine[:, 4],
-        )  # fmt: skip
+            mine[:, 2].astype(np.int64),
+            mine[:, 3].astype(np.int64),
+            mine[:, 4],
+        )
     return found, why
 
 
@@ -225,12 +254,16 @@ def _competences(runs: Sequence[Run]) -> dict[tuple[int, int], Any]:
     """Competence with its interval, by run and component: workers, values, errors, votes."""
     rows = (
         WorkerScore.objects.filter(
-            run__in=[run.pk for run in runs], dimension="", component__gt=0,
-            low__isnull=False, high__isnull=False, estimate__isnull=False,
+            run__in=[run.pk for run in runs],
+            dimension="",
+            component__gt=0,
+            low__isnull=False,
+            high__isnull=False,
+            estimate__isnull=False,
         )
         .order_by("run_id", "component", "worker_id")
         .values_list("run_id", "component", "worker_id", "estimate", "low", "high", "n")
-    )  # fmt: skip
+    )
     found: dict[tuple[int, int], list[Any]] = {}
     for run, component, *rest in rows:
         found.setdefault((run, component), []).append(rest)
@@ -270,16 +303,24 @@ def _rows(boards: Sequence[Any], names: Mapping[int, tuple[str, str]]) -> list[D
         for at, pk in enumerate(ids):
             name, detail = names.get(pk, (str(pk), ""))
             sure = not one.reason
-            rows.append(DomainRow(
-                id=pk, name=name, detail=detail, component=number,
-                estimate=float(one.estimate[at]), uniterated=None,
-                low=float(one.low[at]) if sure else None,
-                high=float(one.high[at]) if sure else None, n=int(one.answers[at]),
-                best=int(one.rank_low[at]) if sure else None,
-                worst=int(one.rank_high[at]) if sure else None,
-                group=int(one.group[at]) if sure else None, why=one.reason,
-                tasks=int(one.tasks[at]),
-            ))  # fmt: skip
+            rows.append(
+                DomainRow(
+                    id=pk,
+                    name=name,
+                    detail=detail,
+                    component=number,
+                    estimate=float(one.estimate[at]),
+                    uniterated=None,
+                    low=float(one.low[at]) if sure else None,
+                    high=float(one.high[at]) if sure else None,
+                    n=int(one.answers[at]),
+                    best=int(one.rank_low[at]) if sure else None,
+                    worst=int(one.rank_high[at]) if sure else None,
+                    group=int(one.group[at]) if sure else None,
+                    why=one.reason,
+                    tasks=int(one.tasks[at]),
+                )
+            )
     return rows
 
 
@@ -288,19 +329,32 @@ def _groups(boards: Sequence[Any]) -> list[dict[str, Any]]:
     made = []
     for number, (ids, one) in enumerate(boards, 1):
         lines = [
-            {"id": pk, "component": number, "group": int(one.group[at]) or None,
-             "low": float(one.low[at]), "high": float(one.high[at])}
+            {
+                "id": pk,
+                "component": number,
+                "group": int(one.group[at]) or None,
+                "low": float(one.low[at]),
+                "high": float(one.high[at]),
+            }
             for at, pk in enumerate(ids)
-        ]  # fmt: skip
+        ]
         made += groups_of(lines, _intervals(one), "id")
     return made
 
 
 def _intervals(one: method.Board) -> Intervals:
     return Intervals(
-        LEVEL, one.low, one.high, one.low, one.high, one.rank_low, one.rank_high, one.group,
-        one.separable, (one.reason,) * len(one.author),
-    )  # fmt: skip
+        LEVEL,
+        one.low,
+        one.high,
+        one.low,
+        one.high,
+        one.rank_low,
+        one.rank_high,
+        one.group,
+        one.separable,
+        (one.reason,) * len(one.author),
+    )
 
 
 def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
@@ -312,17 +366,17 @@ def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
         if one.reason:
             found.append((f"{where} task to task", "not known"))
             continue
-        found.append((
-            f"{where} task to task",
-            f"± {score(one.tau, 2)}, {score(one.tau_low, 2)} to {score(one.tau_high, 2)}",
-        ))  # fmt: skip
+        found.append(
+            (
+                f"{where} task to task",
+                f"± {score(one.tau, 2)}, {score(one.tau_low, 2)} to {score(one.tau_high, 2)}",
+            )
+        )
         found.append(("It rests on", plural(one.freedom, "degree") + " of freedom"))
     return found
 
 
-def _entry(
-    task: Task, run: Run | None, measure: Measure, found: Mapping[str, Any]
-) -> Entry:  # fmt: skip
+def _entry(task: Task, run: Run | None, measure: Measure, found: Mapping[str, Any]) -> Entry:
     if not _fits(task, measure):
         return Entry(task, run, why=_other_type(task))
     if run is None:
@@ -347,11 +401,13 @@ def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
     if not runs:
         return []
     return [
-        ("method", f"{method.NAME} {method.VERSION}"), ("τ²", "Paule-Mandel"),
+        ("method", f"{method.NAME} {method.VERSION}"),
+        ("τ²", "Paule-Mandel"),
         ("interval", f"Hartung-Knapp t, {LEVEL:.0%}"),
-        ("comparison", "simultaneous, multivariate t"), ("seed", str(SEED)),
+        ("comparison", "simultaneous, multivariate t"),
+        ("seed", str(SEED)),
         ("runs", ", ".join(str(run.number) for run in runs)),
-    ]  # fmt: skip
+    ]
 
 
 def measures_of(tasks: Sequence[Task]) -> list[Measure]:

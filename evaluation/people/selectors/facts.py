@@ -115,10 +115,15 @@ def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attentio
         own = met.setdefault(task, {})
         own[answer] = own.get(answer, True) and (expected or {}).get(name, code) == code
     return [
-        Attention(tasks[pk], share_of(sum(own.values()), len(own), noun="attention pair"),
-                  sum(own.values()), len(own))
-        for pk, own in met.items() if pk in tasks
-    ]  # fmt: skip
+        Attention(
+            tasks[pk],
+            share_of(sum(own.values()), len(own), noun="attention pair"),
+            sum(own.values()),
+            len(own),
+        )
+        for pk, own in met.items()
+        if pk in tasks
+    ]
 
 
 def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:
@@ -136,19 +141,29 @@ def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:
         .order_by()
         .values_list("task_id")
         .annotate(
-            q1=Quantile("took", share=0.25), q2=Quantile("took", share=0.5),
-            q3=Quantile("took", share=0.75), n=Count("pk"),
+            q1=Quantile("took", share=0.25),
+            q2=Quantile("took", share=0.5),
+            q3=Quantile("took", share=0.75),
+            n=Count("pk"),
         )
-    )  # fmt: skip
+    )
     usual = {task: (quartiles, n) for task, *quartiles, n in rows}
     made = []
     for pk, values in spent.items():
         quartiles, n = usual.get(pk, ([], 0))
         known = (quartiles[0], quartiles[1], quartiles[2]) if n >= ENOUGH_TIMES else None
-        made.append(Times(
-            tasks[pk], median(values), min(values), max(values), len(values), known, n,
-            _time_plot(values, known),
-        ))  # fmt: skip
+        made.append(
+            Times(
+                tasks[pk],
+                median(values),
+                min(values),
+                max(values),
+                len(values),
+                known,
+                n,
+                _time_plot(values, known),
+            )
+        )
     return made
 
 
@@ -178,15 +193,20 @@ def _time_plot(values: Sequence[float], usual: tuple[float, float, float] | None
     own = [min(TIMES.high, value / middle) for value in values]
     spread = (min(own), max(own)) if len(own) > 1 else (None, None)
     return charts.forest_cell(
-        TIMES, charts.Estimate(median(own), *spread), reference=1.0,
-        band=(low / middle, min(TIMES.high, high / middle)), name="Time in medians of the task",
-    )  # fmt: skip
+        TIMES,
+        charts.Estimate(median(own), *spread),
+        reference=1.0,
+        band=(low / middle, min(TIMES.high, high / middle)),
+        name="Time in medians of the task",
+    )
 
 
 def pasting_of(
-    own: Assignments, logs: Mapping[int, LogSummary], tasks: Mapping[int, Task],
+    own: Assignments,
+    logs: Mapping[int, LogSummary],
+    tasks: Mapping[int, Task],
     runs: Mapping[int, Run],
-) -> list[Pasting]:  # fmt: skip
+) -> list[Pasting]:
     """The worker's pasted share by task, among what the task's run noted of everybody (a query)."""
     held: dict[int, list[LogSummary]] = {}
     for one in own:
@@ -208,13 +228,25 @@ def pasting_of(
         chart: SafeString | str = ""
         if len(others) >= ENOUGH_TIMES:
             chart = charts.histogram(
-                binned(others, 0.0, 1.0), 0.0, 1.0, this=share, labels=("0%", "100%"),
-                this_label="", what="Shares of text pasted",
-            )  # fmt: skip
-        made.append(Pasting(
-            tasks[pk], share, len(found), len(others),
-            sum(one > PASTED_SHARE for one in others), median(others) if others else None, chart,
-        ))  # fmt: skip
+                binned(others, 0.0, 1.0),
+                0.0,
+                1.0,
+                this=share,
+                labels=("0%", "100%"),
+                this_label="",
+                what="Shares of text pasted",
+            )
+        made.append(
+            Pasting(
+                tasks[pk],
+                share,
+                len(found),
+                len(others),
+                sum(one > PASTED_SHARE for one in others),
+                median(others) if others else None,
+                chart,
+            )
+        )
     return made
 
 
@@ -232,24 +264,30 @@ def money_of(worker: Membership) -> Money:
         approved=Sum("amount", filter=Q(kind__in=[kinds.BASE, kinds.BONUS])),
         came=Sum("amount", filter=Q(credit=account)),
         went=Sum("amount", filter=Q(debit=account)),
-    )  # fmt: skip
+    )
     came, went = books["came"] or ZERO, books["went"] or ZERO
-    open_work = worker.assignments.filter(
-        state=AssignmentState.SUBMITTED, settled_at__isnull=True
-    ).exclude(source="import").aggregate(s=Sum("pay"), n=Count("pk"))  # fmt: skip
+    open_work = (
+        worker.assignments.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+        .exclude(source="import")
+        .aggregate(s=Sum("pay"), n=Count("pk"))
+    )
     rows = (
-        worker.payments.order_by("what", "state").values("what", "state")
+        worker.payments.order_by("what", "state")
+        .values("what", "state")
         .annotate(n=Count("pk"), amount=Sum("amount"))
-    )  # fmt: skip
+    )
     what, state = dict(Payment.What.choices), dict(Payment.State.choices)
     return Money(
-        approved=books["approved"] or ZERO, owed=came - went, left=went,
-        waiting=open_work["s"] or ZERO, waiting_n=open_work["n"],
+        approved=books["approved"] or ZERO,
+        owed=came - went,
+        left=went,
+        waiting=open_work["s"] or ZERO,
+        waiting_n=open_work["n"],
         payments=[
             {**row, "what_word": what[row["what"]], "state_word": state[row["state"]]}
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def standing_of(worker: Membership) -> Standing:

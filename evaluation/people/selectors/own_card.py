@@ -52,7 +52,12 @@ def own_card(worker: Membership) -> OwnCard:
     scores = scores_of(worker, tasks, official_runs(tasks)) if shown else NOTHING
     attention: list[Attention] = []
     return OwnCard(
-        shown=shown, scores=scores, times=own_times_of(rows, tasks), money=money_of(worker),
-        standing=replace(standing_of(worker), exclusions=[]), submitted=len(rows),
-        tasks=len(tasks), cannot=cannot_of(scores, attention) if scores.tasks else [],
-    )  # fmt: skip
+        shown=shown,
+        scores=scores,
+        times=own_times_of(rows, tasks),
+        money=money_of(worker),
+        standing=replace(standing_of(worker), exclusions=[]),
+        submitted=len(rows),
+        tasks=len(tasks),
+        cannot=cannot_of(scores, attention) if scores.tasks else [],
+    )

@@ -99,9 +99,7 @@ class Scores:
     @property
     def tasks(self) -> set[int]:
         """The tasks that say something."""
-        rows: list[ScoreRow | Competence | Agreement] = [
-            *self.texts, *self.pairs, *self.agreements
-        ]  # fmt: skip
+        rows: list[ScoreRow | Competence | Agreement] = [*self.texts, *self.pairs, *self.agreements]
         return {row.task.pk for row in rows}
 
 
@@ -139,15 +137,19 @@ def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scor
             of[shape].append(by_run[pk])
     texts, axis = _texts(worker, tasks, of["texts"], rows)
     return Scores(
-        texts, axis, _pairs(worker, tasks, of["pairs"], rows),
+        texts,
+        axis,
+        _pairs(worker, tasks, of["pairs"], rows),
         [*_ratings(worker, tasks, of["ratings"], rows), *_checks(worker, tasks)],
-    )  # fmt: skip
+    )
 
 
 def _texts(
-    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    worker: Membership,
+    tasks: Mapping[int, Task],
+    runs: Sequence[Run],
     rows: Mapping[int, list[WorkerScore]],
-) -> tuple[list[ScoreRow], SafeString | str]:  # fmt: skip
+) -> tuple[list[ScoreRow], SafeString | str]:
     found = [(run, row) for run in runs for row in rows[run.pk] if not row.dimension]
     values = [v for _, r in found for v in (r.estimate, r.low, r.high) if v is not None]
     values += [r.extra["uniterated"] for _, r in found if r.extra.get("uniterated") is not None]
@@ -167,15 +169,19 @@ def _texts(
 
 
 def _pairs(
-    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    worker: Membership,
+    tasks: Mapping[int, Task],
+    runs: Sequence[Run],
     rows: Mapping[int, list[WorkerScore]],
-) -> list[Competence]:  # fmt: skip
+) -> list[Competence]:
     if not runs:
         return []
     parts = dict(
         WorkerScore.objects.filter(run__in=[run.pk for run in runs], component__gt=0)
-        .order_by().values_list("run_id").annotate(Max("component"))
-    )  # fmt: skip
+        .order_by()
+        .values_list("run_id")
+        .annotate(Max("component"))
+    )
     made = []
     for run in runs:
         task, own = tasks[run.task_id], rows[run.pk]
@@ -189,23 +195,28 @@ def _pairs(
             if row.estimate is not None:
                 estimate = charts.Estimate(row.estimate, row.low, row.high)
             with_others, n = row.extra.get("with_others"), row.extra.get("n_others") or 0
-            lines.append(Line(
-                label=labels.get(row.dimension, row.dimension) or "All together",
-                part=row.component if parts.get(run.pk, 1) > 1 else 0, score=row,
-                plot=charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
-                # Votes on several dimensions of one pair are one look at it.
-                others=share_of(
-                    (with_others or 0) * n, n, per=1 if row.dimension else size, noun="pair"
-                ),
-            ))  # fmt: skip
+            lines.append(
+                Line(
+                    label=labels.get(row.dimension, row.dimension) or "All together",
+                    part=row.component if parts.get(run.pk, 1) > 1 else 0,
+                    score=row,
+                    plot=charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
+                    # Votes on several dimensions of one pair are one look at it.
+                    others=share_of(
+                        (with_others or 0) * n, n, per=1 if row.dimension else size, noun="pair"
+                    ),
+                )
+            )
         made.append(Competence(task, run, parts.get(run.pk, 1), lines))
     return made
 
 
 def _ratings(
-    worker: Membership, tasks: Mapping[int, Task], runs: Sequence[Run],
+    worker: Membership,
+    tasks: Mapping[int, Task],
+    runs: Sequence[Run],
     rows: Mapping[int, list[WorkerScore]],
-) -> list[Agreement]:  # fmt: skip
+) -> list[Agreement]:
     made = []
     for run in runs:
         task = tasks[run.task_id]
@@ -213,11 +224,15 @@ def _ratings(
         for row in rows[run.pk]:
             shared = row.extra.get("shared", row.n)
             figure = correlation_of(row.estimate, shared)
-            made.append(Agreement(
-                task, labels.get(row.dimension, row.dimension),
-                f"correlation with the mean of the others, run {run.number}", figure,
-                _plot(CORRELATION, figure, worker),
-            ))  # fmt: skip
+            made.append(
+                Agreement(
+                    task,
+                    labels.get(row.dimension, row.dimension),
+                    f"correlation with the mean of the others, run {run.number}",
+                    figure,
+                    _plot(CORRELATION, figure, worker),
+                )
+            )
     return made
 
 
@@ -237,16 +252,19 @@ def _checks(worker: Membership, tasks: Mapping[int, Task]) -> list[Agreement]:
         return []
     newest = (
         worker.answers.filter(item__task__in=of, counts=True, stage="main")
-        .order_by("-pk").values_list("item_id", flat=True)[:CHECKED]
-    )  # fmt: skip
+        .order_by("-pk")
+        .values_list("item_id", flat=True)[:CHECKED]
+    )
     rows = list(
         ChoiceValue.objects.filter(
-            answer__item__in=list(newest), answer__counts=True, answer__worker__isnull=False,
+            answer__item__in=list(newest),
+            answer__counts=True,
+            answer__worker__isnull=False,
             ordinal__isnull=False,
         ).values_list(
             "answer__item__task_id", "answer__item_id", "field", "answer__worker_id", "ordinal"
         )
-    )  # fmt: skip
+    )
     lead: Counter[tuple[int, int, str]] = Counter()
     mine: dict[tuple[int, int, str], int] = {}
     for in_task, item, name, who, ordinal in rows:

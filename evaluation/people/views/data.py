@@ -23,9 +23,15 @@ def _preview(
 ) -> HttpResponse:
     held, runs = erasure.plan(worker)
     context = {
-        "project": worker.project, "worker": worker, "held": held, "runs": runs, "own": own,
-        "error": error, "blocked": bool(held.on_the_way or (held.undecided and not own)), **more,
-    }  # fmt: skip
+        "project": worker.project,
+        "worker": worker,
+        "held": held,
+        "runs": runs,
+        "own": own,
+        "error": error,
+        "blocked": bool(held.on_the_way or (held.undecided and not own)),
+        **more,
+    }
     status = 409 if error else 200
     return render(request, "evaluation/people/data/erase.html", context, status=status)
 
@@ -63,9 +69,10 @@ def own_data_erase(request: HttpRequest, project_id: int) -> HttpResponse:
         return _preview(request, worker, own=True)
     try:
         erasure.ask(
-            by=cast(User, request.user), worker=worker,
+            by=cast(User, request.user),
+            worker=worker,
             although_undecided=bool(request.POST.get("although_undecided")),
-        )  # fmt: skip
+        )
     except Conflict as error:
         return _preview(request, worker, own=True, error=error.message)
     messages.success(request, f"What you wrote in {worker.project.name} is being erased.")

@@ -30,10 +30,25 @@ from evaluation.published.formats.thinking import ATTRIBUTES, CHECKS, SAMPLES
 FORMATS: dict[str, Format] = {
     one.slug: one
     for one in (
-        FreeText(), Candidates(), StudyJson(), CrowdRag(), CrowdRagRaw(), CrowdRagWriting(),
-        Arena(), CrowdKit(), Reliability(), LabelStudio(), Judgments(), TOPICS, RESPONSES,
+        FreeText(),
+        Candidates(),
+        StudyJson(),
+        CrowdRag(),
+        CrowdRagRaw(),
+        CrowdRagWriting(),
+        Arena(),
+        CrowdKit(),
+        Reliability(),
+        LabelStudio(),
+        Judgments(),
+        TOPICS,
+        RESPONSES,
         WritingLogs(),
-        SummEvalFolder(), TextScores(), SAMPLES, ATTRIBUTES, CHECKS,
+        SummEvalFolder(),
+        TextScores(),
+        SAMPLES,
+        ATTRIBUTES,
+        CHECKS,
         Ebr(),
     )
-}  # fmt: skip
+}

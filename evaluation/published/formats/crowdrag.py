@@ -43,9 +43,10 @@ class CrowdRag:
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_target(parser, task=False)
         parser.add_argument(
-            "--no-runs", action="store_true",
+            "--no-runs",
+            action="store_true",
             help="do not queue our own run and the checks of the published one",
-        )  # fmt: skip
+        )
 
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
         began = time.monotonic()
@@ -111,9 +112,12 @@ class CrowdRagRaw:
         add_target(parser, task=True)
         parser.add_argument("--title", default=TITLE, help="the title of the task")
         parser.add_argument(
-            "--first", type=int, default=FIRST_VOTES, metavar="N",
+            "--first",
+            type=int,
+            default=FIRST_VOTES,
+            metavar="N",
             help=f"votes of a pair that count ({FIRST_VOTES}, as published; 0: all)",
-        )  # fmt: skip
+        )
 
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
         path: Path = options["file"]
@@ -123,9 +127,11 @@ class CrowdRagRaw:
             user, project, task = target(options)
             if task is None:
                 task = raw_task(
-                    by=user, project=project, title=options["title"],
+                    by=user,
+                    project=project,
+                    title=options["title"],
                     settings={"dimensions": [dict(row) for row in TEMPLATE]},
-                )  # fmt: skip
+                )
             if task.type != "pairwise":
                 raise CommandError(f"Task {task.pk} compares no texts.")
             added = import_judgments(by=user, task=task, judgments=judgments, progress=Bar(err))

@@ -59,9 +59,12 @@ class WritingLogs:
         )
         total = len(logs)
         added, odd = import_logs(
-            by=user, task=task, logs=logs, name=path.name,
+            by=user,
+            task=task,
+            logs=logs,
+            name=path.name,
             advance=lambda done: bar("responses", done, total),
-        )  # fmt: skip
+        )
         out.write(f"{path.name}: {total:,} logs, {parts(*added)}.\n")
         if odd:
             out.write(f"{odd:,} citations name no passage.\n")

@@ -53,9 +53,11 @@ def import_study(*, by: User, project: Project, study: EbrStudy, bar: Bar) -> tu
     Who annotated an answer two or three times has as many assignments with it.
     """
     fields = {
-        "redundancy": REDUNDANCY, "items_per_assignment": PER_ASSIGNMENT, "order": "fixed",
+        "redundancy": REDUNDANCY,
+        "items_per_assignment": PER_ASSIGNMENT,
+        "order": "fixed",
         "settings": {**STUDY, "evidence": "none"},
-    }  # fmt: skip
+    }
     task = document_task(
         by=by, project=project, title=TITLE, rows=study.answers, fields=fields, name="ebr"
     )
@@ -63,10 +65,14 @@ def import_study(*, by: User, project: Project, study: EbrStudy, bar: Bar) -> tu
     items = dict(task.items.values_list("key", "pk"))
     workers = workers_by_id(project, {row["worker_id"] for row in study.annotations})
     ratings = [
-        Rated(workers[row["worker_id"]].pk, items[row["item_id"]], values_of(row),
-              row["feedback"].strip())
+        Rated(
+            workers[row["worker_id"]].pk,
+            items[row["item_id"]],
+            values_of(row),
+            row["feedback"].strip(),
+        )
         for row in study.annotations
-    ]  # fmt: skip
+    ]
     total = len(ratings)
     added = add_ratings(
         task=task, ratings=ratings, advance=lambda done: bar("ratings", done, total)

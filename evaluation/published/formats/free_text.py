@@ -74,9 +74,14 @@ def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report
         found = examine(task, kind, read(content, path.name), mapping)
         skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
     report = import_content(
-        by=user, task=task, kind=kind, content=content, name=path.name, mapping=mapping,
+        by=user,
+        task=task,
+        kind=kind,
+        content=content,
+        name=path.name,
+        mapping=mapping,
         leave_out_bad=options["skip_bad"],
-    )  # fmt: skip
+    )
     return report, skipped
 
 

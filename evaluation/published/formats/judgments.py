@@ -61,10 +61,13 @@ class Candidates:
         user, project, _ = target(options)
         name, content = options["file"].name, content_of(options["file"])
         found, new = import_candidates(
-            by=user, project=project, content=content, name=name,
+            by=user,
+            project=project,
+            content=content,
+            name=name,
             mapping=mapped(options["map"], get_format(self.slug).fields, content, name),
             leave_out_bad=options["skip_bad"],
-        )  # fmt: skip
+        )
         for problem in found.checked.problems:
             err.write(f"{bad_row(problem.as_dict())}\n")
         twice = len(found.checked.repeats)
@@ -91,9 +94,12 @@ class StudyJson:
         title = options["title"] or path.stem
         there = task_called(project, study.type, title)
         task = there or import_task(
-            by=user, project=project, type=study.type, title=title,
+            by=user,
+            project=project,
+            type=study.type,
+            title=title,
             fields={"instructions": study.instructions, "settings": dict(study.settings)},
-        )  # fmt: skip
+        )
         state = "was there already" if there else "is a draft: choose its texts and publish it"
         out.write(f"{path.name}: task {task.pk} “{title}” of project {project.pk} {state}.\n")
 
@@ -133,9 +139,11 @@ class Arena(_Votes):
         super().add_arguments(parser)
         parser.add_argument("--judge", default="", help="who judged battles that name nobody")
         parser.add_argument(
-            "--both-bad", choices=("tie", "leave-out"), default="tie",
+            "--both-bad",
+            choices=("tie", "leave-out"),
+            default="tie",
             help="how a battle counts in which both were bad: as a tie (the arena's way), or not",
-        )  # fmt: skip
+        )
 
     @transaction.atomic
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
@@ -169,9 +177,13 @@ class CrowdKit(_Votes):
             return
         rows = read_comparisons(content, path.name)
         user, project, task = target(options)
-        _say(options, out, *import_comparisons(
-            by=user, target=self.where(options, project, task), rows=rows, name=path.name
-        ))  # fmt: skip
+        _say(
+            options,
+            out,
+            *import_comparisons(
+                by=user, target=self.where(options, project, task), rows=rows, name=path.name
+            ),
+        )
 
 
 class LabelStudio:
@@ -188,9 +200,13 @@ class LabelStudio:
         file = read_label_studio(content_of(path, LS_BYTES), path.name)
         user, project, task = target(options)
         task, added = import_label_studio(
-            by=user, project=project, file=file, task=task,
-            title=options["title"] or path.stem, name=path.name,
-        )  # fmt: skip
+            by=user,
+            project=project,
+            file=file,
+            task=task,
+            title=options["title"] or path.stem,
+            name=path.name,
+        )
         out.write(
             f"{path.name}: task {task.pk}, {added.new + added.there:,} answers, {parts(*added)}.\n"
         )
@@ -217,7 +233,10 @@ def _labels(options: Options, out: OutputWrapper, labels: Sequence[Label]) -> No
     task = task_numbered(options["task"])
     user = requester(options["by"], task.project)
     added = import_labels(
-        by=user, task=task, dimension=options["dimension"], labels=labels,
+        by=user,
+        task=task,
+        dimension=options["dimension"],
+        labels=labels,
         name=options["file"].name,
-    )  # fmt: skip
+    )
     _say(options, out, task, added)

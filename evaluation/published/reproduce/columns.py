@@ -33,8 +33,9 @@ def columns(folder: Path, part: str, name: str, needed: Sequence[str]) -> dict[s
         for row in reader:
             for column in needed:
                 if row[column] is None:
-                    raise Invalid(f"{name}, line {reader.line_num}: no {column}.",
-                                  rows=[reader.line_num])  # fmt: skip
+                    raise Invalid(
+                        f"{name}, line {reader.line_num}: no {column}.", rows=[reader.line_num]
+                    )
                 out[column].append(row[column])
     if not out[needed[0]]:
         raise Invalid(f"{name} has no rows.", fields={"data": "empty"})

@@ -127,19 +127,30 @@ def binary_row(data: Annotations) -> Row:
     """Section 4.3: tau-b of complete against not complete."""
     best = (data.label == len(LABELS) - 1).astype(np.float64)
     found = agreement(data, shared(data), best, best)
-    return Row("Section 4.3", "tau-b, complete or not, mean over pairs", JOIN, 0.301,
-               found.mean.before,
-               "the .175 given beside it for four labels is not Table 8's .3305")  # fmt: skip
+    return Row(
+        "Section 4.3",
+        "tau-b, complete or not, mean over pairs",
+        JOIN,
+        0.301,
+        found.mean.before,
+        "the .175 given beside it for four labels is not Table 8's .3305",
+    )
 
 
 def label_rows(data: Annotations, scores: FloatArray) -> list[Row]:
     """Table 6: mean rescaled score of each label; does not reproduce."""
     note = "does not reproduce from the published scores, with or without weighting annotators"
     return [
-        Row("Table 6", f"mean score of {name}", "all annotations", value,
-            float(scores[data.label == k].mean()), note)
+        Row(
+            "Table 6",
+            f"mean score of {name}",
+            "all annotations",
+            value,
+            float(scores[data.label == k].mean()),
+            note,
+        )
         for k, (name, value) in enumerate(zip(LABELS, TABLE_6, strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def change_rows(found: dict[str, Agreement]) -> list[Row]:
@@ -178,10 +189,14 @@ def aggregate_rows(found: dict[str, Agreement]) -> list[Row]:
         if mean.low <= 0 <= mean.high:
             change += ": not different from 0"
         protocol = f"{setting}; {JOIN}"
-        rows.append(Row("Table 8", "tau-b without rescaling", protocol, TABLE_8[setting][0],
-                        mean.before))  # fmt: skip
-        rows.append(Row("Table 8", "tau-b with rescaling", protocol, TABLE_8[setting][1],
-                        mean.after, change))  # fmt: skip
+        rows.append(
+            Row("Table 8", "tau-b without rescaling", protocol, TABLE_8[setting][0], mean.before)
+        )
+        rows.append(
+            Row(
+                "Table 8", "tau-b with rescaling", protocol, TABLE_8[setting][1], mean.after, change
+            )
+        )
     return rows
 
 
@@ -233,8 +248,24 @@ def pair_rows(found: Agreement, data: Annotations) -> list[Row]:
             else f"n {n}: too few items for an interval"
         )
         who = f"annotators {a} and {b}"
-        rows.append(Row("Table 11", f"{who}, tau-b of raw ratings", "incomplete", raw,
-                        float(found.before.value[k]), f"n {n}"))  # fmt: skip
-        rows.append(Row("Table 11", f"{who}, change under rescaling", "incomplete", change,
-                        float(found.difference[k]), interval))  # fmt: skip
+        rows.append(
+            Row(
+                "Table 11",
+                f"{who}, tau-b of raw ratings",
+                "incomplete",
+                raw,
+                float(found.before.value[k]),
+                f"n {n}",
+            )
+        )
+        rows.append(
+            Row(
+                "Table 11",
+                f"{who}, change under rescaling",
+                "incomplete",
+                change,
+                float(found.difference[k]),
+                interval,
+            )
+        )
     return rows

@@ -71,9 +71,11 @@ def read(folder: Path) -> dict[Judge, Judged]:
     articles = {article: k for k, article in enumerate(dict.fromkeys(rows["article_id"]))}
     name = "summeval_llm_judge_scores.csv.gz"
     rows = columns(
-        folder, PART, name,
+        folder,
+        PART,
+        name,
         ("evaluator", "dimension", "prompt", "article_id", "summary_id", "score"),
-    )  # fmt: skip
+    )
     scores = numbers(name, "score", rows["score"])
     by_judge: dict[Judge, list[int]] = {}
     judges = zip(rows["evaluator"], rows["dimension"], rows["prompt"], strict=True)
@@ -82,8 +84,10 @@ def read(folder: Path) -> dict[Judge, Judged]:
     out = {}
     for judge, at in sorted(by_judge.items()):
         texts = tuple((rows["article_id"][k], rows["summary_id"][k]) for k in at)
-        missing = next((k for k, text in zip(at, texts, strict=True)
-                        if text not in human.get(judge[1], {})), None)  # fmt: skip
+        missing = next(
+            (k for k, text in zip(at, texts, strict=True) if text not in human.get(judge[1], {})),
+            None,
+        )
         if missing is not None:
             raise Invalid(f"{name}, row {missing + 1}: no human score for it.", rows=[missing + 1])
         of_text = human[judge[1]]
@@ -145,13 +149,19 @@ def judge_rows(judge: Judge, data: Judged, known: dict[tuple[str, ...], float]) 
         "pooled_rho": (whole.estimate, _span(whole.low, whole.high)),
         "pooled_tau": (tau_all, ""),
         "pooled_r": (r_all, ""),
-    }  # fmt: skip
+    }
     who = f"{judge[0]} {judge[2]}, {judge[1]}"
     return [
-        Row(REFERENCE, f"{who}, {FIGURES[name][0]}", FIGURES[name][1],
-            known.get((*judge, name)), value, note)
+        Row(
+            REFERENCE,
+            f"{who}, {FIGURES[name][0]}",
+            FIGURES[name][1],
+            known.get((*judge, name)),
+            value,
+            note,
+        )
         for name, (value, note) in measured.items()
-    ]  # fmt: skip
+    ]
 
 
 def comparison_rows(dimension: str, first: Judged, second: Judged) -> list[Row]:
@@ -173,9 +183,15 @@ def comparison_rows(dimension: str, first: Judged, second: Judged) -> list[Row]:
     low, high = mean_interval(apart, 0.95)
     names = " minus ".join(f"{name} {prompt}" for name, prompt in COMPARED)
     rows = [
-        Row("-", f"{names}, {dimension}, Spearman rho", "paired by article", None,
-            float(apart.mean()), f"{_span(low, high)}, {both.sum()} articles with both")
-    ]  # fmt: skip
+        Row(
+            "-",
+            f"{names}, {dimension}, Spearman rho",
+            "paired by article",
+            None,
+            float(apart.mean()),
+            f"{_span(low, high)}, {both.sum()} articles with both",
+        )
+    ]
     between = float(spearman(first.scores, other).value[0])
     r = [pooled(scores, first.human, first.article).estimate for scores in (first.scores, other)]
     n = len(order)
@@ -186,9 +202,15 @@ def comparison_rows(dimension: str, first: Judged, second: Judged) -> list[Row]:
         raise Invalid(f"Fisher's z of {dimension}: {problem}.") from problem
     for found, words in ((apart_z, "taken for independent"), (same_z, "of the same texts")):
         rows.append(
-            Row("-", f"{names}, {dimension}, Fisher z of pooled Spearman", words, None,
-                found.estimate, f"{_span(found.low, found.high)}, p {found.p:.2g}")
-        )  # fmt: skip
+            Row(
+                "-",
+                f"{names}, {dimension}, Fisher z of pooled Spearman",
+                words,
+                None,
+                found.estimate,
+                f"{_span(found.low, found.high)}, p {found.p:.2g}",
+            )
+        )
     return rows
 
 

@@ -56,10 +56,19 @@ def import_published(*, by: User, task: Task, study: CrowdRagStudy) -> tuple[Run
         return there, False
     now = timezone.now()
     run = Run.objects.create(
-        project_id=task.project_id, task=task, number=next_number(task.project_id),
-        method=METHOD, version=VERSION, seed=SEED, state=RunState.DONE, trigger="import",
-        started_by=by, started_at=now, finished_at=now, params={"name": VERSION},
-    )  # fmt: skip
+        project_id=task.project_id,
+        task=task,
+        number=next_number(task.project_id),
+        method=METHOD,
+        version=VERSION,
+        seed=SEED,
+        state=RunState.DONE,
+        trigger="import",
+        started_by=by,
+        started_at=now,
+        finished_at=now,
+        params={"name": VERSION},
+    )
     record(by=by, project=task.project, action="scores.import", on=run)
     rows: Rows = {
         WorkerScore: _workers(task, study),
@@ -99,11 +108,18 @@ def queue_checks(*, by: User | None, published: Run) -> Run:
         if there is not None:
             return there
         run = Run.objects.create(
-            project_id=published.project_id, task_id=published.task_id, method=checks.METHOD,
-            number=next_number(published.project_id), source=published,
-            version=published.version, params={"restarts": RESTARTS}, seed=published.seed,
-            trigger="follows", started_by=by, progress=fresh_steps(checks.STEPS[checks.METHOD]),
-        )  # fmt: skip
+            project_id=published.project_id,
+            task_id=published.task_id,
+            method=checks.METHOD,
+            number=next_number(published.project_id),
+            source=published,
+            version=published.version,
+            params={"restarts": RESTARTS},
+            seed=published.seed,
+            trigger="follows",
+            started_by=by,
+            progress=fresh_steps(checks.STEPS[checks.METHOD]),
+        )
         runs.enqueue(run.pk)
     return run
 
@@ -112,10 +128,10 @@ def _workers(task: Task, study: CrowdRagStudy) -> list[dict[str, Any]]:
     """Competence as one minus the published spam probability, by worker and dimension."""
     spam = study.published.spam
     members = dict(
-        Membership.objects.filter(
-            project=task.project_id, external_id__in=list(spam)
-        ).values_list("external_id", "pk")
-    )  # fmt: skip
+        Membership.objects.filter(project=task.project_id, external_id__in=list(spam)).values_list(
+            "external_id", "pk"
+        )
+    )
     given = Counter(
         Answer.objects.filter(item__task=task, worker__isnull=False).values_list(
             "worker_id", flat=True
@@ -123,12 +139,16 @@ def _workers(task: Task, study: CrowdRagStudy) -> list[dict[str, Any]]:
     )
     return [
         {
-            "worker_id": members[name], "dimension": dimension, "estimate": 1 - value,
-            "n": given[members[name]], "extra": {"spam": value, "no_interval": NO_INTERVAL},
+            "worker_id": members[name],
+            "dimension": dimension,
+            "estimate": 1 - value,
+            "n": given[members[name]],
+            "extra": {"spam": value, "no_interval": NO_INTERVAL},
         }
-        for name, by_dimension in spam.items() if name in members
+        for name, by_dimension in spam.items()
+        if name in members
         for dimension, value in by_dimension.items()
-    ]  # fmt: skip
+    ]
 
 
 def _labels(task: Task, gold: Iterable[Gold]) -> Iterable[dict[str, Any]]:
@@ -149,11 +169,13 @@ def _labels(task: Task, gold: Iterable[Gold]) -> Iterable[dict[str, Any]]:
             for side, value in zip(SHOWN, one.probability, strict=True)
         }
         yield {
-            "item_id": item, "dimension": one.dimension,
+            "item_id": item,
+            "dimension": one.dimension,
             "label": stored(one.label, flipped=flipped),
             "posterior": {code: chance[code] for code in STORED},
-            "entropy": _entropy(chance), "n": votes[item],
-        }  # fmt: skip
+            "entropy": _entropy(chance),
+            "n": votes[item],
+        }
 
 
 def _entropy(chance: Mapping[str, float]) -> float:
@@ -167,16 +189,21 @@ def _grades(task: Task, study: CrowdRagStudy) -> list[dict[str, Any]]:
         Candidate.objects.filter(
             project=task.project_id, key__in=list(study.published.grades)
         ).values_list("key", "pk")
-    )  # fmt: skip
+    )
     judged = Counter(
-        key for pair, dimension in {(one.pair, one.dimension) for one in study.published.gold}
-        for key in pair if dimension == study.published.gold[0].dimension
-    )  # fmt: skip
+        key
+        for pair, dimension in {(one.pair, one.dimension) for one in study.published.gold}
+        for key in pair
+        if dimension == study.published.gold[0].dimension
+    )
     return [
         {
-            "candidate_id": texts[key], "dimension": dimension, "estimate": None,
-            "n": judged[key], "extra": {"grade": grade, "no_interval": NO_INTERVAL},
+            "candidate_id": texts[key],
+            "dimension": dimension,
+            "estimate": None,
+            "n": judged[key],
+            "extra": {"grade": grade, "no_interval": NO_INTERVAL},
         }
         for key, grades in study.published.grades.items()
         for dimension, grade in grades.items()
-    ]  # fmt: skip
+    ]

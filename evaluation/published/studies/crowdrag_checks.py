@@ -74,9 +74,11 @@ def compute(run: Run, steps: Recorder) -> Computed:
     written = RunFigure.objects.get(run=run.source, name=TEXTS).data
     steps.begin(SIMILAR, total=len(data.graded.responses))
     rows += similarity_rows(
-        data, [written[key] for key in data.graded.responses],
-        say=lambda line: steps.say(sub=line), progress=steps.advance,
-    )  # fmt: skip
+        data,
+        [written[key] for key in data.graded.responses],
+        say=lambda line: steps.say(sub=line),
+        progress=steps.advance,
+    )
     return Computed(as_json(rows), SimpleNamespace(converged=True))
 
 

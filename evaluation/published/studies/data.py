@@ -93,9 +93,15 @@ def as_crowdrag(task: Task, run: Run) -> CrowdRag:
     votes = pairs.directed([(row.item, row.flipped, row.said) for row in rows])
     return CrowdRag(
         votes=ShownVotes.build(
-            np.array([number[row.author] for row in rows]), votes.pair, votes.flipped,
-            np.array([row.position + 1 for row in rows]), votes.label, workers=workers,
-            pairs=[" ".join(pair) for pair in pairs.pairs], dimensions=DIMENSIONS, labels=LABELS,
+            np.array([number[row.author] for row in rows]),
+            votes.pair,
+            votes.flipped,
+            np.array([row.position + 1 for row in rows]),
+            votes.label,
+            workers=workers,
+            pairs=[" ".join(pair) for pair in pairs.pairs],
+            dimensions=DIMENSIONS,
+            labels=LABELS,
         ),
         counted=np.array([row.uncounted != BEYOND_FIVE for row in rows]),
         spam=_spam(run, workers),
@@ -105,7 +111,7 @@ def as_crowdrag(task: Task, run: Run) -> CrowdRag:
         llm=_llm(pairs, task),
         experts=_experts(pairs, task),
         graded=graded,
-    )  # fmt: skip
+    )
 
 
 def _settings(task: Task) -> list[dict[str, Any]]:
@@ -120,8 +126,10 @@ def _pairs(task: Task) -> _Pairs:
 
 def _names(items: Any) -> dict[int, Names]:
     rows = items.filter(expected__isnull=True, second__isnull=False)
-    return {pk: (first, second) for pk, first, second in
-            rows.values_list("pk", "first__key", "second__key")}  # fmt: skip
+    return {
+        pk: (first, second)
+        for pk, first, second in rows.values_list("pk", "first__key", "second__key")
+    }
 
 
 def _answers(task: Task, *, people: bool, strategy: str = "") -> list[_Row]:
@@ -165,12 +173,15 @@ def _gold(pairs: _Pairs, task: Task, run: Run) -> Directed:
 def _llm(pairs: _Pairs, task: Task) -> dict[str, Directed]:
     """The first call of every prompt; the others repeat one."""
     return {
-        kind: pairs.directed([
-            (row.item, row.flipped, row.said)
-            for row in _answers(task, people=False, strategy=kind) if row.replicate < 2
-        ])
+        kind: pairs.directed(
+            [
+                (row.item, row.flipped, row.said)
+                for row in _answers(task, people=False, strategy=kind)
+                if row.replicate < 2
+            ]
+        )
         for kind in ("combined", "individual")
-    }  # fmt: skip
+    }
 
 
 def _experts(pairs: _Pairs, task: Task) -> Directed:
@@ -186,16 +197,21 @@ def _experts(pairs: _Pairs, task: Task) -> Directed:
         )
         found += [
             (row.item, row.flipped, row.said)
-            for row in _answers(panel, people=True) if row.author not in out
-        ]  # fmt: skip
+            for row in _answers(panel, people=True)
+            if row.author not in out
+        ]
     return _Pairs(pairs.pairs, pairs.place, of_item).directed(found)
 
 
 def _graded(task: Task, run: Run) -> Graded:
     rows = CandidateScore.objects.filter(run=run).values_list(
-        "candidate__key", "dimension", "extra", "candidate__topic", "candidate__style",
+        "candidate__key",
+        "dimension",
+        "extra",
+        "candidate__topic",
+        "candidate__style",
         "candidate__origin",
-    )  # fmt: skip
+    )
     about: dict[str, tuple[str, str, str]] = {}
     grades: dict[str, dict[str, int]] = {}
     for key, dimension, extra, topic, style, origin in rows:

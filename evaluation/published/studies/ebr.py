@@ -77,11 +77,16 @@ def import_published(
     """
     found = [
         ScoreRow(
-            number, row["item_id"], row["worker_id"], _number(row["ebr_num"], number),
-            row["ebr_raw"], VALUES.get(row["complete_label"]), row["feedback"].strip(),
+            number,
+            row["item_id"],
+            row["worker_id"],
+            _number(row["ebr_num"], number),
+            row["ebr_raw"],
+            VALUES.get(row["complete_label"]),
+            row["feedback"].strip(),
         )
         for number, row in enumerate(rows, 2)
-    ]  # fmt: skip
+    ]
     source = Source(PUBLISHED_MODEL, PUBLISHED_PROMPT, VERSION, "article")
     return import_scores(by=by, task=task, rows=found, source=source, scale=scale)
 
@@ -106,10 +111,12 @@ def import_scores(
     run = _run(by, task, source, scale=chosen.name, placed=placed, digest=digest)
     calls = _calls(task, source, chosen.name, placed)
     CallUse.objects.bulk_create(
-        (CallUse(run=run, call_id=call, subject=subject_of(answer.answer_id))
-         for (_, answer), call in zip(placed, calls, strict=True)),
+        (
+            CallUse(run=run, call_id=call, subject=subject_of(answer.answer_id))
+            for (_, answer), call in zip(placed, calls, strict=True)
+        ),
         batch_size=BATCH,
-    )  # fmt: skip
+    )
     record(by=by, project=task.project, action="scores.import", on=run, scores=len(placed))
     return run, True
 
@@ -179,13 +186,19 @@ def _lost(row: ScoreRow, items: set[str], people: Mapping[str, int]) -> Problem:
         return Problem(row.line, "item_id", row.item, "No item has this id.", "Use the task’s ids.")
     if row.worker not in people:
         return Problem(
-            row.line, "worker_id", row.worker, "Nobody of this id rated here.",
+            row.line,
+            "worker_id",
+            row.worker,
+            "Nobody of this id rated here.",
             "Use the ids that the answers were imported with, or pseudonyms.",
-        )  # fmt: skip
+        )
     return Problem(
-        row.line, "item_id", row.item, "No counting rating of this person is left for this row.",
+        row.line,
+        "item_id",
+        row.item,
+        "No counting rating of this person is left for this row.",
         "Leave the row out, or look whether the rating counts.",
-    )  # fmt: skip
+    )
 
 
 def _digest(placed: Placed) -> str:
@@ -195,20 +208,31 @@ def _digest(placed: Placed) -> str:
     return digest.hexdigest()
 
 
-def _run(
-    by: User, task: Task, source: Source, *, scale: str, placed: Placed, digest: str
-) -> Run:  # fmt: skip
+def _run(by: User, task: Task, source: Source, *, scale: str, placed: Placed, digest: str) -> Run:
     now = timezone.now()
     return Run.objects.create(
-        project_id=task.project_id, task=task, number=next_number(task.project_id), method=IMPORTED,
-        version=source.version, state=RunState.DONE, trigger="import", started_by=by,
-        started_at=now, finished_at=now, result_hash=digest,
+        project_id=task.project_id,
+        task=task,
+        number=next_number(task.project_id),
+        method=IMPORTED,
+        version=source.version,
+        state=RunState.DONE,
+        trigger="import",
+        started_by=by,
+        started_at=now,
+        finished_at=now,
+        result_hash=digest,
         params={
-            "what": WHAT, "scale": scale, "model_name": source.model, "prompt": source.prompt,
-            "variant": source.variant, "calls": len(placed), "digest": digest,
+            "what": WHAT,
+            "scale": scale,
+            "model_name": source.model,
+            "prompt": source.prompt,
+            "variant": source.variant,
+            "calls": len(placed),
+            "digest": digest,
             "missing": sum(row.score is None for row, _ in placed),
         },
-    )  # fmt: skip
+    )
 
 
 def _calls(task: Task, source: Source, scale: str, placed: Placed) -> list[int]:
@@ -216,14 +240,24 @@ def _calls(task: Task, source: Source, scale: str, placed: Placed) -> list[int]:
     now, keys, rows = timezone.now(), [], {}
     for row, answer in placed:
         text = answer.explanation
-        parts = ["import", source.model, source.prompt, scale, answer.item, row.worker,
-                 answer.value, text, row.score, row.raw]  # fmt: skip
+        parts = [
+            "import",
+            source.model,
+            source.prompt,
+            scale,
+            answer.item,
+            row.worker,
+            answer.value,
+            text,
+            row.score,
+            row.raw,
+        ]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         keys.append(key)
         rows[key] = _call(task, source, key, row, now)
-    known = dict(LLMCall.objects.filter(
-        project_id=task.project_id, key__in=rows
-    ).values_list("key", "pk"))  # fmt: skip
+    known = dict(
+        LLMCall.objects.filter(project_id=task.project_id, key__in=rows).values_list("key", "pk")
+    )
     made = LLMCall.objects.bulk_create(
         (call for key, call in rows.items() if key not in known), batch_size=BATCH
     )
@@ -234,9 +268,18 @@ def _calls(task: Task, source: Source, scale: str, placed: Placed) -> list[int]:
 def _call(task: Task, source: Source, key: str, row: ScoreRow, now: Any) -> LLMCall:
     done = row.score is not None
     return LLMCall(
-        project_id=task.project_id, model=None, model_name=source.model, key=key,
-        prompt=source.prompt, messages=[], schema=SCORE.name, source="import",
-        state=CallState.DONE if done else CallState.FAILED, text=row.raw,
-        value={"score": row.score} if done else None, reason="" if done else MISSING,
-        attempts=0, finished_at=now,
-    )  # fmt: skip
+        project_id=task.project_id,
+        model=None,
+        model_name=source.model,
+        key=key,
+        prompt=source.prompt,
+        messages=[],
+        schema=SCORE.name,
+        source="import",
+        state=CallState.DONE if done else CallState.FAILED,
+        text=row.raw,
+        value={"score": row.score} if done else None,
+        reason="" if done else MISSING,
+        attempts=0,
+        finished_at=now,
+    )

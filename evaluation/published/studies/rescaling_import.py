@@ -36,14 +36,21 @@ def import_file(
         try:
             score = _score(given["score"])
         except ValueError:
-            problems.append(Problem(
-                row.line, mapping["score"], given["score"], "Not a number from 0 to 100.",
-                "Write a number, or leave it empty where the model gave none.",
-            ))  # fmt: skip
+            problems.append(
+                Problem(
+                    row.line,
+                    mapping["score"],
+                    given["score"],
+                    "Not a number from 0 to 100.",
+                    "Write a number, or leave it empty where the model gave none.",
+                )
+            )
             continue
-        rows.append(ScoreRow(
-            row.line, given["item_id"].strip(), given["worker_id"].strip(), score, given["raw"]
-        ))  # fmt: skip
+        rows.append(
+            ScoreRow(
+                row.line, given["item_id"].strip(), given["worker_id"].strip(), score, given["raw"]
+            )
+        )
     if problems:
         raise Invalid(
             f"{len(problems):,} of {sheet.total:,} rows cannot be read. Nothing was imported.",

@@ -40,9 +40,18 @@ DIGITS = {"Table 8": 3}  # of what is measured; else 2
 PRINTED = {"Table 7": 1, "Table 8": 3}  # of what was printed; else 2
 WORDS = (("alpha", "α"), ("tau-b", "τ-b"), ("mean rho", "mean ρ"))
 CORE_FIGURES = (
-    "agreement", "within_item", "across_item", "interdependence", "drift", "side", "straight",
-    "judge", "judge_pair", "person", "diagnostics",
-)  # fmt: skip
+    "agreement",
+    "within_item",
+    "across_item",
+    "interdependence",
+    "drift",
+    "side",
+    "straight",
+    "judge",
+    "judge_pair",
+    "person",
+    "diagnostics",
+)
 CHECK_FIGURES = ("corrected", "split", "overlap")
 Row = Mapping[str, Any]
 # Series -> dimension ("" is the mean, or the one figure of a line) -> our value.
@@ -202,9 +211,13 @@ def _own(row: Row, mine: Ours) -> float | None:
 
 
 def _series(
-    base: str, name: str, protocol: str, *, found: Mapping[str, Row],
+    base: str,
+    name: str,
+    protocol: str,
+    *,
+    found: Mapping[str, Row],
     mine: Mapping[str, float | None],
-) -> Series:  # fmt: skip
+) -> Series:
     cells = []
     for column in (*SHORT, MEAN):
         key = "" if column == MEAN else DIMENSIONS[SHORT.index(column)]
@@ -295,11 +308,14 @@ def _with_mean(values: dict[str, float | None]) -> dict[str, float | None]:
 def _order(told: Mapping[str, Any]) -> Ours:
     within, across = told.get("within_item", []), told.get("across_item", [])
     columns = {
-        "one direction": (within, "backward"), "other direction": (within, "forward"),
-        "both directions": (within, "both"), "largest difference": (within, "delta"),
-        "first 7 items": (across, "early"), "later items": (across, "late"),
+        "one direction": (within, "backward"),
+        "other direction": (within, "forward"),
+        "both directions": (within, "both"),
+        "largest difference": (within, "delta"),
+        "first 7 items": (across, "early"),
+        "later items": (across, "late"),
         "early against late": (across, "delta"),
-    }  # fmt: skip
+    }
     found: Ours = {
         f"alpha, {name}": _with_mean(_column(rows, key)) for name, (rows, key) in columns.items()
     }

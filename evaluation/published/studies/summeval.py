@@ -25,20 +25,29 @@ def import_published(
         Candidate.objects.filter(
             project=task.project_id, key__in=[one.key for one in study.summaries]
         ).values_list("key", "pk")
-    )  # fmt: skip
+    )
     sets = len(study.judges) + 1
     progress("published scores", 0, sets)
     run, new = publish(
-        by=by, task=task, name=PEOPLE_NAME, version=PEOPLE, role=HUMAN,
+        by=by,
+        task=task,
+        name=PEOPLE_NAME,
+        version=PEOPLE,
+        role=HUMAN,
         scores=_by_id(study.people, keys),
-    )  # fmt: skip
+    )
     runs, fresh = [run], int(new)
     progress("published scores", 1, sets)
     for number, ((evaluator, prompt), scores) in enumerate(sorted(study.judges.items()), 2):
         run, new = publish(
-            by=by, task=task, name=f"{evaluator}, {prompt}", version=JUDGED, role=JUDGE,
-            scores=_by_id(scores, keys), about={"evaluator": evaluator, "prompt": prompt},
-        )  # fmt: skip
+            by=by,
+            task=task,
+            name=f"{evaluator}, {prompt}",
+            version=JUDGED,
+            role=JUDGE,
+            scores=_by_id(scores, keys),
+            about={"evaluator": evaluator, "prompt": prompt},
+        )
         runs.append(run)
         fresh += int(new)
         progress("published scores", number, sets)

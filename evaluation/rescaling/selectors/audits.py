@@ -63,9 +63,7 @@ def shown(audit: ExplanationAudit, number: int | None) -> Shown | None:
     Raises Missing for a place that there is not.
     """
     total = len(audit.answer_ids)
-    given = {
-        one.answer_id: one for one in AuditVerdict.objects.filter(audit=audit).order_by("pk")
-    }  # fmt: skip
+    given = {one.answer_id: one for one in AuditVerdict.objects.filter(audit=audit).order_by("pk")}
     open_ = [at for at, pk in enumerate(audit.answer_ids, 1) if pk not in given]
     if number is None:
         if not open_:
@@ -78,13 +76,19 @@ def shown(audit: ExplanationAudit, number: int | None) -> Shown | None:
     item, verdict = answer.item, given.get(pk)
     spans = explanations.evidence([pk]).get(pk, [])
     return Shown(
-        number, total, len(given), item.group.title, paragraphs(item.group.passage),
-        item.question, item.first.text if item.first else "",
+        number,
+        total,
+        len(given),
+        item.group.title,
+        paragraphs(item.group.passage),
+        item.question,
+        item.first.text if item.first else "",
         explanations.words([pk]).get(pk, ""),
         frozenset(k for start, end in spans for k in range(start, end + 1)),
-        verdict.agrees if verdict else None, verdict.note if verdict else "",
+        verdict.agrees if verdict else None,
+        verdict.note if verdict else "",
         next((at for at in open_ if at != number), None),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,10 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
     verdicts = dict(audit.verdicts.values_list("answer_id", "agrees"))
     worker = dict(Answer.objects.filter(pk__in=audit.answer_ids).values_list("pk", "worker_id"))
     value = dict(
-        ChoiceValue.objects.filter(
-            answer__in=audit.answer_ids, field=audit.scale
-        ).values_list("answer_id", "ordinal")
-    )  # fmt: skip
+        ChoiceValue.objects.filter(answer__in=audit.answer_ids, field=audit.scale).values_list(
+            "answer_id", "ordinal"
+        )
+    )
     names = dict(
         Membership.objects.filter(pk__in=set(worker.values())).values_list("pk", "pseudonym")
     )
@@ -141,14 +145,16 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
             for point in points
         ],
         "axis": charts.forest_axis(axis),
-        "scale": scale, "judged": len(verdicts), "drawn": len(audit.answer_ids),
+        "scale": scale,
+        "judged": len(verdicts),
+        "drawn": len(audit.answer_ids),
         "points": points,
         "counts": [
             (names[pk], drawn[pk], [cells[pk, point.value] for point in points]) for pk in people
         ],
         "uneven": len(set(cells.values())) > 1 or len(cells) < len(people) * len(points),
         "notes": _notes(audit, worker, value, names),
-    }  # fmt: skip
+    }
 
 
 def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> ShareRow:
@@ -157,9 +163,7 @@ def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> S
     if found.value is not None and found.low is not None and found.high is not None:
         estimate = Estimate(found.value, found.low, found.high)
         words = f"{100 * found.low:.0f}–{100 * found.high:.0f}%"
-    return ShareRow(
-        name, found, words, charts.forest_cell(axis, estimate, name=name), worker_id
-    )  # fmt: skip
+    return ShareRow(name, found, words, charts.forest_cell(axis, estimate, name=name), worker_id)
 
 
 def _notes(

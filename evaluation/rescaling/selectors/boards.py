@@ -119,13 +119,15 @@ def recipe(told: Told) -> list[tuple[str, str]]:
     calls, params = found["calls"], found["params"]
     pairs = [
         ("method", f"Explanation-based rescaling {found['version']}"),
-        ("scale", told.frame["scale"]), ("scores", f"{calls['model']}, {calls['prompt']}"),
+        ("scale", told.frame["scale"]),
+        ("scores", f"{calls['model']}, {calls['prompt']}"),
         ("calls", f"{count(calls['calls'])}, {calls['digest'][:8]}"),
         ("ensemble λ", f"{params['ensemble']:g}"),
         ("no ties", f"noise {params['noise']:g}, {params['draws']} draws"),
-        ("interval", f"jackknife over items, {told.level}%"), ("seed", str(run.seed)),
+        ("interval", f"jackknife over items, {told.level}%"),
+        ("seed", str(run.seed)),
         ("snapshot", found["snapshot"][:8]),
-    ]  # fmt: skip
+    ]
     return [*pairs, ("result", run.result_hash[:8])] if run.result_hash else pairs
 
 
@@ -134,23 +136,35 @@ def key_figures(told: Told) -> list[dict[str, Any]]:
     frame, counts = told.frame, told.figures["recipe"]["counts"]
     missing = frame["no_explanation"] + frame["no_number"]
     rows = [
-        {"label": "Ratings", "value": count(frame["ratings"]),
-         "of": f"of {plural(counts['questions'], 'item')}",
-         "note": f"by {plural(counts['workers'], 'worker')}"},
-        {"label": "Explained", "value": count(frame["explained"]),
-         "of": f"of {count(frame['ratings'])}",
-         "note": f"{count(frame['no_explanation'])} without an explanation"},
-        {"label": "Means instead of a score", "value": count(missing),
-         "of": f"of {count(frame['ratings'])}",
-         "note": f"{count(frame['no_number'])} where the model gave no number"},
-    ]  # fmt: skip
+        {
+            "label": "Ratings",
+            "value": count(frame["ratings"]),
+            "of": f"of {plural(counts['questions'], 'item')}",
+            "note": f"by {plural(counts['workers'], 'worker')}",
+        },
+        {
+            "label": "Explained",
+            "value": count(frame["explained"]),
+            "of": f"of {count(frame['ratings'])}",
+            "note": f"{count(frame['no_explanation'])} without an explanation",
+        },
+        {
+            "label": "Means instead of a score",
+            "value": count(missing),
+            "of": f"of {count(frame['ratings'])}",
+            "note": f"{count(frame['no_number'])} where the model gave no number",
+        },
+    ]
     for row in told.rows("aggregate"):
         if row["setting"] != "no ties":
-            rows.append({
-                "label": f"Change of τ-b, {SETTINGS[row['setting']].lower()}",
-                "value": signed(row["difference"], 3), "of": "",
-                "note": _interval(row, told.level) or "no interval",
-            })  # fmt: skip
+            rows.append(
+                {
+                    "label": f"Change of τ-b, {SETTINGS[row['setting']].lower()}",
+                    "value": signed(row["difference"], 3),
+                    "of": "",
+                    "note": _interval(row, told.level) or "no interval",
+                }
+            )
     return rows
 
 
@@ -177,7 +191,10 @@ def overview(told: Told) -> dict[str, Any]:
         "axis": charts.forest_axis(scale),
         "rows": [
             _changed(
-                scale, row, label=SETTINGS[row["setting"]], note=protocols[row["setting"]],
+                scale,
+                row,
+                label=SETTINGS[row["setting"]],
+                note=protocols[row["setting"]],
                 reason="noise is no sample" if row["setting"] == "no ties" else _why(row),
             )
             for row in rows
@@ -187,12 +204,10 @@ def overview(told: Told) -> dict[str, Any]:
             told.names.get(pk, str(pk))
             for pk in told.figures.get("diagnostics", {}).get("not_monotone", [])
         ],
-    }  # fmt: skip
+    }
 
 
-def _changed(
-    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW
-) -> Changed:  # fmt: skip
+def _changed(scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW) -> Changed:
     low, high, difference = row["low"], row["high"], row["difference"]
     sure = low is not None and high is not None and low < high
     if difference is None:
@@ -200,14 +215,22 @@ def _changed(
     elif low is not None and low == high:
         reason = UNMOVED
     return Changed(
-        label, note, row["before"], row["after"], difference,
-        interval(low, high, 3) if sure else "", "" if sure else reason,
-        row["pairs"], row.get("undefined", 0),
+        label,
+        note,
+        row["before"],
+        row["after"],
+        difference,
+        interval(low, high, 3) if sure else "",
+        "" if sure else reason,
+        row["pairs"],
+        row.get("undefined", 0),
         charts.forest_cell(
-            scale, None if difference is None else Estimate(difference, low, high),
-            reference=0.0, name=label,
+            scale,
+            None if difference is None else Estimate(difference, low, high),
+            reference=0.0,
+            name=label,
         ),
-    )  # fmt: skip
+    )
 
 
 def _why(row: Row) -> str:
@@ -218,19 +241,30 @@ def _why(row: Row) -> str:
 def ensembles(told: Told) -> dict[str, Any]:
     """Table 10: the agreement at each weight, and its change against the raw ratings."""
     blocks = []
-    rows = [dict(row, difference=_less(row["after"], row["before"]))
-            for row in told.rows("ensembles")]  # fmt: skip
+    rows = [
+        dict(row, difference=_less(row["after"], row["before"])) for row in told.rows("ensembles")
+    ]
     scale = Scale.around(
         [value for row in rows for value in (row["low"], row["high"])], include=[0.0]
     )
     for setting in ("all", "incomplete"):
         own = [row for row in rows if row["setting"] == setting]
         ends = {0.0: "the explanation alone", 1.0: "the annotator’s mean alone"}
-        blocks.append((SETTINGS[setting], [
-            _changed(scale, row, label=f"{row['lambda']:g}", note=ends.get(row["lambda"], ""),
-                     reason=_why(row))
-            for row in own
-        ]))  # fmt: skip
+        blocks.append(
+            (
+                SETTINGS[setting],
+                [
+                    _changed(
+                        scale,
+                        row,
+                        label=f"{row['lambda']:g}",
+                        note=ends.get(row["lambda"], ""),
+                        reason=_why(row),
+                    )
+                    for row in own
+                ],
+            )
+        )
     return {"blocks": blocks, "axis": charts.forest_axis(scale)}
 
 
@@ -265,9 +299,11 @@ def variants(told: Told, task: Task) -> dict[str, Any]:
         found[pk][name] = data
     known = [
         value
-        for figures in found.values() for row in figures.get("aggregate", [])
-        if row["setting"] != "no ties" for value in (row["low"], row["high"])
-    ]  # fmt: skip
+        for figures in found.values()
+        for row in figures.get("aggregate", [])
+        if row["setting"] != "no ties"
+        for value in (row["low"], row["high"])
+    ]
     scale = Scale.around(known, include=[0.0], width=NARROW, count=3)
     order = list(VARIANTS)
     rows = [_variant(told, run, found[run.pk], scale) for run in runs]
@@ -275,36 +311,42 @@ def variants(told: Told, task: Task) -> dict[str, Any]:
     return {"rows": [row for _, _, row in rows], "axis": charts.forest_axis(scale)}
 
 
-def _variant(
-    told: Told, run: Run, figures: Row, scale: Scale
-) -> tuple[str, int, VariantRow]:  # fmt: skip
+def _variant(told: Told, run: Run, figures: Row, scale: Scale) -> tuple[str, int, VariantRow]:
     calls, frame = figures["recipe"]["calls"], figures["frame"]
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
     changed = {
-        name: _changed(
-            scale, aggregate[name], label=SETTINGS[name], reason=_why(aggregate[name])
-        )
-        for name in ("all", "incomplete") if name in aggregate
-    }  # fmt: skip
+        name: _changed(scale, aggregate[name], label=SETTINGS[name], reason=_why(aggregate[name]))
+        for name in ("all", "incomplete")
+        if name in aggregate
+    }
     missing = frame["no_explanation"] + frame["no_number"]
     same = (run.snapshot_id, frame["scale"]) == (told.run.snapshot_id, told.frame["scale"])
     row = VariantRow(
-        run, told_words(calls), variant.paper if variant else "", calls["model"],
-        bool(variant and variant.judges), figures["recipe"]["params"]["ensemble"],
-        percent(missing / frame["ratings"], 1), same, changed.get("all"),
+        run,
+        told_words(calls),
+        variant.paper if variant else "",
+        calls["model"],
+        bool(variant and variant.judges),
+        figures["recipe"]["params"]["ensemble"],
+        percent(missing / frame["ratings"], 1),
+        same,
+        changed.get("all"),
         changed.get("incomplete"),
-    )  # fmt: skip
+    )
     return variant.slug if variant else "", run.number, row
 
 
 def importable(task: Task) -> list[tuple[Run, str]]:
     """Imported scores that a run could read, in words."""
     return [
-        (run, f"{run.params['model_name']}: {run.params['prompt']}, "
-         f"{plural(run.params['calls'], 'score')}")
+        (
+            run,
+            f"{run.params['model_name']}: {run.params['prompt']}, "
+            f"{plural(run.params['calls'], 'score')}",
+        )
         for run in rescaling_calls.imports(task)
-    ]  # fmt: skip
+    ]
 
 
 def views(view: str, page: str, keep: str) -> Iterable[dict[str, Any]]:

@@ -74,15 +74,19 @@ def pairs(told: Told, wanted: Mapping[str, str], page: str | None) -> dict[str, 
         include=[0.0],
     )
     return {
-        **kept, "shows": SHOWS, "settings": {name: SETTINGS[name] for name in FIGURE},
+        **kept,
+        "shows": SHOWS,
+        "settings": {name: SETTINGS[name] for name in FIGURE},
         "summaries": [
             Summary(SETTINGS[name], row) for name, row in told.figures.get("changes", {}).items()
         ],
-        "page": shown, "axis": charts.forest_axis(scale),
+        "page": shown,
+        "axis": charts.forest_axis(scale),
         "list": [_row(told, row, scale) for row in shown.object_list],
         "people": _people(told, rows),
-        "lines": _matrix(told, rows, kept["show"]), "most": MATRIX,
-    }  # fmt: skip
+        "lines": _matrix(told, rows, kept["show"]),
+        "most": MATRIX,
+    }
 
 
 def _people(told: Told, rows: Sequence[Row]) -> list[tuple[int, str]]:
@@ -95,19 +99,33 @@ def _row(told: Told, row: Row, scale: Scale) -> PairRow:
     sure = low is not None and high is not None
     one, two = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
     least = told.figures["recipe"]["params"]["min_items"]
-    why = "" if sure else (
-        "one rating never changes" if difference is None
-        else f"{plural(row['n'], 'shared rating')}; an interval needs {least} items"
-        if row["n"] < least else "it rests on a single item"
-    )  # fmt: skip
+    why = (
+        ""
+        if sure
+        else (
+            "one rating never changes"
+            if difference is None
+            else f"{plural(row['n'], 'shared rating')}; an interval needs {least} items"
+            if row["n"] < least
+            else "it rests on a single item"
+        )
+    )
     return PairRow(
-        one, two, row["n"], row["before"], row["after"], difference,
-        interval(low, high, 2) if sure else "", why,
+        one,
+        two,
+        row["n"],
+        row["before"],
+        row["after"],
+        difference,
+        interval(low, high, 2) if sure else "",
+        why,
         charts.forest_cell(
-            scale, None if difference is None else Estimate(difference, low, high),
-            reference=0.0, name=f"{one} and {two}",
+            scale,
+            None if difference is None else Estimate(difference, low, high),
+            reference=0.0,
+            name=f"{one} and {two}",
         ),
-    )  # fmt: skip
+    )
 
 
 def _matrix(told: Told, rows: Sequence[Row], show: str) -> list[tuple[str, list[Cell | None]]]:
@@ -121,12 +139,15 @@ def _matrix(told: Told, rows: Sequence[Row], show: str) -> list[tuple[str, list[
     values = [abs(row[show]) for row in rows if row[show] is not None]
     top = 1.0 if max(values, default=0.0) > 0.55 else 0.5
     return [
-        (name, [
-            None if pk == other else _cell(by_pair.get((pk, other)), show, top)
-            for other, _ in people
-        ])
+        (
+            name,
+            [
+                None if pk == other else _cell(by_pair.get((pk, other)), show, top)
+                for other, _ in people
+            ],
+        )
         for pk, name in people
-    ]  # fmt: skip
+    ]
 
 
 def _cell(row: Row | None, show: str, top: float) -> Cell:
@@ -138,7 +159,8 @@ def _cell(row: Row | None, show: str, top: float) -> Cell:
     text = signed(value, 2) if show == "difference" else score(value, 2)
     css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
     return Cell(
-        text, css,
+        text,
+        css,
         f"{plural(row['n'], 'shared rating')}: {score(row['before'], 2)} before, "
         f"{score(row['after'], 2)} after",
-    )  # fmt: skip
+    )

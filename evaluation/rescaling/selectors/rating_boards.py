@@ -52,10 +52,20 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
     """A board a scale; two queries."""
     told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
     scores: dict[str, list[Any]] = {}
-    rows = SystemScore.objects.filter(run=run).order_by("-estimate", "system_id").values_list(
-        "dimension", "system__name", "system__prompt_strategy", "estimate", "low", "high", "n",
-        "extra",
-    )  # fmt: skip
+    rows = (
+        SystemScore.objects.filter(run=run)
+        .order_by("-estimate", "system_id")
+        .values_list(
+            "dimension",
+            "system__name",
+            "system__prompt_strategy",
+            "estimate",
+            "low",
+            "high",
+            "n",
+            "extra",
+        )
+    )
     for dimension, *rest in rows:
         scores.setdefault(dimension, []).append(rest)
     made = []
@@ -64,16 +74,24 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
         scale = Scale.around([value for row in found for value in (row[3], row[4], row[2])])
         made.append(
             ScaleBoard(
-                one, told.get(one.name, {}), charts.forest_axis(scale),
+                one,
+                told.get(one.name, {}),
+                charts.forest_axis(scale),
                 [
                     SourceRow(
-                        name, detail, estimate, low, high, n, extra.get("no_interval") or "",
+                        name,
+                        detail,
+                        estimate,
+                        low,
+                        high,
+                        n,
+                        extra.get("no_interval") or "",
                         charts.forest_cell(scale, Estimate(estimate, low, high), name=name),
                     )
                     for name, detail, estimate, low, high, n, extra in found
                 ],
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -83,10 +101,18 @@ def workers(run: Run, dimension: str) -> list[dict[str, Any]]:
         "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
     )
     found = [
-        {"id": pk, "name": name, "agrees": estimate, "low": low, "high": high, "n": n,
-         "mean": extra.get("mean"), "spread": extra.get("spread"),
-         "why": extra.get("no_interval") or ""}
+        {
+            "id": pk,
+            "name": name,
+            "agrees": estimate,
+            "low": low,
+            "high": high,
+            "n": n,
+            "mean": extra.get("mean"),
+            "spread": extra.get("spread"),
+            "why": extra.get("no_interval") or "",
+        }
         for pk, name, estimate, low, high, n, extra in rows
-    ]  # fmt: skip
+    ]
     found.sort(key=lambda row: (row["agrees"] is None, row["agrees"] or 0.0, row["name"]))
     return found[:SHOWN_WORKERS]

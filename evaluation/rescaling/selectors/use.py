@@ -42,9 +42,11 @@ class Use:
 
 def scale(told: Told, page: str | None) -> dict[str, Any]:
     """Table 6 for everybody, and each person's labels and scores; three queries."""
-    rows = WorkerScore.objects.filter(run=told.run).order_by("worker__pseudonym").values_list(
-        "worker_id", "worker__pseudonym", "n", "estimate", "low", "high", "extra"
-    )  # fmt: skip
+    rows = (
+        WorkerScore.objects.filter(run=told.run)
+        .order_by("worker__pseudonym")
+        .values_list("worker_id", "worker__pseudonym", "n", "estimate", "low", "high", "extra")
+    )
     shown = Paginator(rows, WORKERS).get_page(page)
     calls = told.figures["recipe"]["calls"]
     return {
@@ -54,13 +56,20 @@ def scale(told: Told, page: str | None) -> dict[str, Any]:
         "everybody": charts_rescaling.scale_use(told.rows("by_label"), who="Everybody"),
         "labels": [_label(row) for row in reversed(told.rows("by_label"))],
         "people": [
-            Use(pk, name, n, extra["place"], after,
-                interval(low, high, 1) if low is not None else "", extra["fallback"],
+            Use(
+                pk,
+                name,
+                n,
+                extra["place"],
+                after,
+                interval(low, high, 1) if low is not None else "",
+                extra["fallback"],
                 charts_rescaling.scale_use(extra["labels"], who=name),
-                [_label(row) for row in reversed(extra["labels"])])
+                [_label(row) for row in reversed(extra["labels"])],
+            )
             for pk, name, n, after, low, high, extra in shown.object_list
         ],
-    }  # fmt: skip
+    }
 
 
 def _label(row: Row) -> Row:
@@ -102,22 +111,24 @@ def _number(name: str) -> Cast:
     return Cast(KeyTextTransform(name, "extra"), FloatField())
 
 
-def moved(
-    told: Told, task: Task, wanted: Mapping[str, str], page: str | None
-) -> dict[str, Any]:  # fmt: skip
+def moved(told: Told, task: Task, wanted: Mapping[str, str], page: str | None) -> dict[str, Any]:
     """Items by how far their mean moved, with every rating, in a constant number of queries."""
     order = wanted.get("order", "")
     order = order if order in ORDERS else ""
     rows = ItemScore.objects.filter(run=told.run).annotate(by=_number("moved"))
     keys: dict[str, Any] = {
         "": Func(F("by"), function="ABS", output_field=FloatField()).desc(),
-        "up": F("by").desc(), "down": F("by").asc(), "apart": _number("spread").desc(),
-    }  # fmt: skip
+        "up": F("by").desc(),
+        "down": F("by").asc(),
+        "apart": _number("spread").desc(),
+    }
     shown = Paginator(rows.order_by(keys[order], "item_id"), ITEMS).get_page(page)
     return {
-        "order": order, "orders": ORDERS, "page": shown,
+        "order": order,
+        "orders": ORDERS,
+        "page": shown,
         "items": _items(told, task, list(shown.object_list)),
-    }  # fmt: skip
+    }
 
 
 def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[Moved]:
@@ -128,13 +139,22 @@ def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[Moved]:
         item, extra = about[row.item_id], row.extra
         own = ratings.get(row.item_id, [])
         after = row.estimate if row.estimate is not None else extra["before"]
-        made.append(Moved(
-            item.key, item.question, item.answer, row.n, extra["before"], after,
-            extra["spread_before"], extra["spread"],
-            charts_rescaling.moved(
-                extra["before"], after, [one.score for one in own if one.score is not None]
-            ), own,
-        ))  # fmt: skip
+        made.append(
+            Moved(
+                item.key,
+                item.question,
+                item.answer,
+                row.n,
+                extra["before"],
+                after,
+                extra["spread_before"],
+                extra["spread"],
+                charts_rescaling.moved(
+                    extra["before"], after, [one.score for one in own if one.score is not None]
+                ),
+                own,
+            )
+        )
     return made
 
 
@@ -157,10 +177,18 @@ def _ratings(
     found: dict[int, list[Rating]] = {}
     for pk, item, worker, estimate, extra in scores:
         cited = _cited(spans.get(pk, []), texts.get(about[item].group_id, []))
-        found.setdefault(item, []).append(Rating(
-            worker, told.names.get(worker, str(worker)), extra["label"], estimate, extra["why"],
-            extra["call"], words.get(pk, ""), cited,
-        ))  # fmt: skip
+        found.setdefault(item, []).append(
+            Rating(
+                worker,
+                told.names.get(worker, str(worker)),
+                extra["label"],
+                estimate,
+                extra["why"],
+                extra["call"],
+                words.get(pk, ""),
+                cited,
+            )
+        )
     return found
 
 

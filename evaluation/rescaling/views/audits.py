@@ -31,17 +31,21 @@ class AuditForm(forms.Form):
         coerce=int, help_text="Somebody of the team who rated nothing in this task."
     )
     each = forms.IntegerField(
-        min_value=1, max_value=audits.MOST_EACH, initial=audits.DEFAULT_EACH,
+        min_value=1,
+        max_value=audits.MOST_EACH,
+        initial=audits.DEFAULT_EACH,
         label="Explanations for each worker and label",
         help_text="The paper took 20 of each of four labels. Where there are fewer, all.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
-    )  # fmt: skip
+    )
     scale = forms.ChoiceField(help_text="Explanations are drawn equally by its labels.")
     seed = forms.IntegerField(
-        min_value=0, max_value=2**53, initial=audits.DEFAULT_SEED,
+        min_value=0,
+        max_value=2**53,
+        initial=audits.DEFAULT_SEED,
         help_text="The same seed on the same explanations draws the same ones.",
         widget=forms.NumberInput(attrs={"class": "mid num"}),
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,9 +80,13 @@ def audit_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     given = form.cleaned_data
     try:
         made = audits.open_audit(
-            by=access.user, task=task, judge=form.people[given["judge"]], each=given["each"],
-            scale=given["scale"], seed=given["seed"],
-        )  # fmt: skip
+            by=access.user,
+            task=task,
+            judge=form.people[given["judge"]],
+            each=given["each"],
+            scale=given["scale"],
+            seed=given["seed"],
+        )
     except DomainError as error:
         add_errors(form, error)
         return _list(request, access, task, form, error.status)
@@ -90,9 +98,15 @@ def _list(
     request: HttpRequest, access: Access, task: Task, form: AuditForm, status: int = 200
 ) -> HttpResponse:
     rows = list(reads.audits(task))
-    context = {"task": task, "title": title_of(task), "form": form, "rows": rows,
-               "mine": next((one for one in rows if one.judge_id == access.user.pk
-                             and one.closed_at is None), None)}  # fmt: skip
+    context = {
+        "task": task,
+        "title": title_of(task),
+        "form": form,
+        "rows": rows,
+        "mine": next(
+            (one for one in rows if one.judge_id == access.user.pk and one.closed_at is None), None
+        ),
+    }
     return render(request, "evaluation/rescaling/audits/list.html", context, status=status)
 
 
@@ -103,11 +117,14 @@ def audit(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
     access, task = study(request, project_id, task_id)
     found = reads.get_audit(task, audit_id)
     context = {
-        "task": task, "title": title_of(task), "audit": found,
-        "sentence": reads.state_words(found), "total": len(found.answer_ids),
+        "task": task,
+        "title": title_of(task),
+        "audit": found,
+        "sentence": reads.state_words(found),
+        "total": len(found.answer_ids),
         "is_judge": found.judge_id == access.user.pk,
         "all_judged": found.judged == len(found.answer_ids),  # type: ignore[attr-defined]
-    }  # fmt: skip
+    }
     if found.closed_at is not None:
         context.update(reads.result(found))
     return render(request, "evaluation/rescaling/audits/audit.html", context)
@@ -127,9 +144,12 @@ def judge(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
         if place is None or verdict not in ("agree", "disagree"):
             raise Invalid("Agree or disagree.", fields={"verdict": "One of the two."})
         audits.give_verdict(
-            by=access.user, audit=found, place=place, agrees=verdict == "agree",
+            by=access.user,
+            audit=found,
+            place=place,
+            agrees=verdict == "agree",
             note=request.POST.get("note", ""),
-        )  # fmt: skip
+        )
         return redirect(page)
     if found.closed_at is not None:
         return redirect("audit", project_id, task_id, audit_id)

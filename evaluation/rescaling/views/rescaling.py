@@ -31,9 +31,7 @@ from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import title_of
 
 
-def study(
-    request: HttpRequest, project_id: int, task_id: int, *roles: str
-) -> tuple[Any, Task]:  # fmt: skip
+def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Any, Task]:
     """A rating task, for people who hold one of ``roles`` (default: staff)."""
     access, task = get_task(request, project_id, task_id, *roles)
     if get_type(task.type).shape != "ratings":
@@ -65,27 +63,37 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return render(request, "evaluation/rescaling/empty.html", context)
     told = reads.told(run, view)
     context.update(
-        _section(request, task, told, view), told=told, sentence=reads.sentence(told),
-        recipe=reads.recipe(told), calls=told.figures["recipe"]["calls"],
+        _section(request, task, told, view),
+        told=told,
+        sentence=reads.sentence(told),
+        recipe=reads.recipe(told),
+        calls=told.figures["recipe"]["calls"],
         variant=reads.variant_of(told.figures["recipe"]["calls"]),
         told_words=reads.told_words(told.figures["recipe"]["calls"]),
-    )  # fmt: skip
+    )
     return render(request, f"evaluation/rescaling/{view}.html", context)
 
 
 def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
     page = reverse("rescaling", args=[task.project_id, task.pk])
     usable = LanguageModel.objects.filter(
-        endpoint__project=task.project_id, endpoint__archived_at__isnull=True,
-        archived_at__isnull=True, use=LanguageModel.Use.CHAT,
-    )  # fmt: skip
+        endpoint__project=task.project_id,
+        endpoint__archived_at__isnull=True,
+        archived_at__isnull=True,
+        use=LanguageModel.Use.CHAT,
+    )
     return {
-        "task": task, "title": title_of(task), "view": view, "run": run, "keep": keep,
+        "task": task,
+        "title": title_of(task),
+        "view": view,
+        "run": run,
+        "keep": keep,
         "views": list(reads.views(view, page, keep)),
         "run_choices": list(reads.finished(task)[: reads.SHOWN_RUNS]),
         "active": task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first(),
-        "has_model": usable.exists(), "imports": reads.importable(task),
-    }  # fmt: skip
+        "has_model": usable.exists(),
+        "imports": reads.importable(task),
+    }
 
 
 def _section(request: HttpRequest, task: Task, told: reads.Told, view: str) -> dict[str, Any]:
@@ -122,9 +130,14 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     try:
         check_size(given["file"].size or 0, AT_ONCE)
         held, new = rescaling_import.import_file(
-            by=access.user, task=task, name=given["file"].name, content=given["file"].read(),
-            model=given["model_name"], prompt=given["prompt"], scale=given["scale"],
-        )  # fmt: skip
+            by=access.user,
+            task=task,
+            name=given["file"].name,
+            content=given["file"].read(),
+            model=given["model_name"],
+            prompt=given["prompt"],
+            scale=given["scale"],
+        )
     except DomainError as error:
         add_errors(form, error)
         return _form_page(request, task, form, "scores", error.status, rows=error.rows)
@@ -146,9 +159,12 @@ def run_imported(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     params = form.params()
     try:
         started = runs.start(
-            by=access.user, task=task, method=rescaling.SLUG, params=params,
+            by=access.user,
+            task=task,
+            method=rescaling.SLUG,
+            params=params,
             lane=f"import/{params['imported']}",
-        )  # fmt: skip
+        )
     except DomainError as error:
         add_errors(form, error)
         return _form_page(request, task, form, "run", error.status)

@@ -11,10 +11,16 @@ from evaluation.models import Run, RunFigure
 
 # Column of a figure's rows -> what its ids are.
 COLUMNS = {
-    "worker": "worker", "system": "system", "system_a": "system", "system_b": "system",
-    "machine": "system", "machine_a": "system", "machine_b": "system", "candidate": "candidate",
+    "worker": "worker",
+    "system": "system",
+    "system_a": "system",
+    "system_b": "system",
+    "machine": "system",
+    "machine_a": "system",
+    "machine_b": "system",
+    "candidate": "candidate",
     "pair": "pair",
-}  # fmt: skip
+}
 
 
 def _names(run: Run) -> dict[str, dict[int, str]]:

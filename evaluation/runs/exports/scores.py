@@ -21,9 +21,26 @@ __all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manif
 FORMATS = files.FORMATS
 # Columns that count something; a method may have them as numbers with a point.
 COUNTS = frozenset(
-    ("n", "n_others", "pairs", "of", "rank", "words", "statements", "citations", "documents",
-     "unknown", "yes", "total", "items", "fallback", "declined", "tie", "votes")
-)  # fmt: skip
+    (
+        "n",
+        "n_others",
+        "pairs",
+        "of",
+        "rank",
+        "words",
+        "statements",
+        "citations",
+        "documents",
+        "unknown",
+        "yes",
+        "total",
+        "items",
+        "fallback",
+        "declined",
+        "tie",
+        "votes",
+    )
+)
 
 
 def check(run: Run, table: str, form: str) -> None:

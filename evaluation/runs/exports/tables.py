@@ -133,18 +133,28 @@ WRITING_TABLES: dict[str, Sheet] = {
         ),
         (),
         (
-            "statements", "citations", "documents", "unknown", "order", "bleu", "heavy",
-            "readability", "source_readability", "minutes", *SIGNAL_COLUMNS,
+            "statements",
+            "citations",
+            "documents",
+            "unknown",
+            "order",
+            "bleu",
+            "heavy",
+            "readability",
+            "source_readability",
+            "minutes",
+            *SIGNAL_COLUMNS,
         ),
     )
-}  # fmt: skip
+}
 AQER = "aqer"
 OF_PAIRS = ("pairwise", "pairwise_checks", "published")
 # Of every other method: whose rows there may be, under which names.
 ANSWER = (
-    *TABLES["answers"].names[:1], ("worker", "answer__worker__pseudonym"),
+    *TABLES["answers"].names[:1],
+    ("worker", "answer__worker__pseudonym"),
     *TABLES["answers"].names[2:],
-)  # fmt: skip
+)
 OTHERS: dict[str, Sheet] = {
     "workers": Sheet(WorkerScore, (("worker", "worker__pseudonym"),), RANKED, ()),
     "systems": Sheet(SystemScore, SYSTEM, RANKED, ()),

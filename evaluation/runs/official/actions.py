@@ -85,29 +85,37 @@ def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -
         task=run.task, method=run.method, run=run, how=how, since=now, by=by
     )
     record(
-        by=by, project=run.project, on=run, number=run.number,
+        by=by,
+        project=run.project,
+        on=run,
+        number=run.number,
         action="run.official" if by is not None else f"run.official_{how}",
         before=held.run.number if held is not None else None,
-    )  # fmt: skip
+    )
     if how != How.FOLLOWED:
         first, version = how == How.FIRST, run.task.current
         title = f"“{version.title}”" if version is not None else "a task"
         notify(
             to=[one for one in people_of(run.project) if by is None or one.pk != by.pk],
-            kind="run.official", project=run.project, key=f"run.official:{made.pk}",
-            url=reverse("run_official", args=[run.project_id, run.number]), mail=not first,
+            kind="run.official",
+            project=run.project,
+            key=f"run.official:{made.pk}",
+            url=reverse("run_official", args=[run.project_id, run.number]),
+            mail=not first,
             text=f"Run {run.number} is now the official run of {title}"
             f"{': the first run with the default recipe' if first else ''}.",
-        )  # fmt: skip
+        )
     return made
 
 
 def _tell_waits(run: Run, official: Run) -> None:
     """A run by itself that is not computed as the official one was: somebody has to look."""
     notify(
-        to=people_of(run.project), kind="run.official", project=run.project,
+        to=people_of(run.project),
+        kind="run.official",
+        project=run.project,
         key=f"run.waits:{run.task_id}:{run.version}:{official.pk}",
         url=reverse("run_official", args=[run.project_id, run.number]),
         text=f"Run {run.number} was computed otherwise than the official run {official.number} "
         f"(the method is version {run.version} now), so it is a trial. Look what would change.",
-    )  # fmt: skip
+    )

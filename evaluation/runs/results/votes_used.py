@@ -42,9 +42,13 @@ def _uses(told: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         alone = len(told["left_out"]["questions_with_one_answer"])
         used = sum(part["answers"] for part in told["components"])
         return [
-            {"board": STUDY, "dimension": "", "used": used,
-             "left_out": {"alone": alone} if alone else {}}
-        ]  # fmt: skip
+            {
+                "board": STUDY,
+                "dimension": "",
+                "used": used,
+                "left_out": {"alone": alone} if alone else {},
+            }
+        ]
     found: Sequence[Mapping[str, Any]] = told.get("diagnostics", {}).get("used") or []
     return found
 

@@ -14,27 +14,37 @@ from evaluation.runs.selectors.recipes import AQER, encoder_words
 
 # Shape of a task -> the page of its results.
 PAGES = {
-    "texts": "task_results", "pairs": "pair_results", "ratings": "rating_results",
-    "responses": "writing_results", "checks": "checklist_results",
+    "texts": "task_results",
+    "pairs": "pair_results",
+    "ratings": "rating_results",
+    "responses": "writing_results",
+    "checks": "checklist_results",
     "attributes": "think_aloud_results",
-}  # fmt: skip
+}
 # Way of asking and shape -> the page that shows what came of it, where it is not the task's own.
 ASKED_PAGES = {
-    ("judge_pairs", "pairs"): "pair_judges", ("answers", "texts"): "task_results_systems",
-}  # fmt: skip
+    ("judge_pairs", "pairs"): "pair_judges",
+    ("answers", "texts"): "task_results_systems",
+}
 # Method whose results stand on a page of their own, which is asked for one run of it.
 METHOD_PAGES = {
-    CHECKS: "pair_agreement", "aqer_study": "study", "rescaling": "rescaling",
-    "judge_points": "point_judges", "aqer_panel": "task_results_systems",
-}  # fmt: skip
+    CHECKS: "pair_agreement",
+    "aqer_study": "study",
+    "rescaling": "rescaling",
+    "judge_points": "point_judges",
+    "aqer_panel": "task_results_systems",
+}
 # Method -> the address of its tables; those of the others stand under the run itself.
 EXPORTS = {"aqer": "task_results_export", "pairwise": "pair_export", "writing": "writing_export"}
 WITH_ROWS = ("ratings", "rescaling", "checklist", "g_eval", "judge_points")
 NOUNS = {
-    "texts": ("answer", "question"), "pairs": ("judgment", "pair"), "ratings": ("rating", "text"),
-    "responses": ("response", "topic"), "checks": ("filled checklist", "text"),
+    "texts": ("answer", "question"),
+    "pairs": ("judgment", "pair"),
+    "ratings": ("rating", "text"),
+    "responses": ("response", "topic"),
+    "checks": ("filled checklist", "text"),
     "attributes": ("session", "dimension"),
-}  # fmt: skip
+}
 
 
 def shape_of(task: Task) -> str:

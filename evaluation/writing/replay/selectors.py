@@ -32,9 +32,12 @@ from evaluation.methods.writing.process import Change, Process, Sources, read
 FOLDED_MS = 60_000  # a longer time without a change or an opening is folded
 BIG = 100  # UTF-16 units put in or taken away at once
 FROM = {
-    "passage": "from a passage", "own": "from their own text", "outside": "from outside",
-    "unexplained": "no paste explains it", "": "typed",
-}  # fmt: skip
+    "passage": "from a passage",
+    "own": "from their own text",
+    "outside": "from outside",
+    "unexplained": "no paste explains it",
+    "": "typed",
+}
 
 
 @dataclass(frozen=True)
@@ -260,8 +263,13 @@ def _played(change: Change) -> list[Any]:
     if not parts and size:
         parts = [[size, change.source, change.passage]]
     row: list[Any] = [
-        change.time, change.position, change.deleted, change.inserted, parts, change.kind,
-    ]  # fmt: skip
+        change.time,
+        change.position,
+        change.deleted,
+        change.inserted,
+        parts,
+        change.kind,
+    ]
     if change.ms:
         row.append(list(change.ms))
     return row

@@ -65,13 +65,13 @@ def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str
         "speeds": SPEEDS,
         "strip": reads.strip(replay),
         "length": replay.length / 1000,
-        "passages": passages_of(
-            process, replay.passages, replay.cited, replay.first_number
-        ) if process and replay.passages else None,
+        "passages": passages_of(process, replay.passages, replay.cited, replay.first_number)
+        if process and replay.passages
+        else None,
         "signs": signs(replay, task),
         "cannot": CANNOT,
         "reference": REFERENCE,
-    }  # fmt: skip
+    }
 
 
 @login_required

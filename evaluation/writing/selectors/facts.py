@@ -173,7 +173,7 @@ def bins(
             (f"{low:.{digits}f} to {high:.{digits}f}", [values[k] for _, values in columns])
             for k, (low, high) in enumerate(pairwise(edges))
         ],
-    }  # fmt: skip
+    }
 
 
 def sentence(run: Run) -> str:

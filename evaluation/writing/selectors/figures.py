@@ -26,13 +26,18 @@ from evaluation.writing.selectors.facts import (
 )
 
 MEASURES = (
-    ("words", "Words"), ("statements", "Statements"), ("documents", "Different passages cited"),
-)  # fmt: skip
+    ("words", "Words"),
+    ("statements", "Statements"),
+    ("documents", "Different passages cited"),
+)
 PAIRS = {
-    (PEOPLE, ""): "People and the ranking", (MODELS, ""): "Models and the ranking",
-    (PEOPLE, MODELS): "People and models", (MODELS, PEOPLE): "People and models",
-    (PEOPLE, PEOPLE): "Two people", (MODELS, MODELS): "Two models",
-}  # fmt: skip
+    (PEOPLE, ""): "People and the ranking",
+    (MODELS, ""): "Models and the ranking",
+    (PEOPLE, MODELS): "People and models",
+    (MODELS, PEOPLE): "People and models",
+    (PEOPLE, PEOPLE): "Two people",
+    (MODELS, MODELS): "Two models",
+}
 OTHER_STYLE = "same topic, another style"
 
 
@@ -100,11 +105,13 @@ def overview(told: Told) -> dict[str, Any]:
 def _key_figures(told: Told, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
     counts = told.run.snapshot.counts if told.run.snapshot else {}
     yield {
-        "label": "Responses", "value": count(counts.get("answers", 0)),
+        "label": "Responses",
+        "value": count(counts.get("answers", 0)),
         "of": f"of people, {count(counts['system_answers'])} of models"
-        if counts.get("system_answers") else "of people",
+        if counts.get("system_answers")
+        else "of people",
         "note": f"on {plural(counts.get('questions', 0), 'topic')}",
-    }  # fmt: skip
+    }
     for name, label in (("words", "Words a response"), ("documents", "Passages cited a response")):
         parts = []
         for group, row in everyone.items():
@@ -114,18 +121,22 @@ def _key_figures(told: Told, everyone: dict[str, Row | None]) -> Iterator[dict[s
         if parts:
             first, rest = parts[0], parts[1:]
             yield {
-                "label": label, "value": first[1].value, "of": first[0],
+                "label": label,
+                "value": first[1].value,
+                "of": first[0],
                 "note": " ".join(f"{cell.value} {group}" for group, cell in rest)
-                or first[1].interval or first[1].reason,
-            }  # fmt: skip
+                or first[1].interval
+                or first[1].reason,
+            }
     people = everyone.get(PEOPLE)
     if people is not None:
         uncited = people["uncited"]
         yield {
-            "label": "Cite nothing", "value": count(uncited),
+            "label": "Cite nothing",
+            "value": count(uncited),
             "of": f"of {count(people['responses'])} people’s responses",
             "note": f"{plural(people['unknown'], 'citation')} of no passage",
-        }  # fmt: skip
+        }
 
 
 def _overview_words(everyone: dict[str, Row | None]) -> str:
@@ -190,14 +201,20 @@ def passages(told: Told) -> dict[str, Any]:
         ],
         "heads": [GROUPS[group] for group, _ in rows],
         "medians": [
-            Block(label, [
-                Line(GROUPS[group], row["responses"],
-                     [said(row["cited"], 1), said(row["uncited"], 1)])
-                for group, row in cells
-            ])
+            Block(
+                label,
+                [
+                    Line(
+                        GROUPS[group],
+                        row["responses"],
+                        [said(row["cited"], 1), said(row["uncited"], 1)],
+                    )
+                    for group, row in cells
+                ],
+            )
             for label, cells in told.cells("ranks")
         ],
-    }  # fmt: skip
+    }
 
 
 def _ends(told: Told, row: Row) -> tuple[list[float | None], list[float | None]]:
@@ -249,31 +266,49 @@ def reuse(told: Told) -> dict[str, Any]:
     cells = told.cells("reuse")
     return {
         "panels": [
-            Panel(label, charts.cumulative(
-                [(group, row["cumulative"]) for group, row in rows], edges, threshold=threshold,
-                what=f"Cumulated share of statements, {label.lower()}",
-            ))
+            Panel(
+                label,
+                charts.cumulative(
+                    [(group, row["cumulative"]) for group, row in rows],
+                    edges,
+                    threshold=threshold,
+                    what=f"Cumulated share of statements, {label.lower()}",
+                ),
+            )
             for label, rows in cells
         ],
         "threshold": threshold,
         "heavy": told.frame["heavy"],
         "legend": legend(told.groups),
         "table": [
-            Block(label, [
-                Line(GROUPS[group], row["pairs"], [
-                    said(row["mean"], 1), figure(row["median"], 1),
-                    said(row["below"], 1, share=True), said(row["heavy"], 1, share=True),
-                ])
-                for group, row in rows
-            ])
+            Block(
+                label,
+                [
+                    Line(
+                        GROUPS[group],
+                        row["pairs"],
+                        [
+                            said(row["mean"], 1),
+                            figure(row["median"], 1),
+                            said(row["below"], 1, share=True),
+                            said(row["heavy"], 1, share=True),
+                        ],
+                    )
+                    for group, row in rows
+                ],
+            )
             for label, rows in cells
         ],
-        "bins": bins(edges, [
-            (f"{label}, {GROUPS[group].lower()}", [percent(v) for v in row["cumulative"]])
-            for label, rows in cells for group, row in rows
-        ]),
+        "bins": bins(
+            edges,
+            [
+                (f"{label}, {GROUPS[group].lower()}", [percent(v) for v in row["cumulative"]])
+                for label, rows in cells
+                for group, row in rows
+            ],
+        ),
         "bins_of": "Share of pairs below the upper end of each bin",
-    }  # fmt: skip
+    }
 
 
 def citations(told: Told) -> dict[str, Any]:
@@ -283,27 +318,42 @@ def citations(told: Told) -> dict[str, Any]:
     edges = told.edges("position")
     return {
         "panels": [
-            Panel(label, charts.density(
-                [(group, row["density"], row["first"]["value"]) for group, row in rows],
-                top=1.08 * top, what=f"Density of citations over the text, {label.lower()}",
-            ))
+            Panel(
+                label,
+                charts.density(
+                    [(group, row["density"], row["first"]["value"]) for group, row in rows],
+                    top=1.08 * top,
+                    what=f"Density of citations over the text, {label.lower()}",
+                ),
+            )
             for label, rows in cells
         ],
         "legend": legend(told.groups),
         "table": [
-            Block(label, [
-                Line(GROUPS[group], row["marks"],
-                     [said(row["first"], 0, share=True), said(row["last"], 0, share=True)])
-                for group, row in rows
-            ])
+            Block(
+                label,
+                [
+                    Line(
+                        GROUPS[group],
+                        row["marks"],
+                        [said(row["first"], 0, share=True), said(row["last"], 0, share=True)],
+                    )
+                    for group, row in rows
+                ],
+            )
             for label, rows in cells
         ],
-        "bins": bins(edges, [
-            (f"{label}, {GROUPS[group].lower()}", [score(v, 2) for v in row["density"]])
-            for label, rows in cells for group, row in rows
-        ], digits=2),
+        "bins": bins(
+            edges,
+            [
+                (f"{label}, {GROUPS[group].lower()}", [score(v, 2) for v in row["density"]])
+                for label, rows in cells
+                for group, row in rows
+            ],
+            digits=2,
+        ),
         "bins_of": "Density in each part of the text; 1 is an even spread",
-    }  # fmt: skip
+    }
 
 
 def readability(told: Told) -> dict[str, Any]:
@@ -311,34 +361,59 @@ def readability(told: Told) -> dict[str, Any]:
     edges, cells = told.edges("readability"), told.cells("readability")
     everyone = [(group, told.cell("readability", group, ALL)) for group in told.groups]
     rows = [(group, row) for group, row in everyone if row is not None]
-    tops = [max(charts.shares(row[k]["histogram"]), default=0.0) for _, row in rows
-            for k in ("text", "source")]  # fmt: skip
+    tops = [
+        max(charts.shares(row[k]["histogram"]), default=0.0)
+        for _, row in rows
+        for k in ("text", "source")
+    ]
     return {
         "panels": [
-            Panel(f"{GROUPS[group]}", charts.readability(
-                [(group, row["text"]["histogram"], row["text"]["median"]),
-                 (SOURCES, row["source"]["histogram"], row["source"]["median"])],
-                edges, top=max(tops, default=0.0) or 1.0, what=f"Reading ease, {group}",
-            ))
+            Panel(
+                f"{GROUPS[group]}",
+                charts.readability(
+                    [
+                        (group, row["text"]["histogram"], row["text"]["median"]),
+                        (SOURCES, row["source"]["histogram"], row["source"]["median"]),
+                    ],
+                    edges,
+                    top=max(tops, default=0.0) or 1.0,
+                    what=f"Reading ease, {group}",
+                ),
+            )
             for group, row in rows
         ],
         "legend": legend([*told.groups, SOURCES]),
         "table": [
-            Block(label, [
-                Line(GROUPS[group], row["text"]["n"], [
-                    _quartiles(row["text"]), _quartiles(row["source"]), said(row["difference"], 1),
-                ])
-                for group, row in in_style
-            ])
+            Block(
+                label,
+                [
+                    Line(
+                        GROUPS[group],
+                        row["text"]["n"],
+                        [
+                            _quartiles(row["text"]),
+                            _quartiles(row["source"]),
+                            said(row["difference"], 1),
+                        ],
+                    )
+                    for group, row in in_style
+                ],
+            )
             for label, in_style in cells
         ],
-        "bins": bins(edges, [
-            (f"{GROUPS[group]}, {'texts' if part == 'text' else 'sources'}",
-             [count(n) for n in row[part]["histogram"]])
-            for group, row in rows for part in ("text", "source")
-        ]),
+        "bins": bins(
+            edges,
+            [
+                (
+                    f"{GROUPS[group]}, {'texts' if part == 'text' else 'sources'}",
+                    [count(n) for n in row[part]["histogram"]],
+                )
+                for group, row in rows
+                for part in ("text", "source")
+            ],
+        ),
         "bins_of": "Responses in each bin; what lies outside is in the first or last one",
-    }  # fmt: skip
+    }
 
 
 def _quartiles(row: Row) -> Said:

@@ -25,23 +25,28 @@ PER_PAGE, SHOWN_MOMENTS = 50, 6
 LABELS = {signal.slug: signal.label for signal in SIGNALS}
 # Signal -> the thresholds that it uses, by name.
 THRESHOLDS = {
-    "outside_paste": ("outside_words",), "unexplained_jump": ("jump_characters",),
+    "outside_paste": ("outside_words",),
+    "unexplained_jump": ("jump_characters",),
     "even_keys": ("even_keys", "even_spread"),
     "no_corrections": (
-        "correction_keys", "correction_share", "correction_changes", "correction_changes_share"
+        "correction_keys",
+        "correction_share",
+        "correction_changes",
+        "correction_changes_share",
     ),
     "faster_than_own": ("faster_characters", "faster_ratio", "faster_responses"),
     "before_reading": ("reading_words", "reading_seconds"),
-}  # fmt: skip
+}
 # Name -> how the list is sorted; by a figure of the run, the largest first.
 SORTS: dict[str, tuple[Any, ...]] = {
     "topic": ("item__group__position", "item__group_id"),
     **dict.fromkeys(("words", "minutes", "signals"), (F("by").desc(nulls_last=True),)),
 }
 MEASURED: dict[str, Any] = {
-    "words": F("estimate"), "minutes": Cast(KT("extra__minutes"), FloatField()),
+    "words": F("estimate"),
+    "minutes": Cast(KT("extra__minutes"), FloatField()),
     "signals": Cast(KT("extra__fired"), IntegerField()),
-}  # fmt: skip
+}
 LAST = ("item__position", "item_id", "worker_id", "pk")
 
 
@@ -170,10 +175,13 @@ def _row(answer: Answer, scored: AnswerScore | None, styles: Mapping[str, str]) 
     told = scored.extra if scored is not None else {}
     words = scored.estimate if scored is not None else None
     return ResponseRow(
-        answer=answer, style=styles.get(name, name), figures=told,
-        words=None if words is None else round(words), minutes=told.get("minutes"),
+        answer=answer,
+        style=styles.get(name, name),
+        figures=told,
+        words=None if words is None else round(words),
+        minutes=told.get("minutes"),
         flags=_flags(told),
-    )  # fmt: skip
+    )
 
 
 def _flags(told: Mapping[str, Any]) -> list[Flag]:
@@ -199,12 +207,19 @@ def responses(task: Task, told: Told, wanted: Chosen, number: Any) -> dict[str, 
 def _choices(told: Told) -> dict[str, Any]:
     return {
         "styles": [(name, told.style(name)) for name in told.styles],
-        "origins": [(name, label) for name, label in ((PEOPLE, "People"), (MODELS, "Models"))
-                    if name in told.groups],
+        "origins": [
+            (name, label)
+            for name, label in ((PEOPLE, "People"), (MODELS, "Models"))
+            if name in told.groups
+        ],
         "signals": list(LABELS.items()),
-        "sorts": (("topic", "Topic"), ("words", "Words"), ("minutes", "Minutes"),
-                  ("signals", "Signals that fired")),
-    }  # fmt: skip
+        "sorts": (
+            ("topic", "Topic"),
+            ("words", "Words"),
+            ("minutes", "Minutes"),
+            ("signals", "Signals that fired"),
+        ),
+    }
 
 
 # Signals --------------------------------------------------------------------------------------
@@ -217,8 +232,12 @@ def signals(task: Task, told: Told, wanted: Chosen, number: Any) -> dict[str, An
     shown, rows = page(task, told.run, narrowed, number)
     return {
         "table": [_signal(slug, rates[slug], kept) for slug in LABELS if slug in rates],
-        "kept": kept, "page": shown, "rows": rows, "chosen": wanted, **_choices(told),
-    }  # fmt: skip
+        "kept": kept,
+        "page": shown,
+        "rows": rows,
+        "chosen": wanted,
+        **_choices(told),
+    }
 
 
 def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> SignalRow:
@@ -230,15 +249,21 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
     share = row["share"]
     rate = Said("none" if share is None else percent(share, 1), ends, row["reason"])
     return SignalRow(
-        slug=slug, label=signal.label, sentence=signal.sentence,
+        slug=slug,
+        label=signal.label,
+        sentence=signal.sentence,
         thresholds=[
             f"{used.get(name, PARAMETERS[name].default):g} {PARAMETERS[name].words}"
-            for name in THRESHOLDS.get(slug, ()) if name in PARAMETERS
+            for name in THRESHOLDS.get(slug, ())
+            if name in PARAMETERS
         ],
-        rate=rate, fired=row["fired"], judged=row["judged"],
+        rate=rate,
+        fired=row["fired"],
+        judged=row["judged"],
         workers=f"{count(row['workers_fired'])} of {plural(row['workers'], 'worker')}",
-        not_recorded=row["not_recorded"], too_little=row["too_little"],
-    )  # fmt: skip
+        not_recorded=row["not_recorded"],
+        too_little=row["too_little"],
+    )
 
 
 # Questionnaires -------------------------------------------------------------------------------
@@ -295,6 +320,8 @@ def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, 
     low, high = row["low"], row["high"]
     ends = f"{score(low, 2)} to {score(high, 2)}" if low is not None else ""
     return {
-        "first": asked[row["first"]][1]["label"], "second": asked[row["second"]][1]["label"],
-        "rho": Said(score(row["rho"], 2), ends, row["reason"]), "n": row["n"],
-    }  # fmt: skip
+        "first": asked[row["first"]][1]["label"],
+        "second": asked[row["second"]][1]["label"],
+        "rho": Said(score(row["rho"], 2), ends, row["reason"]),
+        "n": row["n"],
+    }

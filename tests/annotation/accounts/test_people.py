@@ -246,17 +246,28 @@ def test_the_owner_stays_requester_of_their_own_project(world: World) -> None:
 def test_only_the_owner_lets_one_person_propose_and_approve(world: World) -> None:
     other = factories.make_member(world.project, Role.REQUESTER).user
     url = reverse("project_settings", args=[world.project.pk])
-    data = {"name": "Birds", "budget": "100", "hourly_floor": "", "single_approval": "on",
-            "reply_days": "14", "answer_days": "5", "decide_days": "7"}  # fmt: skip
+    data = {
+        "name": "Birds",
+        "budget": "100",
+        "hourly_floor": "",
+        "single_approval": "on",
+        "reply_days": "14",
+        "answer_days": "5",
+        "decide_days": "7",
+    }
     assert other is not None
     signed_in(other).post(url, data)
     world.project.refresh_from_db()
     assert world.project.budget == 100 and not world.project.single_approval
     with pytest.raises(NotAllowed):
         people.change_project(
-            by=other, project=world.project, name="Birds", budget=None, hourly_floor=None,
+            by=other,
+            project=world.project,
+            name="Birds",
+            budget=None,
+            hourly_floor=None,
             single_approval=True,
-        )  # fmt: skip
+        )
     signed_in(world.requester).post(url, data)
     world.project.refresh_from_db()
     assert world.project.single_approval

@@ -120,8 +120,9 @@ def test_bad_rows_are_all_named_and_nothing_is_written() -> None:
     ]
     body = refused(client_of(world.requester).post(at, {"rows": rows}, format="json"), 422)
     assert [(row["line"], row["column"]) for row in body["rows"]] == [
-        (2, "item_id"), (3, "worker_id")
-    ]  # fmt: skip
+        (2, "item_id"),
+        (3, "worker_id"),
+    ]
     assert all(row["wrong"] and row["mend"] for row in body["rows"])
     assert not Answer.objects.exists()
 
@@ -129,10 +130,15 @@ def test_bad_rows_are_all_named_and_nothing_is_written() -> None:
 # -- who may -------------------------------------------------------------------------------------
 
 STAFF_READS = (
-    "/api/projects/{p}/tasks/", "/api/tasks/{t}/", "/api/tasks/{t}/items/",
-    "/api/tasks/{t}/answers/", "/api/tasks/{t}/assignments/", "/api/answers/{a}/",
-    "/api/tasks/{t}/export/items.csv", "/api/tasks/{t}/runs/",
-)  # fmt: skip
+    "/api/projects/{p}/tasks/",
+    "/api/tasks/{t}/",
+    "/api/tasks/{t}/items/",
+    "/api/tasks/{t}/answers/",
+    "/api/tasks/{t}/assignments/",
+    "/api/answers/{a}/",
+    "/api/tasks/{t}/export/items.csv",
+    "/api/tasks/{t}/runs/",
+)
 REQUESTER_WRITES = (
     ("post", "/api/projects/{p}/tasks/", {"title": "x"}),
     ("patch", "/api/tasks/{t}/", {"title": "x"}),
@@ -147,8 +153,11 @@ REQUESTER_WRITES = (
 def test_outsiders_find_nothing_workers_read_nothing_of_others_and_managers_write_no_task() -> None:
     world = make.make_world()
     assignment = make.claim_and_submit(world.task, world.worker)
-    ids = {"p": world.project.pk, "t": world.task.pk,
-           "a": Answer.objects.filter(assignment=assignment)[0].pk}  # fmt: skip
+    ids = {
+        "p": world.project.pk,
+        "t": world.task.pk,
+        "a": Answer.objects.filter(assignment=assignment)[0].pk,
+    }
     outsider, anybody = client_of(world.outsider), APIClient()
     worker, manager = client_of(world.worker.user), client_of(world.manager)  # type: ignore[arg-type]
     for path in (template.format(**ids) for template in STAFF_READS):
@@ -176,9 +185,13 @@ def test_an_assignment_of_somebody_else_does_not_exist() -> None:
     for client in (other, client_of(world.requester), client_of(world.outsider)):
         refused(client.get(at), 404)
         for part, body in (
-            ("submit", {"key": key}), ("extend", {}), ("return", {}), ("streams", {"key": key}),
-            ("events", {"stream": key, "first_seq": 0, "events": []}), ("questions/0", {}),
-        ):  # fmt: skip
+            ("submit", {"key": key}),
+            ("extend", {}),
+            ("return", {}),
+            ("streams", {"key": key}),
+            ("events", {"stream": key, "first_seq": 0, "events": []}),
+            ("questions/0", {}),
+        ):
             refused(client.post(f"{at}{part}/", body, format="json"), 404)
         draft = {"draft": {"text": "mine"}, "seq": 1}
         refused(client.put(f"{at}drafts/{item}/", draft, format="json"), 404)
@@ -309,9 +322,10 @@ def test_lists_take_as_many_queries_for_many_rows_as_for_few() -> None:
     staff = [f"/api/tasks/{world.task.pk}/{part}/" for part in ("items", "answers", "assignments")]
     lists = [
         *((requester, path) for path in (*staff, f"/api/projects/{world.project.pk}/tasks/")),
-        (requester, "/api/projects/"), (worker, "/api/work/assignments/"),
+        (requester, "/api/projects/"),
+        (worker, "/api/work/assignments/"),
         (worker, "/api/work/tasks/"),
-    ]  # fmt: skip
+    ]
 
     def grow(number: int) -> None:
         for _ in range(number):

@@ -44,16 +44,23 @@ def client_of(user: User | None, *scopes: str, **fields: Any) -> APIClient:
 def test_a_token_is_shown_once_kept_as_a_digest_and_ended_by_its_owner(client: Client) -> None:
     world = make.make_world()
     client.force_login(world.requester)
-    form = {"name": "Nightly import", "scopes": ["read", "write"], "days": 30, "per_minute": 60,
-            "project": str(world.project.pk)}  # fmt: skip
+    form = {
+        "name": "Nightly import",
+        "scopes": ["read", "write"],
+        "days": 30,
+        "per_minute": 60,
+        "project": str(world.project.pk),
+    }
     page = client.post(reverse("account"), form)
     assert page.status_code == 201 and page["Cache-Control"].startswith("max-age=0")
     row = ApiToken.objects.get()
     text = page.context["text"]
     assert page.content.decode().count(text) == 1 and text.startswith(row.prefix)
     assert (row.scopes, row.project, row.digest) == (
-        ["read", "write"], world.project, tokens.digest(text)
-    )  # fmt: skip
+        ["read", "write"],
+        world.project,
+        tokens.digest(text),
+    )
     again = client.get(reverse("account")).content.decode()
     assert text not in again and f"{row.prefix}…" in again and "Nightly import" in again
     program = APIClient(HTTP_AUTHORIZATION=f"Token {text}")

@@ -84,14 +84,19 @@ def test_a_question_is_added_written_set_moved_and_removed(world: World) -> None
     assert b"Question 4 has no text" in answer.content
     save(world, "task_build_question", {"question": "Why do they leave?"}, question="q-004")
     save(
-        world, "task_build_question",
-        {"min_words": "8", "max_words": "60", "has_dont_know": "1"}, question="q-004",
-    )  # fmt: skip
+        world,
+        "task_build_question",
+        {"min_words": "8", "max_words": "60", "has_dont_know": "1"},
+        question="q-004",
+    )
     item = world.task.items.get(key="q-004")
     assert item.question == "Why do they leave?"
     assert item.settings == {
-        "min_words": 8, "max_words": 60, "dont_know": False, "skippable": False
-    }  # fmt: skip
+        "min_words": 8,
+        "max_words": 60,
+        "dont_know": False,
+        "skippable": False,
+    }
     save(world, "task_build_move", {"to": "up"}, question="q-004")
     save(world, "task_build_move", {"key": "q-004", "beside": "q-001"})
     first = world.task.items.first()

@@ -103,8 +103,15 @@ def test_questions_are_added_by_line_and_changed_in_place(
     task = begun(world, "checklist")
     assert "No question yet" in build(client, task)
     new = "Does it begin well?\nDoes it end well?"
-    post(client, "task_build_line_step", task, "?part=asked", to="add", new=new,
-         new_component="Frame")  # fmt: skip
+    post(
+        client,
+        "task_build_line_step",
+        task,
+        "?part=asked",
+        to="add",
+        new=new,
+        new_component="Frame",
+    )
     here = "?part=asked&question=q2"
     saved = post(client, "task_build_line", task, here, label="Does it stop well?")
     assert "Does it stop well?" in saved.content.decode()
@@ -112,8 +119,9 @@ def test_questions_are_added_by_line_and_changed_in_place(
     post(client, "task_build_line_step", task, here, to="up")
     rows = task.versions.get().settings["questions"]
     assert [(row["name"], row["label"], row["component"]) for row in rows] == [
-        ("q2", "Does it stop well?", "Ends"), ("q1", "Does it begin well?", "Frame"),
-    ]  # fmt: skip
+        ("q2", "Does it stop well?", "Ends"),
+        ("q1", "Does it begin well?", "Frame"),
+    ]
     refused = post(client, "task_build_line", task, here, label=" ")
     assert refused.status_code == 422
     refused = post(client, "task_build_line_step", task, "?part=asked", to="add", new=" ")

@@ -104,8 +104,9 @@ def test_a_topic_is_written_by_hand_with_passages_pasted(task: Task) -> None:
     group = Build(task).group("topic-1")
     assert group is not None and group.title == "Why do tides turn?"
     assert [(row["key"], row["text"]) for row in group.passages] == [
-        ("p1", "The moon pulls\nthe sea."), ("p2", "The sun pulls it less."),
-    ]  # fmt: skip
+        ("p1", "The moon pulls\nthe sea."),
+        ("p2", "The sun pulls it less."),
+    ]
     post(task, "task_build_topic_step", {"to": "one", "pasted": "One.\n\nStill."}, **place)
     post(task, "task_build_topic", {"passage_title": "Sun"}, **place, question="p2")
     post(task, "task_build_topic_step", {"to": "passage-up"}, **place, question="p2")
@@ -185,8 +186,11 @@ def test_every_part_opens_and_shows_the_worker_s_page_beside_it(task: Task, part
     add(task, "t1")
     client = Client()
     client.force_login(by(task))
-    opened = {"styles": "&question=essay", "forms": "&question=entry.knowledge",
-              "topics": "&text=t1&question=d2"}  # fmt: skip
+    opened = {
+        "styles": "&question=essay",
+        "forms": "&question=entry.knowledge",
+        "topics": "&text=t1&question=d2",
+    }
     path = reverse("task_build", args=[task.project_id, task.pk])
     page = client.get(f"{path}?part={part}{opened.get(part, '')}").content.decode()
     assert "Live preview" in page and "Why t1?" in page

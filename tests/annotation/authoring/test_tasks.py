@@ -128,8 +128,12 @@ def test_nothing_is_published_without_questions_or_with_an_empty_one() -> None:
 def test_a_task_pauses_resumes_closes_and_reopens_and_nothing_else() -> None:
     task = factories.make_task()
     by = task.created_by
-    for step, state in (("pause", "paused"), ("resume", "open"), ("close", "closed"),
-                        ("reopen", "open")):  # fmt: skip
+    for step, state in (
+        ("pause", "paused"),
+        ("resume", "open"),
+        ("close", "closed"),
+        ("reopen", "open"),
+    ):
         assert tasks.move(by=by, task=task, to=step).state == state
     tasks.move(by=by, task=task, to="close")
     with pytest.raises(Conflict):

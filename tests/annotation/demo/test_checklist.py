@@ -30,9 +30,11 @@ def test_the_demo_loads_both_tasks_with_people_models_and_human_scores() -> None
     world = factories.make_world(1)
     said: list[str] = []
     loader = SimpleNamespace(
-        people={"requester": world.requester}, say=said.append, now=dt.datetime.now(dt.UTC),
+        people={"requester": world.requester},
+        say=said.append,
+        now=dt.datetime.now(dt.UTC),
         join=lambda project, name: factories.make_worker(project, pseudonym=name),
-    )  # fmt: skip
+    )
     demo_checklist.make(loader, world.project)  # type: ignore[arg-type]
     think = Task.objects.get(type="think_aloud")
     check = Task.objects.get(type="checklist")

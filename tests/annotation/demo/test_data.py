@@ -22,13 +22,21 @@ from evaluation.methods.aqer import method as aqer
 from evaluation.methods.core.base import Texts
 
 KIND_SIZES = {
-    "careful": 8, "ordinary": 6, "hasty": 4, "dont_know": 2, "copy_paster": 2,
+    "careful": 8,
+    "ordinary": 6,
+    "hasty": 4,
+    "dont_know": 2,
+    "copy_paster": 2,
     "confidently_wrong": 2,
-}  # fmt: skip
+}
 MINUTES = {
-    "careful": (10, 35), "ordinary": (6, 30), "hasty": (1, 6), "dont_know": (3, 20),
-    "copy_paster": (2, 12), "confidently_wrong": (4, 20),
-}  # fmt: skip
+    "careful": (10, 35),
+    "ordinary": (6, 30),
+    "hasty": (1, 6),
+    "dont_know": (3, 20),
+    "copy_paster": (2, 12),
+    "confidently_wrong": (4, 20),
+}
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +97,10 @@ def test_planted_quality_agrees_with_the_grades_and_sets_the_kinds_apart(
     assert by_kind["dont_know"] > by_kind["confidently_wrong"]
     for system in data.systems:
         own = [
-            row.grade for row in data.system_answers
+            row.grade
+            for row in data.system_answers
             if (row.system, row.prompt_strategy) == (system.system, system.prompt_strategy)
-        ]  # fmt: skip
+        ]
         assert system.planted == pytest.approx(mean(own) / 5, abs=0.03)
 
 
@@ -143,8 +152,7 @@ def test_only_the_copy_pasters_paste_and_both_from_the_passage_and_from_outside(
             assert shares[worker.id].pastes == 0
     assert sum(summary.pastes_outside for summary in shares.values()) >= 2
     assert sum(summary.focus_losses > 0 for summary in shares.values()) >= 8
-    assert all(shares[w.id].corrections > 20 for w in data.workers
-               if w.kind == "careful")  # fmt: skip
+    assert all(shares[w.id].corrections > 20 for w in data.workers if w.kind == "careful")
 
 
 def test_the_same_seed_gives_the_same_log_and_another_seed_another() -> None:

@@ -68,8 +68,11 @@ def test_each_manner_votes_as_it_is_called(study: judging.Study) -> None:
     rng = logs.seeded("votes")
     pairs = [
         (one.marks, other.marks)
-        for topic in study.topics for one in topic.texts for other in topic.texts if one != other
-    ]  # fmt: skip
+        for topic in study.topics
+        for one in topic.texts
+        for other in topic.texts
+        if one != other
+    ]
 
     def agrees(manner: str) -> float:
         """Share of decided lines, more than a mark apart, that name the better side."""
@@ -96,8 +99,9 @@ def test_votes_and_logs_are_such_as_the_server_takes_from_the_page(manner: str) 
     settings = kind.clean_settings({"dimensions": [dict(row) for row in TEMPLATE]})
     for seed in range(10):
         rng = logs.seeded(manner, seed)
-        said = [judges.vote((4, 3, 2, 4, 1, 0, 3), (1, 3, 3, 0, 2, 0, 1), manner, rng)
-                for _ in range(3)]  # fmt: skip
+        said = [
+            judges.vote((4, 3, 2, 4, 1, 0, 3), (1, 3, 3, 0, 2, 0, 1), manner, rng) for _ in range(3)
+        ]
         events = judges.judging_log([(f"item-{k}", one) for k, one in enumerate(said)], manner, rng)
         assert [clean_event(event, n) for n, event in enumerate(events)] == events
         times = [event["time"] for event in events]

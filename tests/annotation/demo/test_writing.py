@@ -67,8 +67,11 @@ def test_pastes_are_told_apart_and_reading_and_absences_are_there() -> None:
         if any(part.outside for part in one.parts):
             assert process.absences
     assert found["quartz-40", "thunder"] == [
-        ("passage", 1), ("passage", 2), ("outside", 0), ("passage", 4)
-    ]  # fmt: skip
+        ("passage", 1),
+        ("passage", 2),
+        ("outside", 0),
+        ("passage", 4),
+    ]
     assert found["swift-71", "milk"] == [("outside", 0)]
     assert found["linden-22", "milk"] == [("passage", 5)]
     assert found["kestrel-07", "thunder"] == []

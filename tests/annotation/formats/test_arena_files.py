@@ -23,8 +23,13 @@ from tests.support.judging import make_pairs
 from tests.support.uploads import work
 
 NOW = {
-    "id": "b-1", "model_a": "Owl", "model_b": "Wren", "winner": "both_bad",
-    "evaluation_session_id": "s-7", "language": "en", "is_code": False,
+    "id": "b-1",
+    "model_a": "Owl",
+    "model_b": "Wren",
+    "winner": "both_bad",
+    "evaluation_session_id": "s-7",
+    "language": "en",
+    "is_code": False,
     "timestamp": "2025-07-01T12:00:00Z",
     "conversation_a": [
         {"role": "user", "content": [{"type": "text", "text": "Sing?"}, {"type": "image"}]},
@@ -34,7 +39,7 @@ NOW = {
         {"role": "user", "content": [{"type": "text", "text": "Sing?"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Trill."}]},
     ],
-}  # fmt: skip
+}
 
 
 def read(*rows: dict[str, Any], judge: str = "") -> list[Battle]:
@@ -52,9 +57,15 @@ def test_a_battle_of_today_is_read_with_its_judge_time_texts_and_verdict() -> No
 
 @pytest.mark.parametrize(
     ("said", "winner"),
-    [("model_a", "left"), ("Model B", "right"), ("tie", "neutral"), ("both_bad", "neutral"),
-     ("tie (bothbad)", "neutral"), ("Both bad", "neutral")],
-)  # fmt: skip
+    [
+        ("model_a", "left"),
+        ("Model B", "right"),
+        ("tie", "neutral"),
+        ("both_bad", "neutral"),
+        ("tie (bothbad)", "neutral"),
+        ("Both bad", "neutral"),
+    ],
+)
 def test_verdicts_are_read_as_today_and_as_before(said: str, winner: str) -> None:
     [one] = read({**NOW, "winner": said})
     assert one.winner == winner and one.both_bad == ("bad" in said.casefold())
@@ -62,8 +73,17 @@ def test_verdicts_are_read_as_today_and_as_before(said: str, winner: str) -> Non
 
 def test_a_table_with_a_column_for_each_outcome_and_responses_beside_a_prompt_is_read() -> None:
     out = io.StringIO()
-    names = ("id", "model_a", "model_b", "prompt", "response_a", "response_b", "winner_model_a",
-             "winner_model_b", "winner_tie")  # fmt: skip
+    names = (
+        "id",
+        "model_a",
+        "model_b",
+        "prompt",
+        "response_a",
+        "response_b",
+        "winner_model_a",
+        "winner_model_b",
+        "winner_tie",
+    )
     table = csv.writer(out)
     table.writerow(names)
     table.writerow(("1", "Owl", "Wren", "Sing?", "Hoot.", "Trill, twice.", "0", "1", "0"))
@@ -91,10 +111,12 @@ def test_battles_without_a_question_are_of_one_topic_where_they_have_one_prompt(
 @pytest.mark.django_db
 def test_how_both_bad_counts_is_an_option_a_tie_by_default(tmp_path: Path) -> None:
     path = tmp_path / "battles.jsonl"
-    path.write_text("".join(
-        json.dumps({**NOW, "id": f"b-{k}", "winner": said}) + "\n"
-        for k, said in enumerate(("model_a", "both_bad", "tie"))
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            json.dumps({**NOW, "id": f"b-{k}", "winner": said}) + "\n"
+            for k, said in enumerate(("model_a", "both_bad", "tie"))
+        )
+    )
     for options, new, words in (
         ((), 3, "3 new, 0 there already."),
         (("--both-bad", "leave-out"), 2, "2 new, 0 there already, 1 left out (both bad)."),
@@ -112,8 +134,10 @@ def test_battles_come_in_by_the_browser_each_once_and_all_are_accounted_for() ->
     """A review found: 137 of 320 battles went in, 118 were said to be there already."""
     task = make_pairs(make.make_project(), n=1)
     client = signed_in(task.project.owner)
-    rows = [{"model_a": a, "model_b": b, "winner": ("model_a", "both_bad")[n % 2]}
-            for n, (a, b) in enumerate([("Owl", "Wren"), ("Wren", "Swift")] * 160)]  # fmt: skip
+    rows = [
+        {"model_a": a, "model_b": b, "winner": ("model_a", "both_bad")[n % 2]}
+        for n, (a, b) in enumerate([("Owl", "Wren"), ("Wren", "Swift")] * 160)
+    ]
     bad = {"model_a": "Owl", "model_b": "Wren", "winner": "nobody"}
     lines = [json.dumps(row) + "\n" for row in (*rows, bad)]
     page = brought(client, task, lines)

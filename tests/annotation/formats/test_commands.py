@@ -24,18 +24,36 @@ def import_file(path: Path, task: Task, kind: str, *more: str, by: str = "") -> 
     """What the command printed: its output and its errors."""
     out, err = StringIO(), StringIO()
     call_command(
-        "crowdqc_import", "free-text", str(path), "--task", str(task.pk), "--kind", kind,
-        "--by", by or task.project.owner.username, *more, stdout=out, stderr=err,
-    )  # fmt: skip
+        "crowdqc_import",
+        "free-text",
+        str(path),
+        "--task",
+        str(task.pk),
+        "--kind",
+        kind,
+        "--by",
+        by or task.project.owner.username,
+        *more,
+        stdout=out,
+        stderr=err,
+    )
     return out.getvalue(), err.getvalue()
 
 
 def export_file(path: Path, task: Task, what: str, *more: str) -> str:
     out = StringIO()
     call_command(
-        "crowdqc_export", "free-text", "--task", str(task.pk), "--what", what, "--out", str(path),
-        *more, stdout=out,
-    )  # fmt: skip
+        "crowdqc_export",
+        "free-text",
+        "--task",
+        str(task.pk),
+        "--what",
+        what,
+        "--out",
+        str(path),
+        *more,
+        stdout=out,
+    )
     return out.getvalue()
 
 
@@ -72,8 +90,10 @@ def test_every_bad_row_is_named_by_line_and_nothing_or_the_rest_is_imported(
     told = str(refused.value).splitlines()
     assert told[0].startswith("3 of 4 rows cannot be read. Nothing was imported.")
     assert [line.split(":")[0] for line in told[1:]] == [
-        "line 2, item_id", "line 3, answer", "line 4"
-    ]  # fmt: skip
+        "line 2, item_id",
+        "line 3, answer",
+        "line 4",
+    ]
     assert refused.value.returncode == 1 and not Answer.objects.exists()
     out, err = import_file(path, task, "system_answers", "--skip-bad")
     assert "1 new, 0 there already, 3 left out" in out and len(err.splitlines()) == 3
@@ -157,13 +177,16 @@ def test_payouts_are_exported_as_the_ledger_says(tmp_path: Path) -> None:
     world = make.make_world()
     done = make.claim_and_submit(world.task, world.worker)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
         lines=[payouts.Line(done.pk, bonus=Decimal("0.50"))],
-    )  # fmt: skip
+    )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("2.30"))
     export_file(tmp_path / "paid.jsonl", world.task, "payouts")
     rows = [json.loads(line) for line in (tmp_path / "paid.jsonl").read_text().splitlines()]
     assert [(row["kind"], row["amount"], row["currency"]) for row in rows] == [
-        ("base", "1.80", "EUR"), ("bonus", "0.50", "EUR")
-    ]  # fmt: skip
+        ("base", "1.80", "EUR"),
+        ("bonus", "0.50", "EUR"),
+    ]
     assert {row["worker"] for row in rows} == {world.worker.pseudonym}

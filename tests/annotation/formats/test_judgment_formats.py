@@ -64,10 +64,13 @@ def test_texts_of_a_file_are_added_once_and_bad_rows_are_named(tmp_path: Path) -
     told = str(refused.value)
     assert told.startswith("6 of 6 rows cannot be read. Nothing was imported.")
     for line, column, why in (
-        (2, "key, topic, text", "with another text or topic"), (3, "topic, query", "another query"),
-        (4, "text", "no text"), (5, "system, origin", "where the text comes from"),
-        (6, "topic", "needs a topic"), (7, "system", "only by case"),
-    ):  # fmt: skip
+        (2, "key, topic, text", "with another text or topic"),
+        (3, "topic, query", "another query"),
+        (4, "text", "no text"),
+        (5, "system, origin", "where the text comes from"),
+        (6, "topic", "needs a topic"),
+        (7, "system", "only by case"),
+    ):
         row = next(one for one in told.splitlines() if one.startswith(f"line {line}, {column}: "))
         assert why in row
     assert Candidate.objects.count() == 3
@@ -76,8 +79,11 @@ def test_texts_of_a_file_are_added_once_and_bad_rows_are_named(tmp_path: Path) -
 def test_an_earlier_tasks_answers_become_texts_once_and_only_those_that_count() -> None:
     task = make.make_task(n=2)
     project = task.project
-    given = {"ann": {"q-001": "On chimneys.", "q-002": "Frogs."},
-             "bo": {"q-001": "On poles."}, "cy": {"q-001": "Nowhere."}}  # fmt: skip
+    given = {
+        "ann": {"q-001": "On chimneys.", "q-002": "Frogs."},
+        "bo": {"q-001": "On poles."},
+        "cy": {"q-001": "Nowhere."},
+    }
     make.make_answers(task, given)
     make.make_system_answers(task, {("Owl", "short"): {"q-001": "On roofs."}})
     idle = make.make_worker(project)
@@ -116,9 +122,19 @@ def test_answers_that_say_i_do_not_know_are_no_texts() -> None:
 
 
 def battle(**fields: object) -> str:
-    row = {"question_id": "q", "model_a": "Owl", "model_b": "Wren", "winner": "model_a",
-           "judge": "ann", "conversation_a": talk("Hoot."), "conversation_b": talk("Trill."),
-           "turn": 1, "anony": True, "language": "English", "tstamp": 1700000000.5}  # fmt: skip
+    row = {
+        "question_id": "q",
+        "model_a": "Owl",
+        "model_b": "Wren",
+        "winner": "model_a",
+        "judge": "ann",
+        "conversation_a": talk("Hoot."),
+        "conversation_b": talk("Trill."),
+        "turn": 1,
+        "anony": True,
+        "language": "English",
+        "tstamp": 1700000000.5,
+    }
     return json.dumps({**row, **fields}) + "\n"
 
 
@@ -130,22 +146,37 @@ def test_bad_battles_are_named_and_a_second_vote_on_a_pair_is_kept(tmp_path: Pat
     path, project = tmp_path / "battles.jsonl", make.make_project()
     where = ("--project", project.pk, "--by", project.owner.username)
     path.write_text(
-        battle() + battle(winner="nobody") + battle(model_a="") + "{no\n" + battle(judge=None)
-        + battle(conversation_a="Hoot") + battle(tstamp="noon")
-    )  # fmt: skip
+        battle()
+        + battle(winner="nobody")
+        + battle(model_a="")
+        + "{no\n"
+        + battle(judge=None)
+        + battle(conversation_a="Hoot")
+        + battle(tstamp="noon")
+    )
     with pytest.raises(CommandError) as refused:
         run("arena", path, *where)
     told = str(refused.value).splitlines()
     assert told[0] == "battles.jsonl: 6 of 7 battles cannot be read. Nothing was imported."
     assert [line.split(":")[0] for line in told[1:]] == [
-        "line 2, winner", "line 3, model_a", "line 4", "line 5, judge", "line 6, conversation_a",
+        "line 2, winner",
+        "line 3, model_a",
+        "line 4",
+        "line 5, judge",
+        "line 6, conversation_a",
         "line 7, tstamp",
-    ]  # fmt: skip
+    ]
     path.write_text(
-        battle() + battle(winner="tie (bothbad)", judge=None)
-        + battle(model_a="Wren", model_b="Owl", winner="model_b",
-                 conversation_a=talk("Trill."), conversation_b=talk("Hoot."))
-    )  # fmt: skip
+        battle()
+        + battle(winner="tie (bothbad)", judge=None)
+        + battle(
+            model_a="Wren",
+            model_b="Owl",
+            winner="model_b",
+            conversation_a=talk("Trill."),
+            conversation_b=talk("Hoot."),
+        )
+    )
     for new in (3, 0):
         out, _ = run("arena", path, *where, "--judge", "bo")
         assert f"3 judgments, {new} new" in out
@@ -173,8 +204,9 @@ def test_battles_added_to_a_running_task_neither_close_it_nor_publish_a_draft() 
     with pytest.raises(Conflict, match="draft of changes"):
         import_battles(by=project.owner, target=target, battles=other)
     with pytest.raises(Invalid, match="does not ask for mood"):
-        import_battles(by=project.owner, target=Target(project, task, dimension="mood"),
-                       battles=found)  # fmt: skip
+        import_battles(
+            by=project.owner, target=Target(project, task, dimension="mood"), battles=found
+        )
 
 
 def test_frames_and_matrices_say_which_row_is_wrong(tmp_path: Path) -> None:
@@ -185,8 +217,10 @@ def test_frames_and_matrices_say_which_row_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(CommandError) as refused:
         run("crowdkit", path, "--project", project.pk, "--by", by)
     assert [line.split(":")[0] for line in str(refused.value).splitlines()[1:]] == [
-        "line 3, right", "line 4, label", "line 5, worker"
-    ]  # fmt: skip
+        "line 3, right",
+        "line 4, label",
+        "line 5, worker",
+    ]
     path.write_text("task,worker,label\nitem-001,ann,first\nitem-009,ann,first\nitem-002,ann,4\n")
     with pytest.raises(CommandError, match=r"2 of 3(.|\n)*line 3, task(.|\n)*line 4, label"):
         run("crowdkit", path, "--task", task.pk, "--kind", "labels", "--by", by)
@@ -200,8 +234,10 @@ def test_frames_and_matrices_say_which_row_is_wrong(tmp_path: Path) -> None:
     assert "3 new" in run("reliability", path, "--task", task.pk, "--by", by)[0]
     assert "0 new" in run("reliability", path, "--task", task.pk, "--by", by)[0]
     assert Counter(ChoiceValue.objects.values_list("code", flat=True)) == {
-        "first": 1, "neutral": 1, "second": 1
-    }  # fmt: skip
+        "first": 1,
+        "neutral": 1,
+        "second": 1,
+    }
     path.write_text("coder,item-001\nann,1\n")
     with pytest.raises(CommandError, match="another label of this worker"):
         run("reliability", path, "--task", task.pk, "--by", by)
@@ -222,8 +258,12 @@ def test_a_questionnaire_becomes_a_draft_with_its_dimensions(tmp_path: Path) -> 
     project = make.make_project()
     where = ("--project", project.pk, "--by", project.owner.username)
     path = tmp_path / "study.json"
-    question = {"name": "validity", "text": "Which?", "description": "Look.",
-                "options": {"-1": "A", "1": "B"}}  # fmt: skip
+    question = {
+        "name": "validity",
+        "text": "Which?",
+        "description": "Look.",
+        "options": {"-1": "A", "1": "B"},
+    }
     path.write_text(
         json.dumps({"instructions": "Do.", "type": "pairwise", "questions": [question]})
     )
@@ -231,9 +271,14 @@ def test_a_questionnaire_becomes_a_draft_with_its_dimensions(tmp_path: Path) -> 
     assert "was there already" in run("study-json", path, *where)[0]
     draft = Task.objects.get().versions.get()
     assert draft.instructions == "Do." and draft.settings["dimensions"] == [
-        {"name": "correctness_topical", "label": "Topical correctness", "question": "Which?",
-         "description": "Look.", "neutral": False}
-    ]  # fmt: skip
+        {
+            "name": "correctness_topical",
+            "label": "Topical correctness",
+            "question": "Which?",
+            "description": "Look.",
+            "neutral": False,
+        }
+    ]
     path.write_text('{"type": "essay", "questions": []}')
     with pytest.raises(CommandError, match=r"study\.json: type must be one of pairwise"):
         run("study-json", path, *where)

@@ -36,9 +36,12 @@ def again(text: str, **options: Any) -> Task:
     """The task that a file makes in a new project."""
     project = make.make_project()
     task, _ = import_label_studio(
-        by=project.owner, project=project, file=read_label_studio(text.encode(), "x.json"),
-        title="Again", **options,
-    )  # fmt: skip
+        by=project.owner,
+        project=project,
+        file=read_label_studio(text.encode(), "x.json"),
+        title="Again",
+        **options,
+    )
     return Task.objects.select_related("project", "current").get(pk=task.pk)
 
 
@@ -56,11 +59,21 @@ def said(task: Task) -> list[Any]:
             (name, {"first": first, "second": second}.get(code, code) if second else code)
             for name, code in codes.items()
         )
-        rows.append((
-            one.item.key, left, right, chosen, texts, one.worker.pseudonym if one.worker else "",
-            str(one.system or ""), one.replicate, one.counts, one.uncounted_reason,
-            one.answered_at,
-        ))  # fmt: skip
+        rows.append(
+            (
+                one.item.key,
+                left,
+                right,
+                chosen,
+                texts,
+                one.worker.pseudonym if one.worker else "",
+                str(one.system or ""),
+                one.replicate,
+                one.counts,
+                one.uncounted_reason,
+                one.answered_at,
+            )
+        )
     return sorted(rows, key=str)
 
 
@@ -111,9 +124,12 @@ def test_what_is_exported_comes_back_the_same_in_a_new_project(kind: Any) -> Non
     assert told[0] == told[1]
     # The same file again adds nothing.
     _, added = import_label_studio(
-        by=other.project.owner, project=other.project, task=other, name="x.json",
+        by=other.project.owner,
+        project=other.project,
+        task=other,
+        name="x.json",
         file=read_label_studio(text.encode(), "x.json"),
-    )  # fmt: skip
+    )
     assert added.new == 0
 
 
@@ -127,15 +143,23 @@ def test_results_have_the_shapes_that_label_studio_reads() -> None:
         ("answer", "textarea", {"text": ["I don't know"]}),
     ]
     assert declined.keys() >= {
-        "id", "completed_by", "result", "lead_time", "was_cancelled", "ground_truth", "unique_id",
+        "id",
+        "completed_by",
+        "result",
+        "lead_time",
+        "was_cancelled",
+        "ground_truth",
+        "unique_id",
         "created_at",
-    }  # fmt: skip
+    }
     assert declined["lead_time"] > 0
     task = pairs()
     values = {
         (r["type"], r["value"]["pairwise"])
-        for one in json.loads(exported(task)) for a in one["annotations"] for r in a["result"]
-    }  # fmt: skip
+        for one in json.loads(exported(task))
+        for a in one["annotations"]
+        for r in a["result"]
+    }
     assert values == {("pairwise", "left"), ("pairwise", "right"), ("pairwise", "none")}
     rated = json.loads(exported(ratings()))[1]["annotations"][0]["result"][0]
     assert (rated["type"], rated["value"]) == ("rating", {"rating": 2})
@@ -144,61 +168,151 @@ def test_results_have_the_shapes_that_label_studio_reads() -> None:
 def test_the_csv_has_the_columns_of_label_studio() -> None:
     rows = list(csv.DictReader(io.StringIO(exported(free_text(), "csv"))))
     assert list(rows[0]) == [
-        "annotation_id", "annotator", "item_id", "question", "context", "topic", "answer",
-        "declined", "created_at", "id", "lead_time", "updated_at",
-    ]  # fmt: skip
+        "annotation_id",
+        "annotator",
+        "item_id",
+        "question",
+        "context",
+        "topic",
+        "answer",
+        "declined",
+        "created_at",
+        "id",
+        "lead_time",
+        "updated_at",
+    ]
     assert len(rows) == 6
     assert {row["answer"] for row in rows if row["item_id"] == "q-003"} == {
-        "Frogs, =2 a day", "On chimneys.",
-    }  # fmt: skip
+        "Frogs, =2 a day",
+        "On chimneys.",
+    }
 
 
 THEIRS = [
     {
-        "id": 71, "inner_id": 1, "drafts": [], "file_upload": "a.csv", "project": 4,
-        "total_annotations": 3, "cancelled_annotations": 1, "meta": {},
+        "id": 71,
+        "inner_id": 1,
+        "drafts": [],
+        "file_upload": "a.csv",
+        "project": 4,
+        "total_annotations": 3,
+        "cancelled_annotations": 1,
+        "meta": {},
         "data": {"text": "The stay was pleasant and the tea was hot."},
         "annotations": [
-            {"id": 501, "completed_by": 3, "was_cancelled": False, "ground_truth": False,
-             "created_at": "2024-05-02T10:00:30.5Z", "updated_at": "2024-05-02T10:00:30.5Z",
-             "lead_time": 12.25, "unique_id": "b9", "draft_created_at": None,
-             "result": [
-                 {"id": "x1", "type": "choices", "origin": "manual", "to_name": "text",
-                  "from_name": "Sentiment", "value": {"choices": ["Positive"]}},
-                 {"id": "x2", "type": "rating", "to_name": "text", "from_name": "stars",
-                  "value": {"rating": 4}},
-                 {"id": "x3", "type": "textarea", "to_name": "text", "from_name": "why",
-                  "value": {"text": ["It says pleasant."]}},
-             ]},
-            {"id": 502, "completed_by": {"id": 8, "email": "someone@example.org"},
-             "was_cancelled": True, "ground_truth": False, "created_at": "2024-05-02T11:00:00Z",
-             "lead_time": 3.0, "result": [
-                 {"id": "y", "type": "choices", "to_name": "text", "from_name": "Sentiment",
-                  "value": {"choices": ["Negative"]}}]},
-            {"id": 503, "completed_by": 9, "was_cancelled": True, "ground_truth": False,
-             "created_at": "2024-05-02T12:00:00Z", "result": []},
-            {"id": 504, "completed_by": 3, "was_cancelled": False, "ground_truth": True,
-             "created_at": "2024-05-03T10:00:00Z", "result": [
-                 {"id": "z", "type": "choices", "to_name": "text", "from_name": "Sentiment",
-                  "value": {"choices": ["Positive"]}}]},
+            {
+                "id": 501,
+                "completed_by": 3,
+                "was_cancelled": False,
+                "ground_truth": False,
+                "created_at": "2024-05-02T10:00:30.5Z",
+                "updated_at": "2024-05-02T10:00:30.5Z",
+                "lead_time": 12.25,
+                "unique_id": "b9",
+                "draft_created_at": None,
+                "result": [
+                    {
+                        "id": "x1",
+                        "type": "choices",
+                        "origin": "manual",
+                        "to_name": "text",
+                        "from_name": "Sentiment",
+                        "value": {"choices": ["Positive"]},
+                    },
+                    {
+                        "id": "x2",
+                        "type": "rating",
+                        "to_name": "text",
+                        "from_name": "stars",
+                        "value": {"rating": 4},
+                    },
+                    {
+                        "id": "x3",
+                        "type": "textarea",
+                        "to_name": "text",
+                        "from_name": "why",
+                        "value": {"text": ["It says pleasant."]},
+                    },
+                ],
+            },
+            {
+                "id": 502,
+                "completed_by": {"id": 8, "email": "someone@example.org"},
+                "was_cancelled": True,
+                "ground_truth": False,
+                "created_at": "2024-05-02T11:00:00Z",
+                "lead_time": 3.0,
+                "result": [
+                    {
+                        "id": "y",
+                        "type": "choices",
+                        "to_name": "text",
+                        "from_name": "Sentiment",
+                        "value": {"choices": ["Negative"]},
+                    }
+                ],
+            },
+            {
+                "id": 503,
+                "completed_by": 9,
+                "was_cancelled": True,
+                "ground_truth": False,
+                "created_at": "2024-05-02T12:00:00Z",
+                "result": [],
+            },
+            {
+                "id": 504,
+                "completed_by": 3,
+                "was_cancelled": False,
+                "ground_truth": True,
+                "created_at": "2024-05-03T10:00:00Z",
+                "result": [
+                    {
+                        "id": "z",
+                        "type": "choices",
+                        "to_name": "text",
+                        "from_name": "Sentiment",
+                        "value": {"choices": ["Positive"]},
+                    }
+                ],
+            },
         ],
         "predictions": [
-            {"id": 9, "model_version": "base-2", "score": 0.7, "result": [
-                {"id": "p", "type": "choices", "to_name": "text", "from_name": "Sentiment",
-                 "value": {"choices": ["Negative"]}}]},
+            {
+                "id": 9,
+                "model_version": "base-2",
+                "score": 0.7,
+                "result": [
+                    {
+                        "id": "p",
+                        "type": "choices",
+                        "to_name": "text",
+                        "from_name": "Sentiment",
+                        "value": {"choices": ["Negative"]},
+                    }
+                ],
+            },
         ],
-        "created_at": "2024-05-01T09:00:00Z", "updated_at": "2024-05-02T10:00:30Z",
+        "created_at": "2024-05-01T09:00:00Z",
+        "updated_at": "2024-05-02T10:00:30Z",
     },
-]  # fmt: skip
+]
 
 
 def test_a_file_of_others_is_read_right_by_the_command(tmp_path: Path) -> None:
     path, user, out = tmp_path / "reviews.json", make.make_user(), StringIO()
     path.write_text(json.dumps(THEIRS))
     call_command(
-        "crowdqc_import", "label-studio", str(path), "--new-project", "Reviews", "--by",
-        user.username, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "label-studio",
+        str(path),
+        "--new-project",
+        "Reviews",
+        "--by",
+        user.username,
+        stdout=out,
+        stderr=StringIO(),
+    )
     assert "4 answers, 4 new, 0 there already" in out.getvalue()
     task = Task.objects.select_related("current").latest("pk")
     assert task.type == "rating"

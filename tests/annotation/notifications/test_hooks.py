@@ -78,9 +78,13 @@ def test_submitted_work_is_told_signed_and_without_texts(
     told = verified(got, secret)
     assert told["type"] == "assignment.submitted" and told["project"] == world.project.pk
     assert told["data"] == {
-        "assignment": done.pk, "task": world.task.pk, "worker": world.worker.pseudonym,
-        "answers": 2, "counting": 2, "late": False,
-    }  # fmt: skip
+        "assignment": done.pk,
+        "task": world.task.pk,
+        "worker": world.worker.pseudonym,
+        "answers": 2,
+        "counting": 2,
+        "late": False,
+    }
     assert got.path == "/events?room=1" and b"chimneys" not in got.body
     row = HookDelivery.objects.get()
     assert (row.state, row.status, row.error) == (State.DONE, 204, "")
@@ -100,10 +104,15 @@ def test_what_fails_is_tried_again_under_one_id_until_it_is_taken(
 ) -> None:
     settings.CROWDQC_WEBHOOK_TIMEOUT = 0.3
     hook, secret = add(world, other_side.url)
-    replies = iter([
-        Reply(500, b"down " * 200), Reply(seconds=0.6), Reply(302, headers={"location": "/x"}),
-        Reply(500, b"x" * 40, drip=0.05), Reply(),
-    ])  # fmt: skip
+    replies = iter(
+        [
+            Reply(500, b"down " * 200),
+            Reply(seconds=0.6),
+            Reply(302, headers={"location": "/x"}),
+            Reply(500, b"x" * 40, drip=0.05),
+            Reply(),
+        ]
+    )
     other_side.answer = lambda got: next(replies)
     hooks.ping(by=world.requester, hook=hook)
     errors = []
@@ -181,9 +190,13 @@ def test_private_networks_are_refused_when_entered_and_again_when_sent(
     hook, _ = add(world, other_side.url)
     settings.CROWDQC_LOCAL_ENDPOINTS = False
     for url in (
-        "http://203.0.113.9/", "https://127.0.0.1/", "https://[::ffff:10.0.0.1]/",
-        "https://169.254.169.254/latest", "ftp://x.example", "https://a:b@x.example",
-    ):  # fmt: skip
+        "http://203.0.113.9/",
+        "https://127.0.0.1/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://169.254.169.254/latest",
+        "ftp://x.example",
+        "https://a:b@x.example",
+    ):
         with pytest.raises(Invalid) as refused:
             add(world, url)
         assert set(refused.value.fields) == {"url"}, url
@@ -265,8 +278,15 @@ def test_a_secret_is_shown_once_and_a_log_says_what_became_of_each(
     client.post(reverse("hook_remove", kwargs={**at, "hook_id": hook.pk}))
     assert not Hook.objects.exists()
     done = set(AuditEntry.objects.values_list("action", flat=True))
-    assert {"hook.add", "hook.ping", "hook.change", "hook.pause", "hook.resume", "hook.redeliver",
-            "hook.remove"} <= done  # fmt: skip
+    assert {
+        "hook.add",
+        "hook.ping",
+        "hook.change",
+        "hook.pause",
+        "hook.resume",
+        "hook.redeliver",
+        "hook.remove",
+    } <= done
     assert secret not in str(list(AuditEntry.objects.values_list("detail", flat=True)))
 
 

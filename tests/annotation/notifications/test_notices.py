@@ -58,8 +58,10 @@ def later(minutes: int = 300) -> None:
     """As if so many minutes had passed since everything that was sent or tried."""
     by = dt.timedelta(minutes=minutes)
     for row in Notice.objects.exclude(mail_at=None, mailed_at=None):
-        row.mail_at, row.mailed_at = row.mail_at and row.mail_at - by, row.mailed_at and (
-            row.mailed_at - by)  # fmt: skip
+        row.mail_at, row.mailed_at = (
+            row.mail_at and row.mail_at - by,
+            row.mailed_at and (row.mailed_at - by),
+        )
         row.save()
     for one in Invitation.objects.exclude(mail_at=None):
         one.mail_at = one.mail_at and one.mail_at - by
@@ -99,9 +101,11 @@ def test_every_kind_that_is_told_stands_in_the_table() -> None:
             if name == "notify" and isinstance(node, ast.Call):
                 given = [kw.value for kw in node.keywords if kw.arg == "kind"]
                 used |= {
-                    part.value for value in given for part in ast.walk(value)
+                    part.value
+                    for value in given
+                    for part in ast.walk(value)
                     if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                }  # fmt: skip
+                }
     assert used <= set(KINDS) and len(used) > 5
 
 
@@ -149,9 +153,10 @@ def test_a_budget_is_told_of_near_its_end_and_at_it(world: World) -> None:
     assert approve("2.10") == []
     assert approve("4.00") == ["budget.nearly"]
     tasks.set_wanted(
-        by=world.requester, task=world.task,
+        by=world.requester,
+        task=world.task,
         wanted={pk: 9 for pk in Item.objects.values_list("pk", flat=True)},
-    )  # fmt: skip
+    )
     assert approve("5.40") == ["budget.nearly", "budget.used"]
 
 
@@ -322,8 +327,10 @@ def test_pasted_addresses_each_get_a_link_of_their_own(world: World, ada: User) 
     client.post(reverse("invitation_new", args=[world.project.pk]), form)
     made = Invitation.objects.order_by("pk")
     assert [one.sent_to for one in made] == [
-        "b…@example.org", "a…@example.org", "c…@example.org",
-    ]  # fmt: skip
+        "b…@example.org",
+        "a…@example.org",
+        "c…@example.org",
+    ]
     assert [one.max_uses for one in made] == [1, 1, 1]
     assert Notice.objects.get().user == ada  # who has proven it is told like of any notice
     assert mail.send_due() == 3

@@ -39,9 +39,13 @@ def pay(world: World, *lines: Line) -> None:
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
     )
     total = sum(
-        ((line.base if line.base is not None else Decimal("1.80")) + line.bonus
-         for line in lines if line.decision != "reject"), Decimal(0)
-    )  # fmt: skip
+        (
+            (line.base if line.base is not None else Decimal("1.80")) + line.bonus
+            for line in lines
+            if line.decision != "reject"
+        ),
+        Decimal(0),
+    )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
 
 
@@ -100,9 +104,14 @@ def test_a_correction_of_what_they_are_owed_is_told(world: World, done: Assignme
     owed, cost = books.owed(world.worker.pk), books.work(world.task.pk)
     for debit, credit in ((cost, owed), (owed, cost)):
         books.book_correction(
-            by=world.manager, task=world.task, debit=debit, credit=credit,
-            amount=Decimal("0.20"), memo="A slip in the amount.", key=uuid.uuid4(),
-        )  # fmt: skip
+            by=world.manager,
+            task=world.task,
+            debit=debit,
+            credit=credit,
+            amount=Decimal("0.20"),
+            memo="A slip in the amount.",
+            key=uuid.uuid4(),
+        )
     assert LedgerEntry.objects.filter(kind="correction").count() == 2
     texts = [text for kind, text in told(world) if kind == "pay.corrected"]
     assert texts == [

@@ -24,12 +24,22 @@ def begun(world: World, type: str = "pairwise", title: str = "Which is better?")
 def with_texts(world: World, task: Task, n: int = 4, systems: int = 3) -> Task:
     """``n`` topics with a text of each system, from a file."""
     rows = [
-        ROW.format(topic=f"t-{k}", query=f"What is t-{k} about?", system=system,
-                   text=f"{system} says of t-{k} " + "and more " * (3 + 2 * k))
-        for k in range(n) for system in "ABCDEF"[:systems]
-    ]  # fmt: skip
-    import_content(by=world.requester, task=task, kind="candidates", name="texts.jsonl",
-                   content="\n".join(rows).encode())  # fmt: skip
+        ROW.format(
+            topic=f"t-{k}",
+            query=f"What is t-{k} about?",
+            system=system,
+            text=f"{system} says of t-{k} " + "and more " * (3 + 2 * k),
+        )
+        for k in range(n)
+        for system in "ABCDEF"[:systems]
+    ]
+    import_content(
+        by=world.requester,
+        task=task,
+        kind="candidates",
+        name="texts.jsonl",
+        content="\n".join(rows).encode(),
+    )
     return task
 
 

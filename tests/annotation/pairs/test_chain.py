@@ -25,8 +25,12 @@ PASSAGES = [
 ]
 PLAIN = {
     "styles": [{"name": "essay", "label": "Essay"}, {"name": "news", "label": "News"}],
-    "entry": [], "exit": [], "min_words": 1, "target_words": 5, "max_words": 50,
-}  # fmt: skip
+    "entry": [],
+    "exit": [],
+    "min_words": 1,
+    "target_words": 5,
+    "max_words": 50,
+}
 
 
 @pytest.fixture
@@ -65,9 +69,11 @@ def test_responses_become_texts_by_topic_with_their_styles_and_sources(task: Tas
     assert judged.task.type == "pairwise" and judged.task.source == task
     texts = Candidate.objects.filter(project=task.project, topic="t1")
     assert set(texts.values_list("style", "origin", "system__name", "system__prompt_strategy")) == {
-        ("essay", "human", "human", "essay"), ("news", "human", "human", "news"),
-        ("essay", "llm", "Halcyon", ""), ("news", "llm", "Halcyon", ""),
-    }  # fmt: skip
+        ("essay", "human", "human", "essay"),
+        ("news", "human", "human", "news"),
+        ("essay", "llm", "Halcyon", ""),
+        ("news", "llm", "Halcyon", ""),
+    }
     assert set(texts.values_list("query", flat=True)) == {"Why t1?"}
     group = judged.task.groups.get(key="t1")
     sources = judging.sources_of(group.passage)

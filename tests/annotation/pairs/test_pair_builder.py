@@ -56,32 +56,51 @@ def test_the_seven_come_by_one_button_and_each_is_edited_in_its_place(
     save(world, task, "task_build_asked_step", {"to": "template"}, part="asked")
     assert task.versions.get().settings["dimensions"] == list(pairwise.TEMPLATE)
     answer = save(
-        world, task, "task_build_asked", {"label": "Breadth"}, part="asked",
+        world,
+        task,
+        "task_build_asked",
+        {"label": "Breadth"},
+        part="asked",
         question="coverage_broad",
-    )  # fmt: skip
+    )
     text = answer.content.decode()
     assert 'id="open-text" hx-swap-oob="true"' in text and "Breadth" in text
-    save(world, task, "task_build_asked", {"has_neutral": "1"}, part="asked",
-         question="coverage_broad")  # fmt: skip
+    save(
+        world,
+        task,
+        "task_build_asked",
+        {"has_neutral": "1"},
+        part="asked",
+        question="coverage_broad",
+    )
     row = task.versions.get().settings["dimensions"][3]
     assert (row["name"], row["label"], row["neutral"]) == ("coverage_broad", "Breadth", False)
-    assert "forced choice" in signed_in(world.requester).get(
-        url("task_build", task, part="asked")
-    ).content.decode()  # fmt: skip
+    assert (
+        "forced choice"
+        in signed_in(world.requester).get(url("task_build", task, part="asked")).content.decode()
+    )
 
 
 def test_a_free_dimension_is_added_moved_and_removed(world: World, task: Task) -> None:
-    answer = save(world, task, "task_build_asked_step", {"to": "add", "new": "Reads well"},
-                  part="asked")  # fmt: skip
+    answer = save(
+        world, task, "task_build_asked_step", {"to": "add", "new": "Reads well"}, part="asked"
+    )
     assert "question=reads_well" in answer["HX-Replace-Url"]
     assert names(task) == ["quality_overall", "reads_well"]
     save(world, task, "task_build_asked_step", {"to": "up"}, part="asked", question="reads_well")
     assert names(task) == ["reads_well", "quality_overall"]
-    save(world, task, "task_build_asked_step", {"to": "remove"}, part="asked",
-         question="quality_overall")  # fmt: skip
+    save(
+        world,
+        task,
+        "task_build_asked_step",
+        {"to": "remove"},
+        part="asked",
+        question="quality_overall",
+    )
     assert names(task) == ["reads_well"]
-    last = save(world, task, "task_build_asked_step", {"to": "remove"}, part="asked",
-                question="reads_well")  # fmt: skip
+    last = save(
+        world, task, "task_build_asked_step", {"to": "remove"}, part="asked", question="reads_well"
+    )
     assert last.status_code == 409 and names(task) == ["reads_well"]
 
 
@@ -91,7 +110,7 @@ REFUSED = [
     ("task_build_pairs", {"to": "make"}, "two texts", "#make-note"),
     ("task_build_attention", {}, "Choose two texts.", "#attention-note"),
     ("task_build_pairs", {"pairs_per_topic": "many"}, "A whole number, please.", None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]}-{case[3]}")
@@ -135,21 +154,34 @@ def answered(world: World) -> Task:
 def test_answers_of_an_earlier_task_and_a_file_meet_on_the_same_topics(
     world: World, task: Task, answered: Task
 ) -> None:
-    form = {"to": "answers", "source": str(answered.pk), "by": "item", "most": "2",
-            "people": "1", "systems": "1", "style": "prose"}  # fmt: skip
+    form = {
+        "to": "answers",
+        "source": str(answered.pk),
+        "by": "item",
+        "most": "2",
+        "people": "1",
+        "systems": "1",
+        "style": "prose",
+    }
     save(world, task, "task_build_texts", form, part="texts")
     groups = task.groups.order_by("position")
     assert list(groups.values_list("key", "title")) == [
-        ("q-001", "What is question 1 about?"), ("q-002", "What is question 2 about?"),
-    ]  # fmt: skip
+        ("q-001", "What is question 1 about?"),
+        ("q-002", "What is question 2 about?"),
+    ]
     assert groups[0].passage == factories.PASSAGE  # what its writers had before them
     rows = "\n".join(
-        ROW.format(topic=f"q-00{n}", query=f"What is question {n} about?", system="Orrery",
-                   text=f"From a file, {n}.")
+        ROW.format(
+            topic=f"q-00{n}",
+            query=f"What is question {n} about?",
+            system="Orrery",
+            text=f"From a file, {n}.",
+        )
         for n in (1, 2)
-    )  # fmt: skip
-    import_content(by=world.requester, task=task, kind="candidates", name="a.jsonl",
-                   content=rows.encode())  # fmt: skip
+    )
+    import_content(
+        by=world.requester, task=task, kind="candidates", name="a.jsonl", content=rows.encode()
+    )
     made = pair_items.make_pairs(by=world.requester, task=task)
     # Two people's, one system's and the file's text a topic: six pairs, a third asked again.
     assert (made.pairs, made.new) == (16, 16)
@@ -190,9 +222,10 @@ def test_a_text_left_out_is_in_no_pair_and_can_be_taken_in_again(world: World, t
 def test_texts_of_the_project_are_taken_by_another_task(world: World, task: Task) -> None:
     with_texts(world, task)
     other = begun(world, title="Again")
-    assert b"12 texts on 4 topics" in signed_in(world.requester).get(
-        url("task_build", other, part="texts")
-    ).content  # fmt: skip
+    assert (
+        b"12 texts on 4 topics"
+        in signed_in(world.requester).get(url("task_build", other, part="texts")).content
+    )
     save(world, other, "task_build_texts", {"to": "topics"}, part="texts")
     assert other.groups.count() == 4
     key = other.groups.order_by("position")[0].key

@@ -113,8 +113,11 @@ def test_every_design_keeps_its_promises(
     bundle: int,
     seed: int,
 ) -> None:
-    texts = [text for text in study(len(sizes), 7, seed)
-             if int(text.key.split("-")[1]) < sizes[int(text.key.split("-")[0])]]  # fmt: skip
+    texts = [
+        text
+        for text in study(len(sizes), 7, seed)
+        if int(text.key.split("-")[1]) < sizes[int(text.key.split("-")[0])]
+    ]
     wanted = max(max(sizes) - 1, 1) + extra
     design = Design(kind, wanted, share, *strata, seed)
     pairs = design_pairs(texts, design, bundle)
@@ -287,8 +290,10 @@ def parts_of(taken: list[list[int]], items: int) -> int:
 
 
 SIZES: dict[str, Any] = {
-    "items": st.integers(1, 150), "bundle": st.integers(1, 40), "redundancy": st.integers(1, 8),
-}  # fmt: skip
+    "items": st.integers(1, 150),
+    "bundle": st.integers(1, 40),
+    "redundancy": st.integers(1, 8),
+}
 
 
 @given(**SIZES, given_back=st.sets(st.integers(0, 60), max_size=12), seed=st.integers(0, 9))
@@ -335,9 +340,11 @@ def test_neighbours_on_the_ring_do_not_hang_together_by_a_thread(
 
 def test_the_ring_refuses_what_it_cannot_lay_out() -> None:
     for sizes, field in (
-        ((-1, 5, 2, 2), "n_claims"), ((0, 0, 2, 2), "items"),
-        ((0, 5, 0, 2), "bundle"), ((0, 5, 2, 0), "redundancy"),
-    ):  # fmt: skip
+        ((-1, 5, 2, 2), "n_claims"),
+        ((0, 0, 2, 2), "items"),
+        ((0, 5, 0, 2), "bundle"),
+        ((0, 5, 2, 0), "redundancy"),
+    ):
         with pytest.raises(Invalid) as error:
             window_start(*sizes)
         assert list(error.value.fields) == [field]

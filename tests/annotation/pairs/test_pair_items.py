@@ -89,8 +89,9 @@ def test_attention_pairs_stand_beside_the_pairs_and_are_not_among_them(
     pair_items.edit_design(by=world.requester, task=task, fields={"repeat_every": 0})
     made = pair_items.make_pairs(by=world.requester, task=task)
     assert made.pairs == 2 and not task.items.filter(first=a, second=b, expected=None).exists()
-    wrong = save(world, task, "task_build_attention", {**form, "e-quality_overall": "neutral"},
-                 part="pairs")  # fmt: skip
+    wrong = save(
+        world, task, "task_build_attention", {**form, "e-quality_overall": "neutral"}, part="pairs"
+    )
     assert wrong.status_code == 422 and b"asks for left or right" in wrong.content
     save(world, task, "task_build", {"gold_per_assignment": "2"}, part="pairs")
     with pytest.raises(Invalid, match="2 attention pairs an assignment, there is 1"):
@@ -178,9 +179,13 @@ def test_hard_pairs_go_to_a_panel_once_each_by_everybody_on_it(world: World, tas
     experts = [factories.make_worker(world.project) for _ in range(3)]
     hard = [*task.items.filter(repeat=True)[:1], *task.items.filter(repeat=False)[:5]]
     new = pair_design.panel_task(
-        by=world.requester, task=task, items=hard, title="Hard pairs", panel_name="Experts",
+        by=world.requester,
+        task=task,
+        items=hard,
+        title="Hard pairs",
+        panel_name="Experts",
         workers=experts,
-    )  # fmt: skip
+    )
     assert new.source == task and new.state == "draft" and new.panel is not None
     pairs = {(item.first_id, item.second_id) for item in hard}
     assert set(new.items.values_list("first_id", "second_id")) == pairs
@@ -193,9 +198,13 @@ def test_hard_pairs_go_to_a_panel_once_each_by_everybody_on_it(world: World, tas
         factories.claim(new, world.worker)
     with pytest.raises(Invalid, match="Choose pairs of this task"):
         pair_design.panel_task(
-            by=world.requester, task=task, items=list(new.items.all()), title="No",
-            panel_name="Experts", workers=experts,
-        )  # fmt: skip
+            by=world.requester,
+            task=task,
+            items=list(new.items.all()),
+            title="No",
+            panel_name="Experts",
+            workers=experts,
+        )
 
 
 def test_choosing_a_type_explains_each_and_lists_speak_of_pairs(world: World, task: Task) -> None:

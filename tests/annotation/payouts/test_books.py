@@ -139,9 +139,12 @@ def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) ->
     approved(world, Line(one.pk))
     key, account = uuid.uuid4(), books.owed(one.worker_id)
     change = {
-        "task": world.task, "debit": account, "credit": books.work(world.task.pk),
-        "amount": Decimal("0.30"), "memo": "Agreed with the worker on the telephone.",
-    }  # fmt: skip
+        "task": world.task,
+        "debit": account,
+        "credit": books.work(world.task.pk),
+        "amount": Decimal("0.30"),
+        "memo": "Agreed with the worker on the telephone.",
+    }
     before = list(LedgerEntry.objects.values())
     for _ in range(2):
         books.book_correction(by=world.manager, key=key, **change)
@@ -151,8 +154,13 @@ def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) ->
     assert AuditEntry.objects.filter(action="ledger.correct").count() == 1
     with pytest.raises(Conflict):
         books.book_correction(by=world.manager, key=key, **{**change, "amount": Decimal(1)})
-    for wrong in ({"credit": "worker:999999"}, {"credit": account}, {"memo": "no"},
-                  {"debit": "paid:elsewhere"}, {"amount": Decimal(0)}):  # fmt: skip
+    for wrong in (
+        {"credit": "worker:999999"},
+        {"credit": account},
+        {"memo": "no"},
+        {"debit": "paid:elsewhere"},
+        {"amount": Decimal(0)},
+    ):
         with pytest.raises(Invalid):
             books.book_correction(by=world.manager, key=uuid.uuid4(), **{**change, **wrong})
     with pytest.raises(NotAllowed):
@@ -193,9 +201,11 @@ def _step(world: World, chance: random.Random, ids: Sequence[int]) -> None:
         if act == "propose":
             picked = chance.sample(list(ids), 3)
             propose(
-                world, Line(picked[0], base=cents, reason=LESS), Line(picked[1], bonus=cents),
+                world,
+                Line(picked[0], base=cents, reason=LESS),
+                Line(picked[1], bonus=cents),
                 Line(picked[2], "reject", reason_code="other", reason=REJECTION),
-            )  # fmt: skip
+            )
         elif act == "approve" and batch:
             total = payouts.total(batch)
             payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
@@ -206,9 +216,14 @@ def _step(world: World, chance: random.Random, ids: Sequence[int]) -> None:
         elif act == "correct":
             worker = Assignment.objects.get(pk=chance.choice(ids)).worker_id
             books.book_correction(
-                by=world.manager, task=world.task, debit=books.owed(worker), credit="paid:hand",
-                amount=cents, memo="A transfer of its own.", key=uuid.uuid4(),
-            )  # fmt: skip
+                by=world.manager,
+                task=world.task,
+                debit=books.owed(worker),
+                credit="paid:hand",
+                amount=cents,
+                memo="A transfer of its own.",
+                key=uuid.uuid4(),
+            )
         elif act == "file":
             text = f"submission,kind,amount,fee\n{chance.choice(ids)},base,{cents},0.05\n"
             statement, _ = statements.import_statement(
@@ -248,8 +263,13 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     )
     statement = read(world, text)
     assert outcomes(statement) == [
-        "matched", "different", "twice", "unknown", "different", "missing"
-    ]  # fmt: skip
+        "matched",
+        "different",
+        "twice",
+        "unknown",
+        "different",
+        "missing",
+    ]
     assert statement.rows[5]["worker"] == lacks.worker.pseudonym
     assert LedgerEntry.objects.filter(kind="correction").count() == 0  # reading books nothing
     assert read(world, text) == statement and Statement.objects.count() == 1
@@ -267,9 +287,7 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     assert waited.state == "done"  # and so it is not paid a second time
     # The next file tells of the old payments again, and of the one that had lacked.
     later = read(world, text + f"{lacks.pk},,base,1.80,EUR,,2999-01-06\n")
-    assert outcomes(later) == [
-        "matched", "different", "twice", "unknown", "different", "different"
-    ]  # fmt: skip
+    assert outcomes(later) == ["matched", "different", "twice", "unknown", "different", "different"]
     assert [row["books"] for row in later.rows] == [False] * 5 + [True]
 
 
@@ -292,8 +310,10 @@ def test_a_file_with_one_bad_row_leaves_nothing_behind(world: World) -> None:
     with pytest.raises(Invalid) as refused:
         read(world, text)
     assert {(row["line"], row["column"]) for row in refused.value.rows} == {
-        (3, "kind"), (3, "amount"), (4, "paid_at")
-    }  # fmt: skip
+        (3, "kind"),
+        (3, "amount"),
+        (4, "paid_at"),
+    }
     for wrong in ("", "amount\n1.80\n", "submission\n1\n", "\x00\x01\xff"):
         with pytest.raises(Invalid):
             read(world, wrong)
@@ -330,9 +350,13 @@ def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     ledger = page("ledger")
     assert "Trial balance, EUR" in ledger and "equal" in ledger and "Paid by hand" in ledger
     sent = {
-        "task": world.task.pk, "debit": books.owed(one.worker_id), "credit": "paid:hand",
-        "amount": "0,10", "memo": "Bank charge that the worker bore.", "key": str(uuid.uuid4()),
-    }  # fmt: skip
+        "task": world.task.pk,
+        "debit": books.owed(one.worker_id),
+        "credit": "paid:hand",
+        "amount": "0,10",
+        "memo": "Bank charge that the worker bore.",
+        "key": str(uuid.uuid4()),
+    }
     correct = reverse("ledger_correct", args=[world.project.pk])
     assert client.post(correct, {**sent, "memo": ""}).status_code == 422
     assert client.post(correct, sent).status_code == 302

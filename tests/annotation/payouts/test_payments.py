@@ -227,9 +227,11 @@ def test_a_rejection_is_sent_with_its_reason_and_taken_back_when_it_is_overturne
     assert one.status == "REJECTED" and one.message == REASON
     assert not LedgerEntry.objects.exists()
     payouts.decide_reply(
-        by=world.manager, rejection=Rejection.objects.get(), overturn=True,
+        by=world.manager,
+        rejection=Rejection.objects.get(),
+        overturn=True,
         note="You are right; the text was shown too late to you.",
-    )  # fmt: skip
+    )
     approve(world, [visit])
     finish()
     assert one.status == "APPROVED" and one.approvals == 1

@@ -37,9 +37,12 @@ def world() -> World:
 
 def propose(world: World, *lines: Line, by: User | None = None, **more: object) -> PayoutBatch:
     return payouts.propose_payout(
-        by=by or world.requester, task=world.task, key=more.pop("key", None) or uuid.uuid4(),
-        lines=lines, **more,
-    )  # fmt: skip
+        by=by or world.requester,
+        task=world.task,
+        key=more.pop("key", None) or uuid.uuid4(),
+        lines=lines,
+        **more,
+    )
 
 
 def approve(world: World, batch: PayoutBatch, total: str, **more: object) -> PayoutBatch:
@@ -65,8 +68,10 @@ def test_base_and_bonus_are_written_once_to_the_cent(world: World) -> None:
     approve(world, batch, "1.97")
     approve(world, batch, "1.97")
     assert ledger() == [
-        (one.pk, "base", PAY), (one.pk, "bonus", Decimal("0.10")), (two.pk, "base", Decimal("0.07"))
-    ]  # fmt: skip
+        (one.pk, "base", PAY),
+        (one.pk, "bonus", Decimal("0.10")),
+        (two.pk, "base", Decimal("0.07")),
+    ]
     assert AuditEntry.objects.filter(action="payout.approve").count() == 1
 
 

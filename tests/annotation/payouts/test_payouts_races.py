@@ -50,9 +50,11 @@ def world() -> World:
 
 def propose(world: World, ids: list[int], key: uuid.UUID | None = None) -> PayoutBatch:
     return payouts.propose_payout(
-        by=world.requester, task=world.task, key=key or uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=key or uuid.uuid4(),
         lines=[Line(pk, bonus=Decimal("0.20")) for pk in ids],
-    )  # fmt: skip
+    )
 
 
 def test_twenty_approvals_at_once_write_each_line_once(world: World) -> None:
@@ -99,12 +101,14 @@ def test_two_approvals_at_once_do_not_both_fit_under_one_budget(world: World) ->
 
 def test_approving_and_sending_back_at_once_do_one_of_both(world: World) -> None:
     batch = propose(world, [factories.claim_and_submit(world.task).pk])
-    results = together([
-        lambda: payouts.approve_payout(
-            by=world.manager, batch=batch, expected_total=Decimal("2.00")
-        ),
-        lambda: payouts.send_back(by=world.manager, batch=batch, note="Wait."),
-    ])  # fmt: skip
+    results = together(
+        [
+            lambda: payouts.approve_payout(
+                by=world.manager, batch=batch, expected_total=Decimal("2.00")
+            ),
+            lambda: payouts.send_back(by=world.manager, batch=batch, note="Wait."),
+        ]
+    )
     assert sum(isinstance(result, Conflict) for result in results) == 1
     batch.refresh_from_db()
     assert LedgerEntry.objects.count() == (2 if batch.state == "approved" else 0)

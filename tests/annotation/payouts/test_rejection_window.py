@@ -91,9 +91,10 @@ def test_an_overdue_answer_is_named_everywhere_until_it_is_given(world: World) -
     client = Client()
     client.force_login(world.manager)
     for name, says in (
-        ("project", "past the day on which an answer was owed"), ("payout_list", "overdue"),
+        ("project", "past the day on which an answer was owed"),
+        ("payout_list", "overdue"),
         ("rejection_list", "Answer overdue"),
-    ):  # fmt: skip
+    ):
         assert says in client.get(reverse(name, args=[world.project.pk])).content.decode()
     client.force_login(rejection.assignment.worker.user)
     assert "An answer was owed by" in client.get(reverse("work_home")).content.decode()

@@ -36,9 +36,15 @@ from tests.support.factories import World
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 TYPED = [
     {"method": "open", "time": 0},
-    {"method": "input", "time": 5, "name": "run", "delta": [5, 0, 0, "ab"], "ms": [0, 90],
-     "keys": 2},
-]  # fmt: skip
+    {
+        "method": "input",
+        "time": 5,
+        "name": "run",
+        "delta": [5, 0, 0, "ab"],
+        "ms": [0, 90],
+        "keys": 2,
+    },
+]
 
 
 @pytest.fixture
@@ -100,8 +106,10 @@ def test_a_log_goes_after_the_days_its_own_worker_agreed_to(world: World) -> Non
     entry = AuditEntry.objects.get(action="log.erase")
     assert (entry.actor, entry.object_id, entry.project) == (None, old.pk, world.project)
     assert {key: entry.detail[key] for key in ("why", "streams", "events")} == {
-        "why": "due", "streams": 1, "events": 2,
-    }  # fmt: skip
+        "why": "due",
+        "streams": 1,
+        "events": 2,
+    }
     assert entry.detail["bytes"] > 0
     assert Answer.objects.filter(assignment=old).count() == 2
 
@@ -149,9 +157,11 @@ def test_nothing_is_recorded_after_the_log_was_erased(world: World) -> None:
     client.force_login(old.worker.user)  # type: ignore[arg-type]
     body = {"stream": str(stream.key), "first_seq": 2, "events": TYPED}
     late = client.post(
-        reverse("work_events", args=[old.pk]), body, "application/json",
+        reverse("work_events", args=[old.pk]),
+        body,
+        "application/json",
         headers={"Accept": "application/json"},
-    )  # fmt: skip
+    )
     assert late.status_code == 409  # the page drops what it still holds
     assert not EventBatch.objects.exists()
 

@@ -65,14 +65,17 @@ def test_the_log_is_filtered_by_person_action_object_and_day(world: World) -> No
         return {line.entry.action for line in audit.page(world.project, filters).lines}
 
     assert found(person=world.worker.pseudonym) == {
-        "consent.give", "assignment.claim", "assignment.submit",
-    }  # fmt: skip
+        "consent.give",
+        "assignment.claim",
+        "assignment.submit",
+    }
     assert found(person=str(world.requester)) >= {"project.create", "version.publish"}
     assert found(person=world.worker.user.username) == set()  # type: ignore[union-attr]
     assert "task.create" in found(family="task")
     assert found(object="assignment", id=str(submitted.pk)) == {
-        "assignment.claim", "assignment.submit",
-    }  # fmt: skip
+        "assignment.claim",
+        "assignment.submit",
+    }
     assert found(since="2001-01-01", until="2001-02-01") == set()
     assert found(since="nonsense", id="x", family="x") == found()
 
@@ -81,8 +84,13 @@ def test_pages_stay_in_place_while_the_log_grows(
     world: World, django_assert_num_queries: Any
 ) -> None:
     for number in range(2 * audit.PAGE):
-        record(by=world.requester, project=world.project, action="run.start", on=world.task,
-               number=number)  # fmt: skip
+        record(
+            by=world.requester,
+            project=world.project,
+            action="run.start",
+            on=world.task,
+            number=number,
+        )
     first = audit.page(world.project, audit.Filters())
     record(by=None, project=world.project, action="log.erase", on=world.task, events=3)
     second = audit.page(world.project, audit.Filters(), first.older or 0)
@@ -211,6 +219,7 @@ def test_nothing_refers_to_what_is_only_added_to() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f' "
-            "AND confrelid::regclass::text = ANY(%s)", [list(APPEND_ONLY)],
-        )  # fmt: skip
+            "AND confrelid::regclass::text = ANY(%s)",
+            [list(APPEND_ONLY)],
+        )
         assert cursor.fetchall() == []

@@ -34,9 +34,12 @@ def study(world: factories.World) -> Recruitment:
 
 
 def come(
-    recruitment: Recruitment, client: Client | None = None, pid: str = "anna", session: str = "s1",
+    recruitment: Recruitment,
+    client: Client | None = None,
+    pid: str = "anna",
+    session: str = "s1",
     **more: str,
-) -> Any:  # fmt: skip
+) -> Any:
     """Open the entry as the platform sends people there."""
     said = {"PROLIFIC_PID": pid, "STUDY_ID": prolific.STUDY, "SESSION_ID": session, **more}
     return (client or Client()).get(f"/enter/{entry_token(recruitment)}/", said)
@@ -65,8 +68,9 @@ def test_who_comes_is_asked_before_anything_is_recorded_and_goes_straight_to_wor
     assert visit.worker.external_id == "prolific:anna" and visit.assignment is None
     assert "anna" not in visit.worker.pseudonym + visit.worker.user.username
     text = visit.worker.project.consent_texts.get()
-    agreed = client.post(answer["Location"], {"text": text.pk, "agreed": "on",
-                                              "task": study.task_id})  # fmt: skip
+    agreed = client.post(
+        answer["Location"], {"text": text.pk, "agreed": "on", "task": study.task_id}
+    )
     assignment = Assignment.objects.get(worker=visit.worker)
     assert agreed["Location"] == f"/work/assignments/{assignment.pk}/"
     visit.refresh_from_db()
@@ -217,8 +221,12 @@ def test_entries_are_limited_by_address(study: Recruitment, monkeypatch: Any) ->
 
 
 def make_panel(world: factories.World, **fields: Any) -> Recruitment:
-    start = {"name": "Our panel", "entry": "bound", "active": True,
-             "parameter_participant": "workerId"}  # fmt: skip
+    start = {
+        "name": "Our panel",
+        "entry": "bound",
+        "active": True,
+        "parameter_participant": "workerId",
+    }
     fields = {**start, **fields}
     return actions.add(by=world.requester, task=world.task, kind="panel", fields=fields)
 
@@ -245,9 +253,12 @@ def test_a_signed_link_is_one_persons_in_one_browser(world: factories.World) -> 
 def test_a_marketplace_is_shown_a_preview_and_handed_its_form_back(world: factories.World) -> None:
     site = "https://requester.example"
     panel = make_panel(
-        world, parameter_session="assignmentId", parameter_submit_to="turkSubmitTo",
-        return_url=site, code_completed="ok",
-    )  # fmt: skip
+        world,
+        parameter_session="assignmentId",
+        parameter_submit_to="turkSubmitTo",
+        return_url=site,
+        code_completed="ok",
+    )
     at = f"/enter/{entry_token(panel)}/"
     preview = Client().get(at, {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "h1"})
     assert "A preview" in preview.content.decode() and not Visit.objects.exists()

@@ -27,18 +27,26 @@ def study() -> Recruitment:
 
 
 def tell(
-    study: Recruitment, status: str, *, session: str, event: str = "e1", secret: str = SECRET,
-    ago: float = 0.0, sent: float | None = None, **more: Any,
-) -> Any:  # fmt: skip
+    study: Recruitment,
+    status: str,
+    *,
+    session: str,
+    event: str = "e1",
+    secret: str = SECRET,
+    ago: float = 0.0,
+    sent: float | None = None,
+    **more: Any,
+) -> Any:
     """Send an event as Prolific does."""
     said = {"resource_id": session, "event_type": "submission.status.change", "status": status}
     body = json.dumps({**said, **more}).encode()
     stamp = str(int(time.time() if sent is None else sent))
     headers = {
-        "X-Prolific-Request-Timestamp": stamp, "X-Event-ID": event,
+        "X-Prolific-Request-Timestamp": stamp,
+        "X-Event-ID": event,
         "X-Prolific-Request-Signature": webhook.sign(secret, stamp, body),
         "X-Timestamp": str(time.time() - ago),
-    }  # fmt: skip
+    }
     client = Client(enforce_csrf_checks=True)
     at = f"/hooks/prolific/{study.pk}/"
     return client.post(at, body, content_type="application/json", headers=headers)

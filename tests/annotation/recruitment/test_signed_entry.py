@@ -43,9 +43,12 @@ def platform(key: prolific.Key) -> Iterator[prolific.Platform]:
 @pytest.fixture
 def signed_study(world: factories.World, platform: prolific.Platform) -> Recruitment:
     made = prolific.make_recruitment(
-        world.task, entry="jwt", jwks_url=platform.url + prolific.JWKS, audience=prolific.SITE,
+        world.task,
+        entry="jwt",
+        jwks_url=platform.url + prolific.JWKS,
+        audience=prolific.SITE,
         issuer=prolific.ISSUER,
-    )  # fmt: skip
+    )
     key_sets.request_key_set(url=made.jwks_url)
     assert key_sets.fetch_key_set(url=made.jwks_url)
     return made
@@ -104,13 +107,17 @@ def _hs256(claims: dict[str, Any], key: prolific.Key) -> str:
 
 
 FORGERIES = {
-    "wrong key": "signature does not fit", "unknown key": "signature does not fit",
-    "expired": "This entry has expired", "without expiry": "signature does not fit",
-    "other audience": "signed for another site", "other issuer": "signature does not fit",
+    "wrong key": "signature does not fit",
+    "unknown key": "signature does not fit",
+    "expired": "This entry has expired",
+    "without expiry": "signature does not fit",
+    "other audience": "signed for another site",
+    "other issuer": "signature does not fit",
     "other participant": "for somebody else than the address says",
-    "no claim": "for somebody else than the address says", "none": "signature does not fit",
+    "no claim": "for somebody else than the address says",
+    "none": "signature does not fit",
     "hs256 with the public key": "signature does not fit",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -168,8 +175,14 @@ def test_a_way_in_has_its_keys_read_when_it_is_set_up_and_in_time(
     world: factories.World, platform: prolific.Platform
 ) -> None:
     url = platform.url + prolific.JWKS
-    fields = {"name": "Signed", "entry": "jwt", "active": True, "parameter_participant": "pid",
-              "jwks_url": url, "audience": prolific.SITE}  # fmt: skip
+    fields = {
+        "name": "Signed",
+        "entry": "jwt",
+        "active": True,
+        "parameter_participant": "pid",
+        "jwks_url": url,
+        "audience": prolific.SITE,
+    }
     made = actions.add(by=world.requester, task=world.task, kind="panel", fields=fields)
     assert KeySet.objects.get().asked_at is not None
     assert key_sets.fetch_key_set(url=url) and key_sets.refresh_key_sets() == 0

@@ -79,12 +79,23 @@ def test_a_task_of_a_frozen_list_holds_the_given_texts_beside_their_source_alone
     tasks.save_group(by=by, task=source, key="library", passage=thinking.SOURCE)
     first, second, other = thinking.make_texts(project, 3)
     origin = {"text": "holds", "author": "model a", "kind": "model"}
-    frozen = [{"name": "links", "text": "Does it hold together?", "component": "Links",
-               "attributes": [origin]}]  # fmt: skip
+    frozen = [
+        {
+            "name": "links",
+            "text": "Does it hold together?",
+            "component": "Links",
+            "attributes": [origin],
+        }
+    ]
     task = checklist_items.make_task(
-        by=by, project=project, title="Check", dimension="Coherence", questions=frozen,
-        version=7, texts=[first, second],
-    )  # fmt: skip
+        by=by,
+        project=project,
+        title="Check",
+        dimension="Coherence",
+        questions=frozen,
+        version=7,
+        texts=[first, second],
+    )
     settings = task.versions.get().settings
     assert (settings["version"], settings["dimension"]) == (7, "Coherence")
     assert settings["questions"][0]["label"] == "Does it hold together?"
@@ -122,8 +133,10 @@ def test_answers_to_changed_questions_are_not_pooled_and_every_text_is_asked_ane
     thinking.submit(factories.claim(task, world.worker), thinking.YES)
     before = checks.counting_checks(task)
     assert [(row.name, row.yes) for row in before[:3]] == [
-        ("links", True), ("time", False), ("names", True),
-    ]  # fmt: skip
+        ("links", True),
+        ("time", False),
+        ("names", True),
+    ]
     assert len(before) == 6
     tasks.edit_draft(by=by, task=task, fields={"pay": "2.00"})
     checklist_items.move_question(by=by, task=task, name="names", step=-1)

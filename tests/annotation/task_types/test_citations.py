@@ -29,8 +29,10 @@ def test_marks_are_found_and_other_brackets_are_text(text, numbers):
 def test_statements_are_cut_at_marks_and_know_what_they_cite():
     found = statements("First claim [1][2]. Second one, longer [3].\nNo source here.")
     assert [(one.text.strip(" .\n"), one.numbers) for one in found] == [
-        ("First claim", (1, 2)), ("Second one, longer", (3,)), ("No source here", ()),
-    ]  # fmt: skip
+        ("First claim", (1, 2)),
+        ("Second one, longer", (3,)),
+        ("No source here", ()),
+    ]
 
 
 def test_marks_behind_a_full_stop_or_before_the_first_word_are_not_lost():

@@ -36,12 +36,16 @@ def test_sentences_keep_abbreviations_decimals_and_quotes_and_end_at_a_line_brea
         "The ferry left at noon, and nobody had been hurt.",
     ]
     assert sentences("A heading\nIt came at 5 p.m. The bus had gone. “Is it so?” she asked.") == [
-        "A heading", "It came at 5 p.m.", "The bus had gone.", "“Is it so?” she asked.",
-    ]  # fmt: skip
+        "A heading",
+        "It came at 5 p.m.",
+        "The bus had gone.",
+        "“Is it so?” she asked.",
+    ]
     cash = "J. R. Smith of Acme Inc. paid $1.5 million, e.g. in cash. See www.a.com."
     assert sentences(cash) == [
-        "J. R. Smith of Acme Inc. paid $1.5 million, e.g. in cash.", "See www.a.com.",
-    ]  # fmt: skip
+        "J. R. Smith of Acme Inc. paid $1.5 million, e.g. in cash.",
+        "See www.a.com.",
+    ]
     assert sentences(" \n\n ") == []
 
 
@@ -58,9 +62,10 @@ def test_a_complete_rating_is_stored_with_its_words_and_sentences() -> None:
     assert values.choices == [("completeness", "70", 70), ("correctness", "1", 1)]
     assert values.texts == [("explanation", 0, ratings.WHY), ("feedback", 0, "Clear.")]
     assert values.spans == [
-        ("evidence", 0, "sentence", 1, 1), ("evidence", 1, "sentence", 2, 2),
+        ("evidence", 0, "sentence", 1, 1),
+        ("evidence", 1, "sentence", 2, 2),
         ("evidence", 2, "sentence", 4, 4),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

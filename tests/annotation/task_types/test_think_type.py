@@ -93,8 +93,9 @@ def test_counting_attributes_say_whose_each_is_and_leave_out_what_does_not_count
     done = thinking.submit(factories.claim(task, world.worker), draft)
     rows = attributes.counting_attributes(task)
     assert [(row.index, row.worker_id, row.kind) for row in rows] == [
-        (0, world.worker.pk, "person"), (1, world.worker.pk, "person"),
-    ]  # fmt: skip
+        (0, world.worker.pk, "person"),
+        (1, world.worker.pk, "person"),
+    ]
     answer = done.answers.get()
     assert attributes.transcripts([answer.pk]) == {answer.pk: thinking.SAID}
     [(key, (start, end))] = attributes.marks([answer.pk]).items()

@@ -8,10 +8,18 @@ from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
 TYPE = get_type("writing")
-ENTRY = {"entry.knowledge": "2", "entry.expertise": "1", "entry.answerable": "0",
-         "entry.controversial": "-1"}  # fmt: skip
-EXIT = {"exit.satisfaction": "1", "exit.sources": "4", "exit.own_knowledge": "1",
-        "exit.omissions": "1"}  # fmt: skip
+ENTRY = {
+    "entry.knowledge": "2",
+    "entry.expertise": "1",
+    "entry.answerable": "0",
+    "entry.controversial": "-1",
+}
+EXIT = {
+    "exit.satisfaction": "1",
+    "exit.sources": "4",
+    "exit.own_knowledge": "1",
+    "exit.omissions": "1",
+}
 
 
 def settings(**more):

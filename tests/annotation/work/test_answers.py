@@ -97,9 +97,12 @@ def test_a_draft_saved_later_elsewhere_is_not_overwritten_by_an_older_page() -> 
         by=world.worker.user, assignment=assignment, item_id=item, draft={"text": "new"}, seq=50
     )
     answers.submit(
-        by=world.worker.user, assignment=assignment, key=uuid.uuid4(),
-        drafts={item: {"text": "old"}}, seqs={item: 40},
-    )  # fmt: skip
+        by=world.worker.user,
+        assignment=assignment,
+        key=uuid.uuid4(),
+        drafts={item: {"text": "old"}},
+        seqs={item: 40},
+    )
     assert Answer.objects.get().texts.get().text == "new"
 
 

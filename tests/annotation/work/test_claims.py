@@ -132,9 +132,12 @@ def test_a_returned_assignment_leaves_no_trace_on_the_slots() -> None:
     assert not world.task.items.filter(held__gt=0).exists()
     with pytest.raises(Conflict):
         assignments.save_draft(
-            by=world.worker.user, assignment=assignment, draft={"text": "x"}, seq=1,
+            by=world.worker.user,
+            assignment=assignment,
+            draft={"text": "x"},
+            seq=1,
             item_id=assignment.entries.first().item_id,
-        )  # fmt: skip
+        )
 
 
 def test_time_can_be_extended_three_times_and_not_once_it_is_over() -> None:

@@ -183,9 +183,12 @@ def test_a_log_sent_by_many_at_once_is_stored_once_and_in_order() -> None:
         while at < len(log):
             size = rng.randint(1, 40)
             at = events.append(
-                by=user, assignment=held, stream_key=key, first_seq=at,
+                by=user,
+                assignment=held,
+                stream_key=key,
+                first_seq=at,
                 events=log[at : at + size],
-            )  # fmt: skip
+            )
 
     at_once(send, 12)
     batches = EventBatch.objects.order_by("first_seq").values_list("events", flat=True)

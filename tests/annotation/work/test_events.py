@@ -29,9 +29,14 @@ def run(
 ) -> dict[str, Any]:
     """Keystrokes that followed one another, as the page tells them."""
     return {
-        "method": "input", "time": time, "target": "item-1", "name": "run",
-        "delta": [time, position, deleted, inserted], "ms": ms, "keys": keys,
-    }  # fmt: skip
+        "method": "input",
+        "time": time,
+        "target": "item-1",
+        "name": "run",
+        "delta": [time, position, deleted, inserted],
+        "ms": ms,
+        "keys": keys,
+    }
 
 
 @pytest.fixture
@@ -155,9 +160,12 @@ def test_a_stream_belongs_to_one_assignment(opened: dict[str, Any]) -> None:
         events.open_stream(by=other.worker.user, assignment=other, key=opened["stream_key"])
     with pytest.raises(Invalid):
         events.append(
-            by=other.worker.user, assignment=other, stream_key=opened["stream_key"],
-            first_seq=0, events=clicks(1),
-        )  # fmt: skip
+            by=other.worker.user,
+            assignment=other,
+            stream_key=opened["stream_key"],
+            first_seq=0,
+            events=clicks(1),
+        )
 
 
 # Reading it back ---------------------------------------------------------------------------------
@@ -202,11 +210,13 @@ def test_the_summary_tells_typing_pastes_and_absences() -> None:
         {"method": "visibilitychange", "time": 12_000, "name": "visible", "target": "window"},
         {"method": "paste", "time": 13_000, "length": 8, "comment": "outside"},
         {
-            "method": "input", "time": 13_001, "name": "insertFromPaste",
+            "method": "input",
+            "time": 13_001,
+            "name": "insertFromPaste",
             "delta": [13_001, 4, 0, "x" * 12],
         },
         {"method": "paste", "time": 14_000, "length": 3, "comment": "passage"},
-    ]  # fmt: skip
+    ]
     found = log.summarise([stream])
     assert (found.seconds_total, found.seconds_away, found.focus_losses) == (14.0, 10.0, 1)
     assert (found.typed_chars, found.pasted_chars, found.paste_share) == (4, 12, 0.75)
@@ -219,8 +229,12 @@ def test_a_run_adds_up_to_what_its_single_keys_would_have() -> None:
         change = {"method": "input", "time": time, "name": "insertText", "delta": [time, *delta]}
         return [{"method": "keydown", "time": time, "name": name}, change]
 
-    single = [*key(0, "letter", 0, 0, "n"), *key(90, "letter", 1, 0, "e"),
-              *key(200, "correction", 1, 1, ""), *key(260, "correction", 0, 1, "")]  # fmt: skip
+    single = [
+        *key(0, "letter", 0, 0, "n"),
+        *key(90, "letter", 1, 0, "e"),
+        *key(200, "correction", 1, 1, ""),
+        *key(260, "correction", 0, 1, ""),
+    ]
     runs = [run(0, "ne", [0, 90], time=0), run(0, "", [0, 60], deleted=2, time=200)]
     one, other = log.summarise([single]), log.summarise([runs])
     fields = ("keys", "corrections", "typed_chars", "seconds_total", "pasted_chars")
@@ -247,18 +261,24 @@ def test_what_is_cited_or_imported_counts_as_neither_typed_nor_pasted() -> None:
         (run(0, "", [0], deleted=1), "deleted 1 character in 0.0 s"),
         ({"method": "keydown", "name": "navigation"}, "pressed a key: navigation"),
         ({"method": "keydown", "name": "navigation", "length": 5}, "pressed 5 keys: navigation"),
-        ({"method": "paste", "comment": "passage", "name": "3", "length": 20},
-         "pasted 20 characters from passage 3"),
-        ({"method": "paste", "comment": "outside", "length": 20},
-         "pasted 20 characters from elsewhere"),
+        (
+            {"method": "paste", "comment": "passage", "name": "3", "length": 20},
+            "pasted 20 characters from passage 3",
+        ),
+        (
+            {"method": "paste", "comment": "outside", "length": 20},
+            "pasted 20 characters from elsewhere",
+        ),
         ({"method": "passage", "name": "open", "comment": "12"}, "opened passage 12"),
         ({"method": "cite", "name": "3"}, "cited passage 3"),
-        ({"method": "find", "comment": "hits", "length": 6},
-         "searched the passages for 6 characters"),
+        (
+            {"method": "find", "comment": "hits", "length": 6},
+            "searched the passages for 6 characters",
+        ),
         ({"method": "dwell", "name": "passage-3", "comment": "4200"}, "passage 3, 4.2 s"),
         ({"method": "dwell", "name": "left", "comment": "4200"}, "the left text, 4.2 s"),
     ],
-)  # fmt: skip
+)
 def test_a_worker_reads_every_event_in_words(event: dict[str, Any], words: str) -> None:
     assert log_words.in_words({"time": 0, **event}, {}).what == words
 

@@ -178,8 +178,9 @@ def test_pairs_are_judged_with_plain_forms_and_stored_as_they_are_stored(
     assert turned["correctness_topical"] == straight["quality_overall"] == "second"
     assert straight["coverage_deep"] == turned["coverage_deep"] == "neutral"
     assert list(held.answers.order_by("order_shown").values_list("flipped", flat=True)) == [
-        False, True,
-    ]  # fmt: skip
+        False,
+        True,
+    ]
 
 
 def test_what_is_half_judged_comes_back_and_is_named_before_the_submit(
@@ -293,9 +294,13 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     )
     factories.make_log(  # the page opened again
         held,
-        told(first, (20_000, "show", "", ""), (26_000, "dwell", "page", "1500"),
-             (26_000, "dwell", "left", "250")),
-    )  # fmt: skip
+        told(
+            first,
+            (20_000, "show", "", ""),
+            (26_000, "dwell", "page", "1500"),
+            (26_000, "dwell", "left", "250"),
+        ),
+    )
     assert dwell.times_of(task) == {}  # nothing is answered yet
     client = signed_in(world.worker)
     drafts = {
@@ -337,14 +342,22 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
     client.post(item_url(held, 1), {"go": "next", "d-quality_overall": "right"})
     rows = told(
         item,
-        (0, "show", "", ""), (2, "sources", "open", "2"), (3, "differences", "on", ""),
-        (4, "change", "d-quality_overall", "right"), (5, "dwell", "left", "2500"),
-    )  # fmt: skip
+        (0, "show", "", ""),
+        (2, "sources", "open", "2"),
+        (3, "differences", "on", ""),
+        (4, "change", "d-quality_overall", "right"),
+        (5, "dwell", "left", "2500"),
+    )
     factories.make_log(held, rows)
     html = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()
     for words in (
-        "What you chose", "1 right", "pair 1", "chose right for quality overall",
-        "the left text, 2.5 s", "open the sources", "marks of differences on",
-    ):  # fmt: skip
+        "What you chose",
+        "1 right",
+        "pair 1",
+        "chose right for quality overall",
+        "the left text, 2.5 s",
+        "open the sources",
+        "marks of differences on",
+    ):
         assert words in html
     assert log.replay(log.item_events(log.assignment_events(held.pk), item)) == ""

@@ -103,10 +103,16 @@ def test_a_designed_repeat_is_shown_the_other_way_round_to_who_met_the_pair_befo
     draft = tasks.draft_of(task, by=task.project.owner)
     for item in task.items.all():
         Item.objects.create(
-            task=task, group=item.group, key=f"{item.key}-again", position=item.position + 1000,
-            question=item.question, since=draft.number, first=item.first, second=item.second,
+            task=task,
+            group=item.group,
+            key=f"{item.key}-again",
+            position=item.position + 1000,
+            question=item.question,
+            since=draft.number,
+            first=item.first,
+            second=item.second,
             repeat=True,
-        )  # fmt: skip
+        )
     tasks.publish(by=task.project.owner, task=task)
     again = claim(task, worker)
     pairs = {item.pk: (item.first_id, item.second_id) for item in task.items.all()}
@@ -209,9 +215,11 @@ def test_workers_and_pairs_are_one_graph_though_everybody_takes_one_assignment()
     rows = list(Answer.objects.filter(item__task=task).values_list("worker_id", "item_id"))
     workers, items = (sorted(set(column)) for column in zip(*rows, strict=True))
     part, _ = components(
-        np.array([workers.index(w) for w, _ in rows]), np.array([items.index(i) for _, i in rows]),
-        len(workers), len(items),
-    )  # fmt: skip
+        np.array([workers.index(w) for w, _ in rows]),
+        np.array([items.index(i) for _, i in rows]),
+        len(workers),
+        len(items),
+    )
     assert len(items) == 30 and set(part.tolist()) == {1}
 
 

@@ -53,9 +53,14 @@ def test_answers_to_one_question_follow_each_other_wherever_they_were_added() ->
     group = task.groups.get()
     for question in ("Who was hurt?", ratings.QUESTION):
         rating_documents.add_answer(
-            by=project.owner, task=task, group=group, question=question, anchor=0,
-            answer="Nobody at all.", system="model 9",
-        )  # fmt: skip
+            by=project.owner,
+            task=task,
+            group=group,
+            question=question,
+            anchor=0,
+            answer="Nobody at all.",
+            system="model 9",
+        )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     held = factories.claim(task, factories.make_worker(project))

@@ -46,11 +46,13 @@ def test_a_task_of_documents_is_authored_in_the_browser_and_published(
 ) -> None:
     task = tasks.create_task(by=project.owner, project=project, type="rating", title="Ice")
     for fields in (
-        {"layout": "document"}, {"explanation_wanted": "required"},
-        {"explanation_min_words": "8"}, {"evidence": "required"},
+        {"layout": "document"},
+        {"explanation_wanted": "required"},
+        {"explanation_min_words": "8"},
+        {"evidence": "required"},
         {"has_feedback": "1", "feedback": "1"},
         {"release_assignments": "20", "release_hours": "12"},
-    ):  # fmt: skip
+    ):
         assert (
             post(requester, "task_build_rating", task, "?part=rules", **fields).status_code == 302
         )
@@ -60,9 +62,16 @@ def test_a_task_of_documents_is_authored_in_the_browser_and_published(
     post(requester, "task_build_document", task, here, title="Ice", passage=ratings.DOCUMENT)
     for answer in ratings.ANSWERS[:2]:
         post(
-            requester, "task_build_document_step", task, here, to="answer", new_anchor="3",
-            new_question=ratings.QUESTION, new_answer=answer, new_system="model 1",
-        )  # fmt: skip
+            requester,
+            "task_build_document_step",
+            task,
+            here,
+            to="answer",
+            new_anchor="3",
+            new_question=ratings.QUESTION,
+            new_answer=answer,
+            new_system="model 1",
+        )
     task.refresh_from_db()
     item = task.items.order_by("pk").first()
     assert item is not None
@@ -80,8 +89,10 @@ def test_a_task_of_documents_is_authored_in_the_browser_and_published(
     assert [scale["name"] for scale in settings["scales"]] == ["completeness", "correctness"]
     item.refresh_from_db()
     assert (item.question, item.settings["anchor"], item.settings["sentences"]) == (
-        "Why did it stop?", 2, 7,
-    )  # fmt: skip
+        "Why did it stop?",
+        2,
+        7,
+    )
     page = read(requester, "task_preview", task)
     assert 'id="sentence-7"' in page
     assert "misses a little" in page
@@ -126,8 +137,12 @@ def test_a_round_is_read_beside_its_document_and_decided_with_words(
     task, held = qualifying(project)
     assert "1 round waits" in read(requester, "task_rounds", task)
     page = read(requester, "task_round", task, held.pk)
-    for shown in (ratings.WHY, 'class="sentence chosen" id="sentence-4"', "misses a little",
-                  "The ice was thin."):  # fmt: skip
+    for shown in (
+        ratings.WHY,
+        'class="sentence chosen" id="sentence-4"',
+        "misses a little",
+        "The ice was thin.",
+    ):
         assert shown in page
     url = reverse("task_round", args=[project.pk, task.pk, held.pk])
     empty = requester.post(url, {"verdict": "admitted", "feedback": ""})
@@ -141,8 +156,13 @@ def test_a_round_is_read_beside_its_document_and_decided_with_words(
     assert "Well seen." in home
     assert "You are on the panel “Trained”" in home
     record = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()
-    for shown in ("Completeness: misses a little, Correctness: correct", ratings.WHY,
-                  "Sentences that show it: 1, 4", "The ice was thin.", "Well seen."):  # fmt: skip
+    for shown in (
+        "Completeness: misses a little, Correctness: correct",
+        ratings.WHY,
+        "Sentences that show it: 1, 4",
+        "The ice was thin.",
+        "Well seen.",
+    ):
         assert shown in record
 
 

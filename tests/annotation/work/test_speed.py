@@ -99,15 +99,21 @@ def test_only_what_stood_open_of_what_was_answered_has_to_be_read(world: World) 
     pace = speed.paces_of([hidden.pk])[done.pk]
     assert pace.words == OF_A_PAIR + ASKED
     task = factories.make_task(
-        world.project, 2, redundancy=9, passage="word " * 300, groups=2,
+        world.project,
+        2,
+        redundancy=9,
+        passage="word " * 300,
+        groups=2,
         settings={"skippable": True},
-    )  # fmt: skip
+    )
     held = factories.claim(task, world.worker)
     first, second = (entry.item_id for entry in held.entries.all())
     answers.submit(
-        by=world.worker.user, assignment=held, key=uuid.uuid4(),
+        by=world.worker.user,
+        assignment=held,
+        key=uuid.uuid4(),
         drafts={first: {"text": "They build nests."}, second: {"skipped": True}},
-    )  # fmt: skip
+    )
     assert speed.paces_of([task.pk])[held.pk].words == 305  # one text, one question
 
 
@@ -138,15 +144,18 @@ def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
     assert warned.text.endswith("3 people, up to €596.57 an hour.")
     assert warned.url.endswith("?show=look")
     figure = next(
-        one for one in overview.figures(overview.facts(access))
+        one
+        for one in overview.figures(overview.facts(access))
         if one["label"] == "Median hourly pay"
-    )  # fmt: skip
+    )
     assert figure["note"].endswith("3 people faster than reading time")
     assert speed.paces_of([task.pk])[done.pk].hourly is None
     batch = payouts.propose_payout(
-        by=world.requester, task=task, key=uuid.uuid4(),
+        by=world.requester,
+        task=task,
+        key=uuid.uuid4(),
         lines=[payouts.Line(row.pk) for row in task.assignments.all()],
-    )  # fmt: skip
+    )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("4.64"))
     later = todos(overview.facts(access))
     assert not [todo for todo in later if "less time than reading" in todo.text]  # decided

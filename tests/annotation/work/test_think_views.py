@@ -121,9 +121,10 @@ def test_a_text_stands_beside_its_source_and_lines_stand_by_component(
     assert heads == ["Links", "Order"]
     asked = re.findall(r'class="what">(.*?)</span>', shown)
     assert asked == [
-        "Does each sentence take up the one before it?", "Do names stay the same?",
+        "Does each sentence take up the one before it?",
+        "Do names stay the same?",
         "Does time run in one direction?",
-    ]  # fmt: skip
+    ]
     assert shown.count('type="radio" name="c-') == 6
     assert "Not answered yet" in shown  # there, and hidden until it is asked for
     assert shown.count("data-missing hidden") == 3

@@ -115,9 +115,12 @@ def test_a_program_has_no_screen_but_cannot_finish_what_was_begun_in_a_browser(
 
 def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factories.World) -> None:
     task = judging.make_pairs(
-        world.project, 4, settings={"gold_per_assignment": 1}, attention=True,
+        world.project,
+        4,
+        settings={"gold_per_assignment": 1},
+        attention=True,
         items_per_assignment=2,
-    )  # fmt: skip
+    )
     promised = next(
         offer
         for offer in work.offers(work.memberships_with_consent(world.worker.user))

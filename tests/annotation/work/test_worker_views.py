@@ -227,8 +227,10 @@ def test_events_open_their_stream_and_are_acknowledged(
 ) -> None:
     client = signed_in(world.worker)
     body = {
-        "stream": str(uuid.uuid4()), "first_seq": 0, "events": [{"method": "click", "time": 1}],
-    }  # fmt: skip
+        "stream": str(uuid.uuid4()),
+        "first_seq": 0,
+        "events": [{"method": "click", "time": 1}],
+    }
     assert post_json(client, "work_events", held, body).json() == {"next": 1}
     gap = post_json(client, "work_events", held, {**body, "first_seq": 9})
     assert (gap.status_code, gap.json()["fields"]["next"]) == (409, "1")
@@ -288,9 +290,10 @@ def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.
         begun = done.submitted_at - dt.timedelta(minutes=minutes)
         Assignment.objects.filter(pk=done.pk).update(opened_at=begun)
     offer = next(
-        offer for offer in client.get(reverse("work_home")).context["home"].offers
+        offer
+        for offer in client.get(reverse("work_home")).context["home"].offers
         if offer.task.pk == task.pk
-    )  # fmt: skip
+    )
     assert (offer.questions, offer.left, offer.others) == (2, 2, 5)
     assert offer.minutes == pytest.approx(6)
     assert offer.hourly == Decimal("20.00")

@@ -136,8 +136,10 @@ def test_a_response_is_written_with_plain_forms_and_stored_with_all_its_values(
     assert [(row.field, row.text) for row in answer.texts.all()] == [("answer", text)]
     spans = answer.spans.order_by("index").values_list("field", "target", "start", "end")
     assert list(spans) == [
-        ("citation", "1", 21, 27), ("citation", "3", 21, 27), ("citation", "2", 53, 56),
-    ]  # fmt: skip
+        ("citation", "1", 21, 27),
+        ("citation", "3", 21, 27),
+        ("citation", "2", 53, 56),
+    ]
     assert {row.field: row.code for row in answer.choices.all()} == writing.ENTRY | writing.EXIT
 
 
@@ -148,9 +150,7 @@ def test_a_response_without_questions_is_one_page(world: factories.World, client
     assert STICKS in html
     assert "Review and submit" in html
     assert 'value="back"' not in html
-    assert "Ready to submit" in post(
-        client, held, "write", text=writing.SENTENCE
-    ).content.decode()  # fmt: skip
+    assert "Ready to submit" in post(client, held, "write", text=writing.SENTENCE).content.decode()
 
 
 def test_the_review_says_what_a_response_lacks(client: Client, held: Assignment) -> None:
@@ -261,8 +261,10 @@ def test_without_that_rule_all_styles_may_go_to_one_worker(world: factories.Worl
     )
     held = factories.claim(task, world.worker)
     assert sorted(held.entries.values_list("item__settings__style", flat=True)) == [
-        "bullet", "essay", "news",
-    ]  # fmt: skip
+        "bullet",
+        "essay",
+        "news",
+    ]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -52,8 +52,9 @@ def run_of(method: str) -> Run:
         keys = list(task.items.order_by("key").values_list("key", flat=True))
         labels = [
             Label(1, key, f"w-{person}", str(1 + (at * 2 + person) % 5))
-            for person in range(4) for at, key in enumerate(keys)
-        ]  # fmt: skip
+            for person in range(4)
+            for at, key in enumerate(keys)
+        ]
         vote_imports.import_labels(by=task.project.owner, task=task, dimension="", labels=labels)
         task.refresh_from_db()
     run = runs.start(by=task.project.owner, task=task, method=method, params=params)
@@ -102,9 +103,13 @@ def told(path: Path) -> tuple[int, str]:
     environment = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}
     environment["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
     done = subprocess.run(
-        [sys.executable, "manage.py", "verify_bundle", str(path)], cwd=ROOT, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "manage.py", "verify_bundle", str(path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr
 
 

@@ -139,8 +139,14 @@ def test_the_number_of_queries_does_not_grow_with_scorers_and_texts() -> None:
             given = {
                 text.pk: float(text.pk % 7) for text in corpus.make_texts(task.project, topics)
             }
-            publish(by=task.project.owner, task=task, name=f"judge {number}", version="t",
-                    role=JUDGE, scores={"helpfulness": given})  # fmt: skip
+            publish(
+                by=task.project.owner,
+                task=task,
+                name=f"judge {number}",
+                version="t",
+                role=JUDGE,
+                scores={"helpfulness": given},
+            )
         done(task, "checklist", resamples=200)
         found = []
         for view in ("scores", "questions", "texts", "conditions"):

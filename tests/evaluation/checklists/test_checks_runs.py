@@ -31,8 +31,13 @@ def model_of(project: Project, url: str, *, logprobs: bool = False, **more: Any)
 
 
 def done(task: Task, method: str, **params: Any) -> Run:
-    run = runs.start(by=task.project.owner, task=task, method=method, params=params,
-                     lane=str(params.get("model", "")))  # fmt: skip
+    run = runs.start(
+        by=task.project.owner,
+        task=task,
+        method=method,
+        params=params,
+        lane=str(params.get("model", "")),
+    )
     state = runs.execute(run.pk)
     run.refresh_from_db()
     assert state == RunState.DONE, run.error
@@ -53,8 +58,13 @@ def test_a_model_fills_every_list_once_and_stands_beside_people() -> None:
         again = done(task, "checklist_answers", model=model.pk)
         assert len(stub.asked) == asked
     assert told(again, "asked")["counts"] == {
-        "texts": 0, "answered": 0, "there": asked, "incomplete": 0, "calls": 0, "cached": 0
-    }  # fmt: skip
+        "texts": 0,
+        "answered": 0,
+        "there": asked,
+        "incomplete": 0,
+        "calls": 0,
+        "cached": 0,
+    }
     assert Answer.objects.filter(item__task=task, system__isnull=False).count() == asked
     run = done(task, "checklist", resamples=200)
     who = {row["component"]: row for row in told(run, "answerers")}
@@ -64,8 +74,10 @@ def test_a_model_fills_every_list_once_and_stands_beside_people() -> None:
         yes = sum(word in one.candidate.text for word in corpus.WORDS.values())
         assert one.estimate == 1 + 4 * yes / 4 and one.extra["yes"] == yes
         assert one.dimension == "helpfulness" and one.extra["kind"] == "model"
-    rows = {(row["answerer"], row["score"], row["kind"], row["setting"]): row
-            for row in told(run, "correlation")}  # fmt: skip
+    rows = {
+        (row["answerer"], row["score"], row["kind"], row["setting"]): row
+        for row in told(run, "correlation")
+    }
     mine = rows[3, "share", "spearman", "sample-level"]
     assert mine["estimate"] > 0.5 and mine["articles"] == corpus.TOPICS
     assert mine["low"] < mine["estimate"] and mine["undefined"] == 0
@@ -89,8 +101,9 @@ def test_probabilities_of_yes_are_kept_and_give_a_second_score() -> None:
     chances = told(asked, "chances")["items"]
     assert {value for row in chances.values() for value in row.values()} == {0.8, 0.2}
     run = done(task, "checklist", resamples=200)
-    model_rows = [one for one in CandidateScore.objects.filter(run=run)
-                  if one.extra["kind"] == "model"]  # fmt: skip
+    model_rows = [
+        one for one in CandidateScore.objects.filter(run=run) if one.extra["kind"] == "model"
+    ]
     for one in model_rows:
         assert one.extra["weighted"] == pytest.approx(1.8 + 0.6 * one.extra["yes"])
     scored = {row["score"] for row in told(run, "correlation") if row["answerer"] == 2}
@@ -157,8 +170,14 @@ def test_lists_baselines_and_judges_are_compared_on_the_same_texts() -> None:
     corpus.score_by_people(task, role=JUDGE, name="a published judge")
     found = told(done(task, "checklist", resamples=200), "compare")
     series = found["series"]
-    pairs = {(series[row["first"]]["name"], series[row["second"]]["name"],
-              series[row["second"]]["method"]): row for row in found["rows"]}  # fmt: skip
+    pairs = {
+        (
+            series[row["first"]]["name"],
+            series[row["second"]]["name"],
+            series[row["second"]]["method"],
+        ): row
+        for row in found["rows"]
+    }
     assert {key[2] for key in pairs} == {"checklist", "g_eval", "published"}
     row = pairs["stub-1", "stub-1", "checklist"]
     assert row["n"] == corpus.TOPICS * corpus.SYSTEMS and row["setting"] == "by article"
@@ -188,8 +207,9 @@ def test_what_is_missing_is_said_before_anything_is_asked() -> None:
         assert plan.sentence == (
             "stub-1 answers 4 questions about 5 texts, all questions in one call."
         )
-        form = form_of("g_eval")({"model": model.pk, "way": "auto", "samples": 5,
-                                  "temperature": 1}, task=task)  # fmt: skip
+        form = form_of("g_eval")(
+            {"model": model.pk, "way": "auto", "samples": 5, "temperature": 1}, task=task
+        )
         assert "definition" in form.errors
         form = form_of("checklist_answers")({"model": model.pk, "way": "each"}, task=task)
         assert form.is_valid() and form.params()["way"] == "each"

@@ -22,9 +22,11 @@ def test_a_real_model_fills_a_checklist_with_valid_answers_only(
     model = small_model.make(task.project)
     for _ in range(2):  # the second run finds everything answered
         run = runs.start(
-            by=task.project.owner, task=task, method="checklist_answers",
+            by=task.project.owner,
+            task=task,
+            method="checklist_answers",
             params={"model": model.pk, "way": way},
-        )  # fmt: skip
+        )
         assert runs.execute(run.pk) == RunState.DONE
         made = LLMCall.objects.count()
         assert made == (20 if way == "each" else 5)

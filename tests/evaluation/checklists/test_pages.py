@@ -68,18 +68,42 @@ def test_a_person_writes_every_stage_by_hand_in_the_browser_where_no_model_is_se
     post("components", new="Sequence\nOpening", seen="0")
     form = text(client, url(checklist, "checklist_stage", "clusters"))
     assert form.count("in no component</option>") == 6
-    post("clusters", **{"place-a1-": "c1", "place-a2-": "c2", "place-a3-": "", "place-a4-": "c1",
-                        "place-a5-": "c1", "place-a6-": "c2"}, seen="0")  # fmt: skip
+    post(
+        "clusters",
+        **{
+            "place-a1-": "c1",
+            "place-a2-": "c2",
+            "place-a3-": "",
+            "place-a4-": "c1",
+            "place-a5-": "c1",
+            "place-a6-": "c2",
+        },
+        seen="0",
+    )
     assert "1 attribute in no component" in text(client, url(checklist, "checklist"))
     post("key_questions", **{"text-c1": "Does it follow?", "text-c2": "Is it framed?"}, seen="0")
-    post("sub_questions", **{
-        "text-0": "Does each sentence follow?", "component-0": "c1", "attr-0": ["a1", "a4"],
-    }, seen="0")  # fmt: skip
-    post("sub_questions", **{
-        "text-0": "Does each sentence follow?", "id-0": "s1", "component-0": "c1",
-        "attr-0": ["a1", "a4"], "text-1": "Is the topic named first?", "component-1": "c2",
-        "attr-1": ["a2"],
-    }, seen="1")  # fmt: skip
+    post(
+        "sub_questions",
+        **{
+            "text-0": "Does each sentence follow?",
+            "component-0": "c1",
+            "attr-0": ["a1", "a4"],
+        },
+        seen="0",
+    )
+    post(
+        "sub_questions",
+        **{
+            "text-0": "Does each sentence follow?",
+            "id-0": "s1",
+            "component-0": "c1",
+            "attr-0": ["a1", "a4"],
+            "text-1": "Is the topic named first?",
+            "component-1": "c2",
+            "attr-1": ["a2"],
+        },
+        seen="1",
+    )
     form = text(client, url(checklist, "checklist_stage", "validation"))
     assert "made of: Does each sentence follow?" in form
     post("validation", do="copy", seen="0")
@@ -169,15 +193,24 @@ def test_ticked_questions_are_merged_and_removed(client: Client, task: Task) -> 
     with serving(corpus.answer) as stub:
         model = make_model(task.project, stub.base_url)
         for kind in stages.ORDER[1:]:
-            found = runs.start(by=by, task=task, method="checklist_stage", params={
-                "model": model.pk, "checklist": checklist.pk, "stage": kind})  # fmt: skip
+            found = runs.start(
+                by=by,
+                task=task,
+                method="checklist_stage",
+                params={"model": model.pk, "checklist": checklist.pk, "stage": kind},
+            )
             assert runs.execute(found.pk) == RunState.DONE
     address = url(checklist, "checklist_stage", "validation")
     data = pipeline.standing(checklist)["validation"].data
     rows = {}
     for at, one in enumerate(data):
-        rows |= {f"text-{at}": one["text"], f"id-{at}": one["id"], f"attr-{at}": one["attributes"],
-                 f"component-{at}": one["component"], f"from-{at}": one["from"]}  # fmt: skip
+        rows |= {
+            f"text-{at}": one["text"],
+            f"id-{at}": one["id"],
+            f"attr-{at}": one["attributes"],
+            f"component-{at}": one["component"],
+            f"from-{at}": one["from"],
+        }
     client.post(address, {**rows, "do": "merge", "pick": ["v1", "v2"], "seen": "1"})
     merged = pipeline.standing(checklist)["validation"].data
     assert [one["attributes"] for one in merged] == [["a1", "a3", "a5"], ["a2", "a4"]]
@@ -261,8 +294,9 @@ def test_the_page_of_a_checklist_takes_as_many_queries_for_few_entries_as_for_ma
     few = counted()
     many = [{"text": f"Attribute {n}", "author": "here", "kind": "person"} for n in range(80)]
     actions.save_stage(by=by, checklist=checklist, kind="attributes", entries=many)
-    actions.save_stage(by=by, checklist=checklist, kind="components",
-                       entries=[{"text": one} for one in "abcde"])  # fmt: skip
+    actions.save_stage(
+        by=by, checklist=checklist, kind="components", entries=[{"text": one} for one in "abcde"]
+    )
     assert counted() == few
 
 

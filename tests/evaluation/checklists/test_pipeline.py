@@ -93,13 +93,14 @@ def test_two_people_and_a_model_become_a_frozen_checklist_and_a_task(
     version = actions.freeze(by=task.project.owner, checklist=checklist)
     assert version.made_of["people"] == 2 and version.made_of["models"] == 1
     assert version.questions[2] == {
-        "name": "q3", "text": "Is the topic named at the start?",
+        "name": "q3",
+        "text": "Is the topic named at the start?",
         "component": "Opening and close",
         "attributes": [
             {"text": corpus.OWL[1], "author": "owl-01", "kind": "person"},
             {"text": corpus.REED[0], "author": "reed-02", "kind": "person"},
         ],
-    }  # fmt: skip
+    }
     assert actions.freeze(by=task.project.owner, checklist=checklist) == version
     with pytest.raises(IntegrityError, match="is frozen"), transaction.atomic():
         ChecklistVersion.objects.filter(pk=version.pk).update(questions=[])
@@ -123,10 +124,11 @@ def test_the_texts_of_a_made_task_are_those_that_were_chosen(
     version = actions.freeze(by=task.project.owner, checklist=checklist)
     system = System.objects.create(project=task.project, name="writer")
     texts = [
-        Candidate.objects.create(project=task.project, key=f"t-{n}", topic="storks",
-                                 text=f"Storks {n}.", system=system)
+        Candidate.objects.create(
+            project=task.project, key=f"t-{n}", topic="storks", text=f"Storks {n}.", system=system
+        )
         for n in range(2)
-    ]  # fmt: skip
+    ]
     made = actions.make_task(by=task.project.owner, version=version, title="Check", texts=texts)
     assert set(made.items.values_list("first_id", flat=True)) == {text.pk for text in texts}
 
@@ -172,8 +174,9 @@ def test_a_later_stage_is_out_of_date_when_an_earlier_one_changes(
     assert found["validation"].stale == "components"
     with pytest.raises(Conflict, match="out of date"):
         actions.freeze(by=by, checklist=checklist)
-    refused = run(task, "checklist_stage", model=model.pk, checklist=checklist.pk,
-                  stage="validation")  # fmt: skip
+    refused = run(
+        task, "checklist_stage", model=model.pk, checklist=checklist.pk, stage="validation"
+    )
     assert refused.state == RunState.FAILED and "out of date" in refused.error
     # The same content once more, on the new components, brings the clusters up to date.
     held = stage(checklist, "clusters").data
@@ -216,12 +219,17 @@ def test_people_edit_move_merge_and_remove_and_every_question_keeps_its_origin(
     [
         ("clusters", {"c1": [1, 99], "c2": [2]}),
         ("key_questions", {"c1": "Only one?"}),
-        ("sub_questions", {"c1": [{"question": "Of the other one?", "attributes": [2]}],
-                           "c2": [{"question": "Is it?", "attributes": [2]}]}),
+        (
+            "sub_questions",
+            {
+                "c1": [{"question": "Of the other one?", "attributes": [2]}],
+                "c2": [{"question": "Is it?", "attributes": [2]}],
+            },
+        ),
         ("validation", {"questions": [{"question": "Made of nothing?", "made_of": [77]}]}),
         ("components", {"components": list("abcdef")}),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_names_what_is_not_there_is_asked_for_again(
     task: Task, kind: str, wrong: dict[str, Any]
 ) -> None:
@@ -247,8 +255,9 @@ def test_a_model_that_never_gives_a_usable_answer_fails_the_run_with_its_reason(
     with serving(lambda body: '{"components": []}') as stub:
         model = make_model(task.project, stub.base_url)
         checklist = make_checklist(task)
-        found = run(task, "checklist_stage", model=model.pk, checklist=checklist.pk,
-                    stage="components")  # fmt: skip
+        found = run(
+            task, "checklist_stage", model=model.pk, checklist=checklist.pk, stage="components"
+        )
     assert found.state == RunState.FAILED and "components" in found.error
     assert stage(checklist, "components").row is None
 
@@ -270,11 +279,13 @@ def test_a_checklist_is_written_by_hand_from_the_rubric_without_any_model(task: 
 @pytest.mark.parametrize(
     ("whose", "authors"),
     [
-        ("people", {"owl-01", "reed-02"}), ("models", {"stub-1"}),
-        ("author:owl-01", {"owl-01"}), ("none", set()),
+        ("people", {"owl-01", "reed-02"}),
+        ("models", {"stub-1"}),
+        ("author:owl-01", {"owl-01"}),
+        ("none", set()),
         ("all", {"owl-01", "reed-02", "stub-1"}),
     ],
-)  # fmt: skip
+)
 def test_somebody_chooses_whose_attributes_enter(
     task: Task, model: LanguageModel, whose: str, authors: set[str]
 ) -> None:

@@ -26,9 +26,12 @@ def task() -> Task:
 
 def begin(task: Task, by: User | None = None) -> SetComparison:
     return comparison.begin(
-        by=by or task.project.owner, task=task, item=corpus.item_of(task), first=FIRST,
+        by=by or task.project.owner,
+        task=task,
+        item=corpus.item_of(task),
+        first=FIRST,
         second=SECOND,
-    )  # fmt: skip
+    )
 
 
 def test_a_and_b_are_drawn_and_their_names_are_put_back_after(
@@ -55,8 +58,11 @@ def test_the_page_names_nobody_and_keeps_a_draft(task: Task) -> None:
     page = client.get(sent.headers["Location"]).content.decode()
     assert corpus.OWL[0] in page and corpus.REED[0] in page
     assert "owl-01" not in page and "reed-02" not in page
-    kept = client.post(sent.headers["Location"], {"fit": "A is drier.", "prefers": "B"},
-                       headers={"HX-Request": "true"})  # fmt: skip
+    kept = client.post(
+        sent.headers["Location"],
+        {"fit": "A is drier.", "prefers": "B"},
+        headers={"HX-Request": "true"},
+    )
     assert "Kept" in kept.content.decode()
     assert "A is drier." in client.get(sent.headers["Location"]).content.decode()
     refused = client.post(sent.headers["Location"], {"fit": "A is drier.", "do": "finish"})
@@ -79,9 +85,13 @@ def test_results_stay_hidden_from_whoever_is_still_comparing(task: Task) -> None
 
 
 def test_words_of_several_persons_are_counted_by_stem_once_a_person() -> None:
-    told = checklists_comparison.shared([
-        (1, "Cohesive texts, cohesive endings."), (2, "B is more cohesive."), (3, "Nothing."),
-    ])  # fmt: skip
+    told = checklists_comparison.shared(
+        [
+            (1, "Cohesive texts, cohesive endings."),
+            (2, "B is more cohesive."),
+            (3, "Nothing."),
+        ]
+    )
     assert told == [("cohesive", 2)]
 
 

@@ -20,13 +20,21 @@ from tests.support import factories
 from tests.support.llm import Body, Chances, Stub, serving
 
 QUESTIONS = (
-    {"name": "q1", "label": "Does the note name the leaf?", "component": "Content",
-     "attributes": [{"text": "says which tea it is", "author": "Stork 1", "kind": "person"}]},
-    {"name": "q2", "label": "Does the note give the time?", "component": "Content",
-     "attributes": [{"text": "time of brewing", "author": "model-a", "kind": "model"}]},
+    {
+        "name": "q1",
+        "label": "Does the note name the leaf?",
+        "component": "Content",
+        "attributes": [{"text": "says which tea it is", "author": "Stork 1", "kind": "person"}],
+    },
+    {
+        "name": "q2",
+        "label": "Does the note give the time?",
+        "component": "Content",
+        "attributes": [{"text": "time of brewing", "author": "model-a", "kind": "model"}],
+    },
     {"name": "q3", "label": "Does the note say how warm?", "component": "Care"},
     {"name": "q4", "label": "Is the note free of jokes?", "component": "Care"},
-)  # fmt: skip
+)
 WORDS = {"q1": "leaf", "q2": "minutes", "q3": "degrees", "q4": "sober"}
 TOPICS, SYSTEMS = 6, 5
 
@@ -45,23 +53,38 @@ def truth(text: str, name: str) -> str:
 def make_texts(project: Project, topics: int = TOPICS) -> list[Candidate]:
     """A text a topic and system, the same ones when asked for again."""
     rows = [
-        {"key": f"tea-{topic}-{number}", "topic": f"tea-{topic}", "text": note(topic, number),
-         "query": f"How is tea {topic} made?", "system": f"writer {number}"}
-        for topic in range(topics) for number in range(SYSTEMS)
-    ]  # fmt: skip
+        {
+            "key": f"tea-{topic}-{number}",
+            "topic": f"tea-{topic}",
+            "text": note(topic, number),
+            "query": f"How is tea {topic} made?",
+            "system": f"writer {number}",
+        }
+        for topic in range(topics)
+        for number in range(SYSTEMS)
+    ]
     add_candidates(by=project.owner, project=project, rows=rows)
     return list(Candidate.objects.filter(project=project, key__startswith="tea-").order_by("pk"))
 
 
 def make_task(
-    project: Project, *, topics: int = TOPICS, title: str = "Is the tea made well?",
-    questions: Sequence[Mapping[str, Any]] = QUESTIONS, version: int = 0,
-) -> Task:  # fmt: skip
+    project: Project,
+    *,
+    topics: int = TOPICS,
+    title: str = "Is the tea made well?",
+    questions: Sequence[Mapping[str, Any]] = QUESTIONS,
+    version: int = 0,
+) -> Task:
     """A published checklist task on the texts, a source beside each."""
     task = checklist_items.make_task(
-        by=project.owner, project=project, title=title, dimension="Helpfulness",
-        questions=questions, version=version, texts=make_texts(project, topics),
-    )  # fmt: skip
+        by=project.owner,
+        project=project,
+        title=title,
+        dimension="Helpfulness",
+        questions=questions,
+        version=version,
+        texts=make_texts(project, topics),
+    )
     for group in ItemGroup.objects.filter(task=task):
         ItemGroup.objects.filter(pk=group.pk).update(passage=f"All about {group.key}.")
     tasks.publish(by=project.owner, task=task)
@@ -100,9 +123,13 @@ def score_by_people(task: Task, *, role: str = HUMAN, name: str = "two readers")
         for text in Candidate.objects.filter(project=task.project_id, key__startswith="tea-")
     }
     run, _ = publish(
-        by=task.project.owner, task=task, name=name, version="test", role=role,
+        by=task.project.owner,
+        task=task,
+        name=name,
+        version="test",
+        role=role,
         scores={"helpfulness": given},
-    )  # fmt: skip
+    )
     return run
 
 

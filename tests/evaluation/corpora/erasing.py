@@ -92,10 +92,17 @@ def found(mark: str = MARK) -> dict[str, list[str]]:
 def call(run: Run, subject: str, content: str, **fields: Any) -> LLMCall:
     """A call of a run that said ``content``, with the attempt that brought nothing."""
     made = LLMCall.objects.create(
-        project=run.project, model_name="small", key=uuid.uuid4().hex, prompt="judge_text@1",
-        messages=[{"role": "user", "content": f"Judge this: {content}"}], state="done",
-        text=f"It says “{content}”.", value={"score": 70, "said": content}, cost="0.01", **fields,
-    )  # fmt: skip
+        project=run.project,
+        model_name="small",
+        key=uuid.uuid4().hex,
+        prompt="judge_text@1",
+        messages=[{"role": "user", "content": f"Judge this: {content}"}],
+        state="done",
+        text=f"It says “{content}”.",
+        value={"score": 70, "said": content},
+        cost="0.01",
+        **fields,
+    )
     CallUse.objects.create(run=run, call=made, subject=subject)
     LLMAttempt.objects.create(
         call=made, number=1, sent_at=NOW, ended_at=NOW, outcome="wrong_form", text=content
@@ -106,22 +113,35 @@ def call(run: Run, subject: str, content: str, **fields: Any) -> LLMCall:
 def run_on(task: Task, method: str, answers: list[Answer], **fields: Any) -> Run:
     """A finished run of a method that read these answers."""
     snapshot = Snapshot.objects.create(
-        project=task.project, task=task, content_hash=uuid.uuid4().hex,
+        project=task.project,
+        task=task,
+        content_hash=uuid.uuid4().hex,
         answer_ids=[one.pk for one in answers],
-    )  # fmt: skip
+    )
     number = Run.objects.filter(project=task.project).count() + 1
     return Run.objects.create(
-        project=task.project, task=task, number=number, snapshot=snapshot, method=method,
-        version="1", state="done", lane=str(number), **fields,
-    )  # fmt: skip
+        project=task.project,
+        task=task,
+        number=number,
+        snapshot=snapshot,
+        method=method,
+        version="1",
+        state="done",
+        lane=str(number),
+        **fields,
+    )
 
 
 def answer(assignment: Assignment, item: Item, stage: str = "main", **texts: str) -> Answer:
     """An answer with these texts, a choice and a span, as any type of task stores them."""
     made = Answer.objects.create(
-        version=assignment.version, item=item, stage=stage, assignment=assignment,
-        worker=assignment.worker, answered_at=NOW,
-    )  # fmt: skip
+        version=assignment.version,
+        item=item,
+        stage=stage,
+        assignment=assignment,
+        worker=assignment.worker,
+        answered_at=NOW,
+    )
     for field, text in texts.items():
         TextValue.objects.create(answer=made, field=field, text=text)
     ChoiceValue.objects.create(answer=made, field="quality_overall", code="first", ordinal=-1)
@@ -137,9 +157,16 @@ def judged_pair(world: World) -> Item:
     group = ItemGroup.objects.filter(task=judged).first()
     first, second = sorted((made, other), key=lambda one: one.pk)
     return Item.objects.create(
-        task=judged, group=group, key="own", position=9, question="Which?", since=1, first=first,
-        second=second, redundancy=3,
-    )  # fmt: skip
+        task=judged,
+        group=group,
+        key="own",
+        position=9,
+        question="Which?",
+        since=1,
+        first=first,
+        second=second,
+        redundancy=3,
+    )
 
 
 def platform(world: World, worker: Membership, assignment: Assignment) -> None:
@@ -149,17 +176,27 @@ def platform(world: World, worker: Membership, assignment: Assignment) -> None:
     )
     name = f"{MARK}-participant-71"
     Visit.objects.create(
-        recruitment=way, participant=name, session=f"{MARK}-session-71", worker=worker,
-        assignment=assignment, bound="x",
-    )  # fmt: skip
+        recruitment=way,
+        participant=name,
+        session=f"{MARK}-session-71",
+        worker=worker,
+        assignment=assignment,
+        bound="x",
+    )
     PlatformEvent.objects.create(
-        recruitment=way, event_id="1", kind="submission", payload={"participant_id": name},
+        recruitment=way,
+        event_id="1",
+        kind="submission",
+        payload={"participant_id": name},
         applied_at=timezone.now(),
-    )  # fmt: skip
+    )
     Statement.objects.create(
-        task=world.task, digest="d", name="paid.csv", by=world.requester,
+        task=world.task,
+        digest="d",
+        name="paid.csv",
+        by=world.requester,
         rows=[{"participant": name, "amount": "1.80"}],
-    )  # fmt: skip
+    )
 
 
 def thought(world: World, user: User) -> tuple[Task, ChecklistVersion]:
@@ -181,9 +218,12 @@ def thought(world: World, user: User) -> tuple[Task, ChecklistVersion]:
     stage = ChecklistStage.objects.get(checklist=listed, kind="attributes")
     named = [{key: one[key] for key in ("text", "author", "kind")} for one in stage.data]
     version = ChecklistVersion.objects.create(
-        checklist=listed, number=1, content_hash="c", frozen_by=world.requester,
+        checklist=listed,
+        number=1,
+        content_hash="c",
+        frozen_by=world.requester,
         questions=[{"name": "q1", "text": "Is it in order?", "attributes": named}],
-    )  # fmt: skip
+    )
     comparison.begin(
         by=world.requester, task=task, item=item, first="people", second="author:reed-02"
     )

@@ -58,9 +58,17 @@ def make_run(project: Project | None = None, number: int = 1, **fields: Any) -> 
     task = project.tasks.first() or factories.make_task(project)
     now = timezone.now()
     return Run.objects.create(
-        project=project, task=task, number=number, method="m", version="1", lane=str(number),
-        state=RunState.RUNNING, started_at=now, heartbeat_at=now, **fields,
-    )  # fmt: skip
+        project=project,
+        task=task,
+        number=number,
+        method="m",
+        version="1",
+        lane=str(number),
+        state=RunState.RUNNING,
+        started_at=now,
+        heartbeat_at=now,
+        **fields,
+    )
 
 
 def recorder(run: Run) -> Recorder:

@@ -16,9 +16,13 @@ QUICK = {"encoder": "char-svd", "resamples": 200}
 def use_recipe(task: Task, **params: Any) -> None:
     """Let the task's runs by themselves have these options: its default recipe."""
     schedules.change_schedule(
-        by=task.project.owner, task=task, enabled=True, after_answers=20, every_minutes=None,
+        by=task.project.owner,
+        task=task,
+        enabled=True,
+        after_answers=20,
+        every_minutes=None,
         params=params,
-    )  # fmt: skip
+    )
 
 
 def finish(task: Task, *, seed: int = runs.DEFAULT_SEED, **params: Any) -> Run:

@@ -17,9 +17,16 @@ from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
 
 QUICK = {
-    "restarts": 2, "shuffles": 2, "resamples": 100, "permutations": 99, "gold_resamples": 0,
-    "worst": 2, "folds": 2, "agreeing": 2, "share": 0.8,
-}  # fmt: skip
+    "restarts": 2,
+    "shuffles": 2,
+    "resamples": 100,
+    "permutations": 99,
+    "gold_resamples": 0,
+    "worst": 2,
+    "folds": 2,
+    "agreeing": 2,
+    "share": 0.8,
+}
 
 
 def core(task: Task) -> Run:
@@ -83,9 +90,13 @@ def judge(task: Task, name: str = "Tern-2", *, seed: int = 3) -> System:
     for item in task.items.select_related("first", "second"):
         for flipped in (False, True):
             answer = Answer.objects.create(
-                version=task.current, item=item, system=system, replicate=int(flipped),
-                flipped=flipped, answered_at=timezone.now(),
-            )  # fmt: skip
+                version=task.current,
+                item=item,
+                system=system,
+                replicate=int(flipped),
+                flipped=flipped,
+                answered_at=timezone.now(),
+            )
             gap = pair_corpus.merit(item.first) - pair_corpus.merit(item.second)
             better = "first" if gap + rng.normal(0, 0.5) > 0 else "second"
             for row in pair_corpus.DIMENSIONS:

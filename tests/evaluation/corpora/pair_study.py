@@ -17,9 +17,15 @@ from tests.evaluation.corpora.official_runs import make_official
 
 QUICK = {"restarts": 3, "draws": 100, "resamples": 200}
 CHECKS = {
-    "restarts": 1, "folds": 2, "shuffles": 1, "resamples": 100, "permutations": 99, "worst": 0,
-    "gold_resamples": 0, "agreeing": 2,
-}  # fmt: skip
+    "restarts": 1,
+    "folds": 2,
+    "shuffles": 1,
+    "resamples": 100,
+    "permutations": 99,
+    "worst": 0,
+    "gold_resamples": 0,
+    "agreeing": 2,
+}
 
 
 def scored(task: Task, **params: Any) -> Run:
@@ -61,15 +67,26 @@ def text_of(html: str) -> str:
 def published(task: Task, core: Run) -> Run:
     """An imported result that says the opposite of ours on every pair."""
     run = Run.objects.create(
-        project=task.project, task=task, number=90, method="published", version="1",
-        state=RunState.DONE, finished_at=timezone.now(), trigger="import",
-    )  # fmt: skip
+        project=task.project,
+        task=task,
+        number=90,
+        method="published",
+        version="1",
+        state=RunState.DONE,
+        finished_at=timezone.now(),
+        trigger="import",
+    )
     other = {"first": "second", "second": "first", "neutral": "first"}
     ItemLabel.objects.bulk_create(
         ItemLabel(
-            run=run, item=label.item, dimension=label.dimension, component=1,
-            label=other[label.label], posterior={}, n=0,
+            run=run,
+            item=label.item,
+            dimension=label.dimension,
+            component=1,
+            label=other[label.label],
+            posterior={},
+            n=0,
         )
         for label in core.labels.select_related("item")
-    )  # fmt: skip
+    )
     return run

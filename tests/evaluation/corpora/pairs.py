@@ -31,9 +31,13 @@ from annotation.task_types.pairwise.sides import ORDINALS, stored
 from tests.support import factories
 
 SOURCES = (
-    ("model-a", "essay"), ("model-a", "list"), ("model-b", "essay"), ("people", "essay"),
-    ("people", "list"), ("model-b", "list"),
-)  # fmt: skip
+    ("model-a", "essay"),
+    ("model-a", "list"),
+    ("model-b", "essay"),
+    ("people", "essay"),
+    ("people", "list"),
+    ("model-b", "list"),
+)
 MERITS = (1.2, 0.8, 0.3, 0.0, -0.6, -1.1)
 DIMENSIONS = (
     {"name": "clarity", "label": "Clarity", "question": "Which one is clearer?", "neutral": True},
@@ -76,27 +80,39 @@ def make_task(
         by=project.owner, project=project, type="pairwise", title="Which tea text is better?"
     )
     tasks.edit_draft(
-        by=project.owner, task=task,
+        by=project.owner,
+        task=task,
         fields={
-            "redundancy": redundancy, "items_per_assignment": 6, "pay": "1.20",
+            "redundancy": redundancy,
+            "items_per_assignment": 6,
+            "pay": "1.20",
             "settings": {"dimensions": [dict(row) for row in DIMENSIONS]},
         },
-    )  # fmt: skip
+    )
     texts = make_texts(project, topics, sources)
     position = 0
     for topic in sorted({text.topic for text in texts}):
         inside = sorted((text for text in texts if text.topic == topic), key=lambda t: t.pk)
         group = tasks.save_group(
-            by=project.owner, task=task, key=topic, title=inside[0].query,
+            by=project.owner,
+            task=task,
+            key=topic,
+            title=inside[0].query,
             passage=f"[1] A source on {topic}.",
-        )  # fmt: skip
+        )
         for i, first in enumerate(inside):
             for second in inside[i + 1 :]:
                 position += 10
                 Item.objects.create(
-                    task=task, group=group, key=f"{first.key}_{second.key}", position=position,
-                    question=first.query, since=1, first=first, second=second,
-                )  # fmt: skip
+                    task=task,
+                    group=group,
+                    key=f"{first.key}_{second.key}",
+                    position=position,
+                    question=first.query,
+                    since=1,
+                    first=first,
+                    second=second,
+                )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task
@@ -144,20 +160,30 @@ def _judge(
 ) -> None:
     now = timezone.now() - dt.timedelta(hours=2)
     assignment = Assignment.objects.create(
-        task=task, version=task.current, worker=worker, state=AssignmentState.SUBMITTED,
-        pay="1.20", leased_at=now, opened_at=now, expires_at=now + dt.timedelta(hours=1),
+        task=task,
+        version=task.current,
+        worker=worker,
+        state=AssignmentState.SUBMITTED,
+        pay="1.20",
+        leased_at=now,
+        opened_at=now,
+        expires_at=now + dt.timedelta(hours=1),
         submitted_at=now + dt.timedelta(minutes=20),
-    )  # fmt: skip
+    )
     for position, item in enumerate(items):
         flipped = bool(rng.random() < 0.5)
         AssignmentItem.objects.create(
             assignment=assignment, item=item, position=position, flipped=flipped
         )
         answer = Answer.objects.create(
-            version=task.current, item=item, assignment=assignment, worker=worker,
-            order_shown=position, flipped=flipped,
+            version=task.current,
+            item=item,
+            assignment=assignment,
+            worker=worker,
+            order_shown=position,
+            flipped=flipped,
             answered_at=now + dt.timedelta(minutes=position + 1),
-        )  # fmt: skip
+        )
         for row in DIMENSIONS:
             side = _vote(item, flipped, kind, rng, bool(row["neutral"]))
             code = stored(side, flipped=flipped)
@@ -174,25 +200,42 @@ def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
     group = tasks.save_group(by=project.owner, task=task, key="all", title="Tea")
     texts = make_texts(project, topics)
     Item.objects.bulk_create(
-        Item(task=task, group=group, key=text.key, position=k, question=text.query, since=1,
-             first=text)
+        Item(
+            task=task,
+            group=group,
+            key=text.key,
+            position=k,
+            question=text.query,
+            since=1,
+            first=text,
+        )
         for k, text in enumerate(texts)
-    )  # fmt: skip
+    )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     rng, now = np.random.default_rng(seed), timezone.now()
     for _ in range(raters):
         worker = factories.make_worker(project=project)
         assignment = Assignment.objects.create(
-            task=task, version=task.current, worker=worker, state=AssignmentState.SUBMITTED,
-            pay="1.00", leased_at=now, expires_at=now, submitted_at=now,
-        )  # fmt: skip
+            task=task,
+            version=task.current,
+            worker=worker,
+            state=AssignmentState.SUBMITTED,
+            pay="1.00",
+            leased_at=now,
+            expires_at=now,
+            submitted_at=now,
+        )
         for position, item in enumerate(task.items.select_related("first")):
             assert item.first is not None
             answer = Answer.objects.create(
-                version=task.current, item=item, assignment=assignment, worker=worker,
-                order_shown=position, answered_at=now,
-            )  # fmt: skip
+                version=task.current,
+                item=item,
+                assignment=assignment,
+                worker=worker,
+                order_shown=position,
+                answered_at=now,
+            )
             value = int(np.clip(round(3 + 1.2 * merit(item.first) + rng.normal(0, 0.8)), 1, 5))
             ChoiceValue.objects.create(
                 answer=answer, field="quality_overall", code=str(value), ordinal=value

@@ -13,21 +13,40 @@ from annotation.work.selectors.log import utf16_length
 from tests.support import factories
 
 PASSAGES = [
-    ("Two probes", "Both probes left in 1977 for a tour of the outer planets. They were built to "
-     "last five years and have outlived that plan by four decades."),
-    ("Power on board", "Each probe carries three generators. Each draws power from decaying "
-     "plutonium and loses about four watts a year, which leaves less for the instruments."),
-    ("The heliopause", "In 2012 the first probe crossed the heliopause, where the solar wind "
-     "ends. The second followed six years later in another direction."),
-    ("Cold instruments", "Engineers turned off the heater of the cosmic ray subsystem in 2019. To "
-     "their surprise, the cosmic ray detector kept counting at seventy degrees below what it was "
-     "tested for, and so did a second instrument."),
-    ("Antennas", "The dishes of the network listen to a signal of a billionth of a billionth of a "
-     "watt. A command takes most of a day to arrive."),
-    ("Memory", "The computers on board hold seventy kilobytes. Their programs are written in a "
-     "language that few people still read."),
+    (
+        "Two probes",
+        "Both probes left in 1977 for a tour of the outer planets. They were built to "
+        "last five years and have outlived that plan by four decades.",
+    ),
+    (
+        "Power on board",
+        "Each probe carries three generators. Each draws power from decaying "
+        "plutonium and loses about four watts a year, which leaves less for the instruments.",
+    ),
+    (
+        "The heliopause",
+        "In 2012 the first probe crossed the heliopause, where the solar wind "
+        "ends. The second followed six years later in another direction.",
+    ),
+    (
+        "Cold instruments",
+        "Engineers turned off the heater of the cosmic ray subsystem in 2019. To "
+        "their surprise, the cosmic ray detector kept counting at seventy degrees below "
+        "what it was "
+        "tested for, and so did a second instrument.",
+    ),
+    (
+        "Antennas",
+        "The dishes of the network listen to a signal of a billionth of a billionth of a "
+        "watt. A command takes most of a day to arrive.",
+    ),
+    (
+        "Memory",
+        "The computers on board hold seventy kilobytes. Their programs are written in a "
+        "language that few people still read.",
+    ),
     ("What is still switched on", "Four instruments were still measuring in 2023."),
-]  # fmt: skip
+]
 QUERY = "Why do the Voyagers still answer?"
 
 
@@ -38,8 +57,15 @@ def make_task(project: Project | None = None, responses: int = 1, passages: int 
     styles = [style for style in STYLES if style["name"] != "bullet"][:responses]
     task = tasks.create_task(by=by, project=project, type="writing", title="Essay with sources")
     rules = {"redundancy": 20, "items_per_assignment": 1, "order": "fixed", "pay": "6.00"}
-    settings = {"styles": styles, "min_words": 1, "max_words": 9000, "once_a_topic": False,
-                "min_citations": 0, "entry": [], "exit": []}  # fmt: skip
+    settings = {
+        "styles": styles,
+        "min_words": 1,
+        "max_words": 9000,
+        "once_a_topic": False,
+        "min_citations": 0,
+        "entry": [],
+        "exit": [],
+    }
     tasks.edit_draft(by=by, task=task, fields={**rules, "settings": settings})
     listed = [
         {"key": f"d{n}", "title": title, "text": text} for n, (title, text) in enumerate(PASSAGES)
@@ -149,25 +175,36 @@ def essay(session: Session) -> Session:
     """Eighteen minutes or so: passages used, one paste from outside, one jump, two absences."""
     s = session.wait(20).reads(1, 24).wait(4)
     s.types("Both probes were built for five years and have now worked for almost fifty. ")
-    s.reads(2, 35).pastes("Each draws power from decaying plutonium and loses about four watts a "
-                          "year", "passage", 2).cites(2)  # fmt: skip
+    s.reads(2, 35).pastes(
+        "Each draws power from decaying plutonium and loses about four watts a year", "passage", 2
+    ).cites(2)
     s.types(", so the people who run them decide every few years what to give up. ")
     s.leaves(62).wait(3).types("First the cameras, which had seen the moons of four planets")
-    s.wait(3).deletes(59).types("The cameras went first: after 1990 there was nothing near enough "
-                                "to see.\n\n")  # fmt: skip
+    s.wait(3).deletes(59).types(
+        "The cameras went first: after 1990 there was nothing near enough to see.\n\n"
+    )
     s.reads(7, 6).reads(4, 50)
     s.types("Heaters came next. It was expected that instruments would freeze and fail, yet ")
-    s.pastes("the cosmic ray detector kept counting at seventy degrees below what it was tested "
-             "for", "passage", 4).cites(4).types(". ").leaves(92).wait(2)  # fmt: skip
-    s.pastes("In 2023 engineers began to draw on a small reserve that had been set aside for a "
-             "safety mechanism, which protects the instruments against a sudden change of voltage, "
-             "and by this measure one more instrument could be kept running for some years.",
-             "outside").wait(6)  # fmt: skip
+    s.pastes(
+        "the cosmic ray detector kept counting at seventy degrees below what it was tested for",
+        "passage",
+        4,
+    ).cites(4).types(". ").leaves(92).wait(2)
+    s.pastes(
+        "In 2023 engineers began to draw on a small reserve that had been set aside for a "
+        "safety mechanism, which protects the instruments against a sudden change of voltage, "
+        "and by this measure one more instrument could be kept running for some years.",
+        "outside",
+    ).wait(6)
     s.types("\n\nA third reason is patience. ").reads(5, 41).wait(75)
-    s.types("The network still listens to a signal that is almost nothing, and who sends a command "
-            "waits most of a day until it arrives.").cites(5).wait(5)  # fmt: skip
-    s.jumps(" Whether anybody answers after that is a matter of luck and of good soldering, done "
-            "by hand half a century ago.")  # fmt: skip
+    s.types(
+        "The network still listens to a signal that is almost nothing, and who sends a command "
+        "waits most of a day until it arrives."
+    ).cites(5).wait(5)
+    s.jumps(
+        " Whether anybody answers after that is a matter of luck and of good soldering, done "
+        "by hand half a century ago."
+    )
     s.types("\n\nSo they answer because somebody decided again and again what could be gvien")
     s.deletes(5).types("given up, and because the rest was built well.")
     s.pastes("Both probes were built for five years", "own").wait(4).deletes(37)

@@ -34,11 +34,19 @@ POINTS = [
     {"value": 100, "label": "complete"},
 ]
 SCALES = [
-    {"name": "completeness", "label": "Completeness",
-     "question": "How much of what the text offers does the answer hold?", "points": POINTS},
-    {"name": "correctness", "label": "Correctness", "question": "Is the answer right?",
-     "points": [{"value": 0, "label": "wrong"}, {"value": 1, "label": "right"}]},
-]  # fmt: skip
+    {
+        "name": "completeness",
+        "label": "Completeness",
+        "question": "How much of what the text offers does the answer hold?",
+        "points": POINTS,
+    },
+    {
+        "name": "correctness",
+        "label": "Correctness",
+        "question": "Is the answer right?",
+        "points": [{"value": 0, "label": "wrong"}, {"value": 1, "label": "right"}],
+    },
+]
 DOCUMENT = (
     "The lighthouse was built in 1871. Its lamp burned oil for sixty years.\n"
     "A keeper lived in the tower with his family."
@@ -62,8 +70,11 @@ def make_task(items: int = 6, project: Project | None = None, **fields: Any) -> 
     group = tasks.save_group(
         by=project.owner, task=task, key="light", title="The lighthouse", passage=DOCUMENT
     )
-    add_items(task, group.pk, [(f"light-{k}", QUESTION, f"Answer {k}: the keeper.", "model-a")
-                               for k in range(items)])  # fmt: skip
+    add_items(
+        task,
+        group.pk,
+        [(f"light-{k}", QUESTION, f"Answer {k}: the keeper.", "model-a") for k in range(items)],
+    )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task
@@ -76,24 +87,46 @@ def add_items(task: Task, group_id: int, rows: Sequence[tuple[str, str, str, str
         name: System.objects.get_or_create(project=project, name=name)[0]
         for name in dict.fromkeys(row[3] for row in rows)
     }
-    made = Candidate.objects.bulk_create([
-        Candidate(project=project, key=key, topic="t", query=question[:200], text=answer or ".",
-                  system=systems[name], words=len(answer.split()))
-        for key, question, answer, name in rows
-    ])  # fmt: skip
-    return Item.objects.bulk_create([
-        Item(task=task, group_id=group_id, key=row[0], position=k, question=row[1], since=1,
-             first=candidate)
-        for k, (row, candidate) in enumerate(zip(rows, made, strict=True))
-    ])  # fmt: skip
+    made = Candidate.objects.bulk_create(
+        [
+            Candidate(
+                project=project,
+                key=key,
+                topic="t",
+                query=question[:200],
+                text=answer or ".",
+                system=systems[name],
+                words=len(answer.split()),
+            )
+            for key, question, answer, name in rows
+        ]
+    )
+    return Item.objects.bulk_create(
+        [
+            Item(
+                task=task,
+                group_id=group_id,
+                key=row[0],
+                position=k,
+                question=row[1],
+                since=1,
+                first=candidate,
+            )
+            for k, (row, candidate) in enumerate(zip(rows, made, strict=True))
+        ]
+    )
 
 
 def add_workers(project: Project, names: Sequence[str]) -> list[Membership]:
     """Workers as an import makes them, known by an outside id."""
-    return Membership.objects.bulk_create([
-        Membership(project=project, role=Role.WORKER, pseudonym=f"Rater {name}", external_id=name)
-        for name in names
-    ])  # fmt: skip
+    return Membership.objects.bulk_create(
+        [
+            Membership(
+                project=project, role=Role.WORKER, pseudonym=f"Rater {name}", external_id=name
+            )
+            for name in names
+        ]
+    )
 
 
 def add_ratings(
@@ -101,30 +134,66 @@ def add_ratings(
 ) -> list[Answer]:
     """Answers of (item, worker, value, explanation), in this order; each in its own assignment."""
     now = timezone.now() - dt.timedelta(hours=1)
-    assignments = Assignment.objects.bulk_create([
-        Assignment(task=task, version=task.current, worker=worker, state=AssignmentState.SUBMITTED,
-                   pay="1.00", leased_at=now, expires_at=now, submitted_at=now)
-        for _, worker, _, _ in rows
-    ], batch_size=2000)  # fmt: skip
-    answers = Answer.objects.bulk_create([
-        Answer(version=task.current, item_id=item, assignment=assignment, worker=worker,
-               order_shown=1, answered_at=now)
-        for assignment, (item, worker, _, _) in zip(assignments, rows, strict=True)
-    ], batch_size=2000)  # fmt: skip
-    ChoiceValue.objects.bulk_create([
-        ChoiceValue(answer=answer, field="completeness", code=str(value), ordinal=value)
-        for answer, (_, _, value, _) in zip(answers, rows, strict=True)
-    ], batch_size=2000)  # fmt: skip
-    TextValue.objects.bulk_create([
-        TextValue(answer=answer, field="explanation", index=0, text=text)
-        for answer, (_, _, _, text) in zip(answers, rows, strict=True) if text
-    ], batch_size=2000)  # fmt: skip
+    assignments = Assignment.objects.bulk_create(
+        [
+            Assignment(
+                task=task,
+                version=task.current,
+                worker=worker,
+                state=AssignmentState.SUBMITTED,
+                pay="1.00",
+                leased_at=now,
+                expires_at=now,
+                submitted_at=now,
+            )
+            for _, worker, _, _ in rows
+        ],
+        batch_size=2000,
+    )
+    answers = Answer.objects.bulk_create(
+        [
+            Answer(
+                version=task.current,
+                item_id=item,
+                assignment=assignment,
+                worker=worker,
+                order_shown=1,
+                answered_at=now,
+            )
+            for assignment, (item, worker, _, _) in zip(assignments, rows, strict=True)
+        ],
+        batch_size=2000,
+    )
+    ChoiceValue.objects.bulk_create(
+        [
+            ChoiceValue(answer=answer, field="completeness", code=str(value), ordinal=value)
+            for answer, (_, _, value, _) in zip(answers, rows, strict=True)
+        ],
+        batch_size=2000,
+    )
+    TextValue.objects.bulk_create(
+        [
+            TextValue(answer=answer, field="explanation", index=0, text=text)
+            for answer, (_, _, _, text) in zip(answers, rows, strict=True)
+            if text
+        ],
+        batch_size=2000,
+    )
     if evidence:
-        SpanValue.objects.bulk_create([
-            SpanValue(answer=answer, field="evidence", index=0, target="sentence",
-                      start=evidence, end=evidence)
-            for answer in answers
-        ], batch_size=2000)  # fmt: skip
+        SpanValue.objects.bulk_create(
+            [
+                SpanValue(
+                    answer=answer,
+                    field="evidence",
+                    index=0,
+                    target="sentence",
+                    start=evidence,
+                    end=evidence,
+                )
+                for answer in answers
+            ],
+            batch_size=2000,
+        )
     return answers
 
 

@@ -16,10 +16,15 @@ from tests.support.llm import Body
 DIMENSION = "Order"
 RUBRIC = "An ordered text leads from one thought to the next; nothing stands where it does not fit."
 SAMPLES = [
-    {"key": f"sample-{n}", "title": f"Sample {n}", "text": f"Storks come back, then they nest {n}.",
-     "source": f"A report on storks in village {n}.", "score": str(n)}
+    {
+        "key": f"sample-{n}",
+        "title": f"Sample {n}",
+        "text": f"Storks come back, then they nest {n}.",
+        "source": f"A report on storks in village {n}.",
+        "score": str(n),
+    }
     for n in range(1, 5)
-]  # fmt: skip
+]
 OWL = [
     "Look whether each sentence follows from the one before",
     "See that the topic is named at the start",
@@ -44,10 +49,17 @@ def make_task(project: Project | None = None, *, publish: bool = True) -> Task:
     project = project or factories.make_project()
     by = project.owner
     task = tasks.create_task(by=by, project=project, type="think_aloud", title="What makes order")
-    tasks.edit_draft(by=by, task=task, fields={
-        "redundancy": 4, "items_per_assignment": 1, "order": "fixed", "pay": "1.00",
-        "settings": {"min_attributes": 2},
-    })  # fmt: skip
+    tasks.edit_draft(
+        by=by,
+        task=task,
+        fields={
+            "redundancy": 4,
+            "items_per_assignment": 1,
+            "order": "fixed",
+            "pay": "1.00",
+            "settings": {"min_attributes": 2},
+        },
+    )
     group = tasks.save_group(
         by=by, task=task, key="order", title=DIMENSION, passage=RUBRIC, passages=SAMPLES
     )
@@ -119,16 +131,21 @@ def answer(body: Body) -> str:
         told = {"c1": "Does each thought follow from the last?", "c2": "Is the topic framed?"}
     elif kind == "sub_questions":
         told = {
-            "c1": [{"question": "Does every sentence follow from the one before?",
-                    "attributes": [1]},
-                   {"question": "Do tying words connect the sentences?", "attributes": [3, 5]}],
-            "c2": [{"question": "Is the topic named at the start?", "attributes": [2]},
-                   {"question": "Does the text begin with its topic?", "attributes": [4]}],
-        }  # fmt: skip
+            "c1": [
+                {"question": "Does every sentence follow from the one before?", "attributes": [1]},
+                {"question": "Do tying words connect the sentences?", "attributes": [3, 5]},
+            ],
+            "c2": [
+                {"question": "Is the topic named at the start?", "attributes": [2]},
+                {"question": "Does the text begin with its topic?", "attributes": [4]},
+            ],
+        }
     else:
-        told = {"questions": [
-            {"question": "Does every sentence follow from the one before?", "made_of": [1]},
-            {"question": "Do tying words connect neighbouring sentences?", "made_of": [2]},
-            {"question": "Is the topic named at the start?", "made_of": [3, 4]},
-        ]}  # fmt: skip
+        told = {
+            "questions": [
+                {"question": "Does every sentence follow from the one before?", "made_of": [1]},
+                {"question": "Do tying words connect neighbouring sentences?", "made_of": [2]},
+                {"question": "Is the topic named at the start?", "made_of": [3, 4]},
+            ]
+        }
     return json.dumps(told)

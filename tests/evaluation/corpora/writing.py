@@ -59,31 +59,44 @@ def make_task(*, topics: int = 6, project: Project | None = None, styles: int = 
         by=project.owner, project=project, type="writing", title="What do bees do?"
     )
     tasks.edit_draft(
-        by=project.owner, task=task,
+        by=project.owner,
+        task=task,
         fields={
-            "redundancy": 2, "items_per_assignment": 1, "pay": "3.00",
+            "redundancy": 2,
+            "items_per_assignment": 1,
+            "pay": "3.00",
             "settings": {
-                "styles": [dict(row) for row in STYLES[:styles]], "min_words": 5, "max_words": 500,
-                "target_words": 60, "entry": [dict(row) for row in ENTRY_TEMPLATE],
+                "styles": [dict(row) for row in STYLES[:styles]],
+                "min_words": 5,
+                "max_words": 500,
+                "target_words": 60,
+                "entry": [dict(row) for row in ENTRY_TEMPLATE],
                 "exit": [dict(row) for row in EXIT_TEMPLATE],
             },
         },
-    )  # fmt: skip
+    )
     for topic in range(topics):
         group = tasks.save_group(
-            by=project.owner, task=task, key=f"bees-{topic}",
+            by=project.owner,
+            task=task,
+            key=f"bees-{topic}",
             title=f"How do bees live, part {topic}?",
             passages=[
                 {"key": f"d{topic}-{k}", "title": f"Source {k}", "text": passage(topic, k)}
                 for k in range(1, PASSAGES + 1)
             ],
-        )  # fmt: skip
+        )
         for style in STYLES[:styles]:
             Item.objects.create(
-                task=task, group=group, key=f"bees-{topic}-{style['name']}", position=topic,
-                question=f"How do bees live, part {topic}?", since=1, redundancy=2,
+                task=task,
+                group=group,
+                key=f"bees-{topic}-{style['name']}",
+                position=topic,
+                question=f"How do bees live, part {topic}?",
+                since=1,
+                redundancy=2,
                 settings={"style": style["name"], "passages": PASSAGES},
-            )  # fmt: skip
+            )
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task
@@ -119,24 +132,40 @@ def make_written(*, workers: int = 6, task: Task | None = None, models: bool = T
 
 
 def respond(
-    task: Task, item: Item, worker: Membership, text: str, *, outside: bool = False,
-    log: bool = True, said: int = 3,
-) -> Answer:  # fmt: skip
+    task: Task,
+    item: Item,
+    worker: Membership,
+    text: str,
+    *,
+    outside: bool = False,
+    log: bool = True,
+    said: int = 3,
+) -> Answer:
     """A person's submitted response with its forms and, unless told otherwise, its log."""
     now, version = timezone.now() - dt.timedelta(hours=2), task.current
     assert version is not None
     assignment = Assignment.objects.create(
-        task=task, version=version, worker=worker, state=AssignmentState.SUBMITTED,
-        pay="3.00", leased_at=now, opened_at=now, expires_at=now + dt.timedelta(hours=1),
+        task=task,
+        version=version,
+        worker=worker,
+        state=AssignmentState.SUBMITTED,
+        pay="3.00",
+        leased_at=now,
+        opened_at=now,
+        expires_at=now + dt.timedelta(hours=1),
         submitted_at=now + dt.timedelta(minutes=20),
-    )  # fmt: skip
+    )
     AssignmentItem.objects.create(assignment=assignment, item=item, position=0)
     if outside:
         text = f"{text} {OUTSIDE}"
     answer = Answer.objects.create(
-        version=version, item=item, assignment=assignment, worker=worker, order_shown=0,
+        version=version,
+        item=item,
+        assignment=assignment,
+        worker=worker,
+        order_shown=0,
         answered_at=now + dt.timedelta(minutes=20),
-    )  # fmt: skip
+    )
     _store(answer, text)
     level = 1 + (worker.pk + item.pk) % said
     for field in ("entry.knowledge", "entry.expertise"):
@@ -183,19 +212,46 @@ def _log(assignment: Assignment, item: Item, text: str, outside: bool) -> None:
     for start in range(0, len(typed), 12):
         chunk = typed[start : start + 12]
         gaps = [0, *(int(g) for g in rng.integers(60, 400, len(chunk) - 1))]
-        add(method="input", time=now, target=target, name="run", ms=gaps, keys=len(chunk),
-            delta=[now, position, 0, chunk])  # fmt: skip
+        add(
+            method="input",
+            time=now,
+            target=target,
+            name="run",
+            ms=gaps,
+            keys=len(chunk),
+            delta=[now, position, 0, chunk],
+        )
         now, position = now + sum(gaps) + 700, position + len(chunk)
         if start % 48 == 0:  # a slip, taken back
-            add(method="input", time=now, target=target, name="run", ms=[0], keys=1,
-                delta=[now, position, 0, "x"])  # fmt: skip
-            add(method="input", time=now + 300, target=target, name="run", ms=[0], keys=1,
-                delta=[now + 300, position, 1, ""])  # fmt: skip
+            add(
+                method="input",
+                time=now,
+                target=target,
+                name="run",
+                ms=[0],
+                keys=1,
+                delta=[now, position, 0, "x"],
+            )
+            add(
+                method="input",
+                time=now + 300,
+                target=target,
+                name="run",
+                ms=[0],
+                keys=1,
+                delta=[now + 300, position, 1, ""],
+            )
             now += 900
     if outside:
         add(method="paste", time=now, target=target, comment="outside", length=len(OUTSIDE))
-        add(method="input", time=now + 5, target=target, name="insertFromPaste",
-            comment="outside", delta=[now + 5, position, 0, OUTSIDE])  # fmt: skip
+        add(
+            method="input",
+            time=now + 5,
+            target=target,
+            name="insertFromPaste",
+            comment="outside",
+            delta=[now + 5, position, 0, OUTSIDE],
+        )
     stream = EventStream.objects.create(
         assignment=assignment, key=uuid.uuid4(), next_seq=len(events), stored_bytes=40 * len(events)
     )

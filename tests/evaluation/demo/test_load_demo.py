@@ -99,8 +99,11 @@ def test_there_is_a_history_with_logs_and_scores_that_recover_the_planted_order(
     from scipy.stats import spearmanr
 
     now = timezone.now()
-    days = {a.submitted_at.date() for a in Assignment.objects.filter(state="submitted")
-            if a.submitted_at}  # fmt: skip
+    days = {
+        a.submitted_at.date()
+        for a in Assignment.objects.filter(state="submitted")
+        if a.submitted_at
+    }
     assert len(days) >= 8
     for model, name in ((Assignment, "leased_at"), (Answer, "answered_at"), (AuditEntry, "at")):
         assert not model.objects.filter(**{f"{name}__gt": now}).exists()  # type: ignore[attr-defined]

@@ -26,10 +26,16 @@ def build(folder: Path, labels: list[str]) -> Path:
     (folder / "vocab.txt").write_text("\n".join(words))
     transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=32, num_labels=len(labels),
-        id2label=dict(enumerate(labels)), initializer_range=2.0,
-    )  # fmt: skip
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+        num_labels=len(labels),
+        id2label=dict(enumerate(labels)),
+        initializer_range=2.0,
+    )
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 

@@ -292,8 +292,11 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(client: Client, ta
     with zipfile.ZipFile(io.BytesIO(bundle)) as opened:
         manifest = json.loads(opened.read("manifest.json"))
         assert set(manifest["files"]) == {
-            "workers.csv", "systems.csv", "answers.csv", "questions.csv",
-        }  # fmt: skip
+            "workers.csv",
+            "systems.csv",
+            "answers.csv",
+            "questions.csv",
+        }
     assert manifest["result_hash"] == run.result_hash
     assert (manifest["seed"], manifest["task_versions"]) == (20417, [1])
     assert client.get(url, {"table": "people"}).status_code == 422

@@ -96,8 +96,13 @@ def test_only_two_different_people_of_the_staff_grade(graded: Any) -> None:
 
 
 def _study(task: Any, found: Any, owner: User, **params: Any) -> Run:
-    options = {"sizes": [3, 6, 40], "repetitions": 3, "methods": ["aqer", "f1", "majority"],
-               "encoder": "char-svd", "grading": found.pk}  # fmt: skip
+    options = {
+        "sizes": [3, 6, 40],
+        "repetitions": 3,
+        "methods": ["aqer", "f1", "majority"],
+        "encoder": "char-svd",
+        "grading": found.pk,
+    }
     run = runs.start(by=owner, task=task, method="aqer_study", params={**options, **params})
     assert runs.execute(run.pk) == RunState.DONE
     run.refresh_from_db()

@@ -97,10 +97,17 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
     assert [reply.value for reply in replies] == [{"score": 70.0}] * 10
     told = {n: outcomes(reply.call_id) for n, reply in enumerate(replies, 1)}
     assert told == {
-        1: ["rate_limited", "ok"], 2: ["server_error", "server_error", "ok"], 3: ["timeout", "ok"],
-        4: ["connection", "ok"], 5: ["truncated", "ok"], 6: ["wrong_form", "wrong_form", "ok"],
-        7: ["timeout", "ok"], 8: [*["server_error"] * 3, "ok"], 9: ["ok"], 10: ["ok"],
-    }  # fmt: skip
+        1: ["rate_limited", "ok"],
+        2: ["server_error", "server_error", "ok"],
+        3: ["timeout", "ok"],
+        4: ["connection", "ok"],
+        5: ["truncated", "ok"],
+        6: ["wrong_form", "wrong_form", "ok"],
+        7: ["timeout", "ok"],
+        8: [*["server_error"] * 3, "ok"],
+        9: ["ok"],
+        10: ["ok"],
+    }
     assert len(stub.asked) == LLMAttempt.objects.count()
     failed = LLMAttempt.objects.exclude(outcome="ok")
     assert all(one.reason and one.ended_at for one in failed)
@@ -349,9 +356,16 @@ def test_the_limits_of_a_minute_are_kept_and_waited_for(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("told", "seconds"),
-    [("1.2", 1.2), ("inf", 3600), ("1e99", 3600), ("-5", 0), ("nan", None), ("soon", None),
-     ("Mon, 99 Foo 99999 00:00:00 GMT", None)],
-)  # fmt: skip
+    [
+        ("1.2", 1.2),
+        ("inf", 3600),
+        ("1e99", 3600),
+        ("-5", 0),
+        ("nan", None),
+        ("soon", None),
+        ("Mon, 99 Foo 99999 00:00:00 GMT", None),
+    ],
+)
 def test_no_endpoint_has_a_run_wait_for_more_than_an_hour(told: str, seconds: float | None) -> None:
     assert client.asked_wait({"retry-after": told}) == seconds
 

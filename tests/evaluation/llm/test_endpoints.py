@@ -120,9 +120,16 @@ def test_only_variables_that_the_server_allows_can_hold_a_key(
 
 @pytest.mark.parametrize(
     "address",
-    ["ftp://models.example", "models.example/v1", "http://", "https://me:pw@models.example/v1",
-     "https://models.example/v1?key=1", "http://[::1", f"https://models.example/{'a' * 300}"],
-)  # fmt: skip
+    [
+        "ftp://models.example",
+        "models.example/v1",
+        "http://",
+        "https://me:pw@models.example/v1",
+        "https://models.example/v1?key=1",
+        "http://[::1",
+        f"https://models.example/{'a' * 300}",
+    ],
+)
 def test_an_address_that_is_none_is_refused_by_name(address: str) -> None:
     with pytest.raises(Invalid) as refused:
         add(make_project(), address)
@@ -131,9 +138,18 @@ def test_an_address_that_is_none_is_refused_by_name(address: str) -> None:
 
 @pytest.mark.parametrize(
     "led_to",
-    ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.1.1", "::1", "fd00::1", "::ffff:10.0.0.1",
-     "100.64.0.1", "fe80::1"],
-)  # fmt: skip
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "169.254.169.254",
+        "192.168.1.1",
+        "::1",
+        "fd00::1",
+        "::ffff:10.0.0.1",
+        "100.64.0.1",
+        "fe80::1",
+    ],
+)
 def test_in_production_no_address_leads_into_the_private_network(
     led_to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,12 +174,19 @@ def test_in_production_no_address_leads_into_the_private_network(
 
 @pytest.mark.parametrize(
     ("fields", "bad"),
-    [({"name": " "}, "name"), ({"parallel": 0}, "parallel"), ({"timeout_seconds": "x"},
-     "timeout_seconds"), ({"hard_budget": -1}, "hard_budget"), ({"hard_budget": "NaN"},
-     "hard_budget"), ({"soft_budget": 3, "hard_budget": 2}, "soft_budget"),
-     ({"requests_per_minute": 0}, "requests_per_minute"), ({"key": "a b"}, "key"),
-     ({"key": "a", "key_env": "B_API_KEY"}, "key"), ({"name": "Taken"}, "name")],
-)  # fmt: skip
+    [
+        ({"name": " "}, "name"),
+        ({"parallel": 0}, "parallel"),
+        ({"timeout_seconds": "x"}, "timeout_seconds"),
+        ({"hard_budget": -1}, "hard_budget"),
+        ({"hard_budget": "NaN"}, "hard_budget"),
+        ({"soft_budget": 3, "hard_budget": 2}, "soft_budget"),
+        ({"requests_per_minute": 0}, "requests_per_minute"),
+        ({"key": "a b"}, "key"),
+        ({"key": "a", "key_env": "B_API_KEY"}, "key"),
+        ({"name": "Taken"}, "name"),
+    ],
+)
 def test_a_wrong_field_is_refused_by_name(fields: dict[str, Any], bad: str) -> None:
     project = make_project()
     add(project, name="Taken")
@@ -195,9 +218,15 @@ def test_every_change_is_in_the_audit_log_and_an_archived_endpoint_is_closed() -
     add(project, name="Theirs")  # the name is free again
     told = list(AuditEntry.objects.filter(project=project).order_by("pk").values_list("action"))
     assert [action for (action,) in told if action.split(".")[0] in ("endpoint", "model")] == [
-        "endpoint.add", "endpoint.change", "model.add", "model.change", "model.archive",
-        "model.add", "endpoint.archive", "endpoint.add",
-    ]  # fmt: skip
+        "endpoint.add",
+        "endpoint.change",
+        "model.add",
+        "model.change",
+        "model.archive",
+        "model.add",
+        "endpoint.archive",
+        "endpoint.add",
+    ]
 
 
 def test_a_probe_finds_what_a_model_can() -> None:
@@ -224,9 +253,12 @@ def test_a_probe_finds_what_a_model_can() -> None:
         )
         assert probing.probe_model(by=project.owner, model=vectors).can == {"dim": 16}
     assert model.can == {
-        "format": "json_schema", "limit": "max_completion_tokens", "logprobs": True,
-        "top_logprobs": 5, "seed": True,
-    }  # fmt: skip
+        "format": "json_schema",
+        "limit": "max_completion_tokens",
+        "logprobs": True,
+        "top_logprobs": 5,
+        "seed": True,
+    }
     assert model.probed_at and model.probe_note == ""
 
 

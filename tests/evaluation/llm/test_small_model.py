@@ -26,9 +26,13 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     run = make_run()
     by = run.project.owner
     endpoint = endpoints.add_endpoint(
-        by=by, project=run.project, name="Small", base_url=small_model.base_url, parallel=2,
+        by=by,
+        project=run.project,
+        name="Small",
+        base_url=small_model.base_url,
+        parallel=2,
         hard_budget=1,
-    )  # fmt: skip
+    )
     assert probe.model_names(endpoint) == [small_model.name]
     model = endpoints.add_model(
         by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1

@@ -89,9 +89,14 @@ def test_i_do_not_know_is_declined_and_what_breaks_the_limits_is_kept_and_flagge
         run = finished(task, "answers", model=model.pk, strategy="concise@1")
     told = asked(run)
     assert told["counts"] == {
-        "asked": 3, "cached": 0, "answered": 2, "declined": 1, "failed": 1, "flagged": 1,
+        "asked": 3,
+        "cached": 0,
+        "answered": 2,
+        "declined": 1,
+        "failed": 1,
+        "flagged": 1,
         "there": 0,
-    }  # fmt: skip
+    }
     assert told["flagged"][0]["flag"] == "7 words; at most 5 are wanted."
     assert "empty" in told["failed"][0]["reason"]
     assert LLMCall.objects.filter(pk=told["failed"][0]["call"], state="failed").exists()
@@ -126,8 +131,13 @@ def test_a_model_writes_with_sources_and_its_response_comes_to_judgment_by_one_b
         run = finished(task, "answers", model=model.pk)
         prompt = prompt_of(stub.asked[0])
     assert run.state == RunState.DONE, run.error
-    for needed in (writing.QUERY, "[1] A nest that lasts", "[4] What they eat", "5 to 60 words",
-                   "[1] to [4]"):  # fmt: skip
+    for needed in (
+        writing.QUERY,
+        "[1] A nest that lasts",
+        "[4] What they eat",
+        "5 to 60 words",
+        "[1] to [4]",
+    ):
         assert needed in prompt
     answers = Answer.objects.filter(system__name="stub-1")
     assert answers.count() == 3
@@ -162,9 +172,13 @@ def test_steps_without_an_answer_are_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("text", "unknown"),
-    [("I don't know.", True), ("I do not know the answer", True),
-     ("I don't know, but probably granite.", False), ("Granite", False)],
-)  # fmt: skip
+    [
+        ("I don't know.", True),
+        ("I do not know the answer", True),
+        ("I don't know, but probably granite.", False),
+        ("Granite", False),
+    ],
+)
 def test_only_a_plain_i_do_not_know_declines(text: str, unknown: bool) -> None:
     assert is_unknown(text) is unknown
 
@@ -172,9 +186,11 @@ def test_only_a_plain_i_do_not_know_declines(text: str, unknown: bool) -> None:
 def test_options_are_refused_with_the_field_that_is_wrong() -> None:
     task = factories.make_task(n=1)
     for params, field in (
-        ({"temperature": 3}, "temperature"), ({"strategy": "sentence@99"}, "strategy"),
-        ({"replicates": 0}, "replicates"), ({"passage": "yes"}, "passage"),
-    ):  # fmt: skip
+        ({"temperature": 3}, "temperature"),
+        ({"strategy": "sentence@99"}, "strategy"),
+        ({"replicates": 0}, "replicates"),
+        ({"passage": "yes"}, "passage"),
+    ):
         with pytest.raises(Invalid) as refused:
             RUN_TYPES["answers"].clean_params(answering.ANSWERS, params)
         assert field in refused.value.fields

@@ -78,9 +78,7 @@ def plain(response: Any) -> str:
 
 def options(model: LanguageModel, **more: Any) -> dict[str, Any]:
     """The form of judging answers point by point, as a browser sends it."""
-    return {
-        "model": model.pk, "whose": "systems", "temperature": "0", "max_tokens": "16", **more
-    }  # fmt: skip
+    return {"model": model.pk, "whose": "systems", "temperature": "0", "max_tokens": "16", **more}
 
 
 def asked(client: Client, task: Task, model: LanguageModel, **more: Any) -> Run:
@@ -111,9 +109,15 @@ def test_a_requester_sets_up_an_endpoint_and_a_model_and_its_key_is_on_no_page(
     client: Client, project: Project, stub: Stub
 ) -> None:
     fields = {
-        "name": "Own server", "base_url": stub.base_url, "key_kind": "sealed", "key": SECRET,
-        "hard_budget": "20", "soft_budget": "5", "parallel": "2", "timeout_seconds": "30",
-    }  # fmt: skip
+        "name": "Own server",
+        "base_url": stub.base_url,
+        "key_kind": "sealed",
+        "key": SECRET,
+        "hard_budget": "20",
+        "soft_budget": "5",
+        "parallel": "2",
+        "timeout_seconds": "30",
+    }
     response = client.post(reverse("models_endpoint_new", args=[project.pk]), fields)
     endpoint = Endpoint.objects.get()
     at_model = reverse("models_model_new", args=[project.pk, endpoint.pk])
@@ -316,11 +320,18 @@ def test_pages_of_runs_and_tasks_open_for_every_type_and_every_way(project: Proj
             number = len(made) + 2
             made.append(
                 Run(
-                    project=project, task=task, number=number, method=method, version="1",
-                    state=state, lane=str(number), params={"model": 0}, error="It ended.",
+                    project=project,
+                    task=task,
+                    number=number,
+                    method=method,
+                    version="1",
+                    state=state,
+                    lane=str(number),
+                    params={"model": 0},
+                    error="It ended.",
                     progress=[{"name": "Asking", "state": "done", "done": 1, "total": 2}],
                 )
-            )  # fmt: skip
+            )
         for name in ("task_models", "task_results", "run_start", "run_schedule", "task"):
             response = client.get(reverse(name, args=[project.pk, task.pk]), follow=True)
             assert response.status_code == 200, (slug, name)
@@ -345,9 +356,11 @@ def test_calls_are_filtered_counted_by_prompt_and_each_is_shown_with_its_attempt
     run = asked(client, task, model)
     call = LLMCall.objects.earliest("pk")
     LLMCall.objects.filter(pk=call.pk).update(
-        state=CallState.FAILED, reason="No number was given.", value=None,
+        state=CallState.FAILED,
+        reason="No number was given.",
+        value=None,
         chances={"Yes": 0.9, "No": 0.1},
-    )  # fmt: skip
+    )
     attempt = LLMAttempt.objects.get(call=call)
     attempt.delete()  # a settled one cannot be rewritten
     attempt.pk, attempt.outcome, attempt.reason = None, "wrong_form", "No number was given."
@@ -377,10 +390,16 @@ def test_calls_take_as_many_queries_for_many_as_for_few(
     with CaptureQueriesContext(connection) as few:
         page(client, "models_calls", task.project_id)
     LLMCall.objects.bulk_create(
-        LLMCall(project=task.project, model=model, model_name="m", key=str(n), prompt=f"p@{n}",
-                messages=[])
+        LLMCall(
+            project=task.project,
+            model=model,
+            model_name="m",
+            key=str(n),
+            prompt=f"p@{n}",
+            messages=[],
+        )
         for n in range(30)
-    )  # fmt: skip
+    )
     with CaptureQueriesContext(connection) as many:
         page(client, "models_calls", task.project_id)
     assert len(many) == len(few)
@@ -388,9 +407,15 @@ def test_calls_take_as_many_queries_for_many_as_for_few(
 
 def test_an_imported_call_says_that_it_was_not_asked_here(client: Client, project: Project) -> None:
     call = LLMCall.objects.create(
-        project=project, model_name="gpt-4o", key="k", prompt="published@1", messages=[],
-        source="import", state=CallState.DONE, value={"score": 40},
-    )  # fmt: skip
+        project=project,
+        model_name="gpt-4o",
+        key="k",
+        prompt="published@1",
+        messages=[],
+        source="import",
+        state=CallState.DONE,
+        value={"score": 40},
+    )
     text = page(client, "models_call", project.pk, call.pk)
     assert "imported as it was published, not asked here" in text
     assert "gpt-4o" in page(client, "models_calls", project.pk)

@@ -45,8 +45,16 @@ def _written() -> Needed:
     passages = [one["title"] for one in writing.PASSAGES] + [
         one["text"] for one in writing.PASSAGES
     ]
-    needed = [writing.QUERY, style["label"], style["instructions"], "[1]", "[4]", *passages,
-              "about 30 words, 5 to 60 words", "Cite 2 different passages"]  # fmt: skip
+    needed = [
+        writing.QUERY,
+        style["label"],
+        style["instructions"],
+        "[1]",
+        "[4]",
+        *passages,
+        "about 30 words, 5 to 60 words",
+        "Cite 2 different passages",
+    ]
     return task, answering, {}, needed
 
 
@@ -58,9 +66,14 @@ def _pair(mode: str) -> Needed:
     tasks.publish(by=task.project.owner, task=task)
     task.refresh_from_db()
     needed = [
-        "Read both texts to their end.", "How is tea 0 made?", "[1] A source on tea-0.",
-        "says source 0", "says source 1", "Clarity", "Which one is clearer?",
-    ]  # fmt: skip
+        "Read both texts to their end.",
+        "How is tea 0 made?",
+        "[1] A source on tea-0.",
+        "says source 0",
+        "says source 1",
+        "Clarity",
+        "Which one is clearer?",
+    ]
     if mode == COMBINED:
         needed += ["- clarity (Clarity; A, N or B)", "- overall (Overall; A or B)"]
     return task, judging_runs, {"mode": mode}, needed
@@ -69,25 +82,38 @@ def _pair(mode: str) -> Needed:
 def _answer_points() -> Needed:
     task = factories.make_task(n=1, questions=[QUESTION])
     factories.make_answers(task, {"one": {"q-001": "They eat frogs."}})
-    return task, judging_runs_points, {"passage": True}, [
-        QUESTION, "They eat frogs.", "Storks build their nests"
-    ]  # fmt: skip
+    return (
+        task,
+        judging_runs_points,
+        {"passage": True},
+        [QUESTION, "They eat frogs.", "Storks build their nests"],
+    )
 
 
 def _text_points() -> Needed:
     task = pair_corpus.make_task(topics=1, sources=2)
-    return task, judging_runs_points, {}, [
-        "How is tea 0 made?", "[1] A source on tea-0.", "says source 0", "Clarity",
-        "Which one is clearer?",
-    ]  # fmt: skip
+    return (
+        task,
+        judging_runs_points,
+        {},
+        [
+            "How is tea 0 made?",
+            "[1] A source on tea-0.",
+            "says source 0",
+            "Clarity",
+            "Which one is clearer?",
+        ],
+    )
 
 
 CASES: dict[str, Callable[[], Needed]] = {
     **{ref: lambda ref=ref: _free_text(ref) for ref in refs("answer_") if "writing" not in ref},
     "writing": _written,
-    COMBINED: lambda: _pair(COMBINED), INDIVIDUAL: lambda: _pair(INDIVIDUAL),
-    "points of answers": _answer_points, "points of texts": _text_points,
-}  # fmt: skip
+    COMBINED: lambda: _pair(COMBINED),
+    INDIVIDUAL: lambda: _pair(INDIVIDUAL),
+    "points of answers": _answer_points,
+    "points of texts": _text_points,
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -129,8 +155,10 @@ def test_the_letters_of_a_pair_follow_its_dimensions() -> None:
     odd = [{"name": name, "label": name, "neutral": True} for name in ("copy", "model_fit", "a_")]
     read = combined_schema(odd).parse('{"copy_": "A", "model_fit": "B", "a_": "N"}')
     assert {name_of(field): letter for field, letter in read.items()} == {
-        "copy": "A", "model_fit": "B", "a_": "N",
-    }  # fmt: skip
+        "copy": "A",
+        "model_fit": "B",
+        "a_": "N",
+    }
     alone = single_schema(rows[1])
     assert alone.parse("A text like B is better, so: B") == {"winner": "B"}
     with pytest.raises(WrongForm):

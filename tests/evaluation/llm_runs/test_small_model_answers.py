@@ -48,8 +48,9 @@ def test_a_small_model_judges_pairs_in_both_orders(small_model: SmallModel) -> N
     assert votes.count() == 2 * 2 * 2  # judges, calls on the pair, dimensions
     assert set(votes.values_list("code", flat=True)) <= {"first", "neutral", "second"}
     assert not votes.filter(field="overall", code="neutral").exists()
-    shown = votes.filter(field="overall").values_list("answer__item", "answer__replicate",
-                                                      "answer__flipped")  # fmt: skip
+    shown = votes.filter(field="overall").values_list(
+        "answer__item", "answer__replicate", "answer__flipped"
+    )
     assert {(replicate, flipped) for _, replicate, flipped in shown} == {(0, False), (1, True)}
     finished(task, "judge_pairs", model=model.pk, mode="combined", max_tokens=100)
     assert votes.count() == 8

@@ -48,9 +48,11 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
     paid, waiting = (factories.claim_and_submit(world.task) for _ in range(2))
     factories.claim(world.task, world.worker)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
         lines=[Line(paid.pk, bonus=Decimal("0.50"))],
-    )  # fmt: skip
+    )
     before = facts(world)
     assert before.spent == Decimal("4.50")
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("2.50"))
@@ -118,21 +120,33 @@ def test_groups_come_from_the_official_run(world: World) -> None:
     done = [factories.claim_and_submit(world.task).worker for _ in range(3)]
     for number, state in ((1, RunState.DONE), (2, RunState.FAILED)):
         run = Run.objects.create(
-            project=world.project, task=world.task, number=number, method="aqer", version="1",
+            project=world.project,
+            task=world.task,
+            number=number,
+            method="aqer",
+            version="1",
             state=state,
-        )  # fmt: skip
+        )
         for at, worker in enumerate(done):
             WorkerScore.objects.create(
-                run=run, worker=worker, n=2, estimate=0.5, component=1,
+                run=run,
+                worker=worker,
+                n=2,
+                estimate=0.5,
+                component=1,
                 group=(1, 1, 2)[at] if state == RunState.DONE else 1,
-            )  # fmt: skip
+            )
         if state == RunState.DONE:
             make_official(run)
     thought = thinking.make_think(world.project)
     later = Run.objects.create(  # of a method that scores nobody: no figure of workers
-        project=world.project, task=thought, number=3, method="attribute_diversity", version="1",
+        project=world.project,
+        task=thought,
+        number=3,
+        method="attribute_diversity",
+        version="1",
         state=RunState.DONE,
-    )  # fmt: skip
+    )
     make_official(later)
     told = figure(facts(world), "Distinguishable workers")
     assert (told["value"], told["of"]) == ("2", "groups of 3 people")

@@ -41,8 +41,9 @@ def test_the_width_for_pairs_is_the_planners_own_for_two_sources(world: World) -
     # 36 pairs and 12 repeats by 5 judges, 8 an assignment; two systems meet once a topic.
     direct = plan(
         study("pairwise", workers=30, items=12, votes=5, gap=0.10),
-        rng=np.random.default_rng(20417), replicates=400,
-    ).estimates["answer"]  # fmt: skip
+        rng=np.random.default_rng(20417),
+        replicates=400,
+    ).estimates["answer"]
     at = direct["quantity"].tolist().index("difference_width")
     assert found.half == pytest.approx(direct["estimate"][at] / 2)
     assert found.error == pytest.approx(direct["mc_error"][at] / 2)
@@ -64,8 +65,9 @@ def test_the_width_for_free_text_is_that_of_a_workers_score(world: World) -> Non
     found = precision(world.task)
     direct = plan(
         study("f2", workers=8, items=12, votes=4),
-        rng=np.random.default_rng(20417), replicates=60,
-    ).estimates["answer"]  # fmt: skip
+        rng=np.random.default_rng(20417),
+        replicates=60,
+    ).estimates["answer"]
     at = direct["quantity"].tolist().index("score_width")
     assert found.half == pytest.approx(direct["estimate"][at] / 2)
     assert found.line.startswith("a score is known to ± .")

@@ -19,9 +19,13 @@ from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 SETTINGS = {
-    "dimension": "overall", "floor": 2, "ceiling": 8, "certainty": 0.8, "target": "label",
+    "dimension": "overall",
+    "floor": 2,
+    "ceiling": 8,
+    "certainty": 0.8,
+    "target": "label",
     "budget": None,
-}  # fmt: skip
+}
 
 
 def switched_on(task: Task) -> AdaptivePlan:

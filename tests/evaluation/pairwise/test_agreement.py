@@ -162,10 +162,12 @@ def test_the_preview_of_an_exclusion_writes_nothing_and_foretells_the_next_run(t
             in effect
         )
     labels = [
-        dict((row[:2], row[2]) for row in ItemLabel.objects.filter(run=run).values_list(
-            "item", "dimension", "label"))
+        dict(
+            (row[:2], row[2])
+            for row in ItemLabel.objects.filter(run=run).values_list("item", "dimension", "label")
+        )
         for run in (before, after)
-    ]  # fmt: skip
+    ]
     changed = sum(labels[1].get(key) != label for key, label in labels[0].items())
     assert f"{changed} of {len(labels[0])} estimated labels would change" in effect
 
@@ -204,9 +206,14 @@ def test_only_a_requester_of_the_project_leaves_somebody_out(task: Task) -> None
 def sent(task: Task, experts: list[Membership], pairs: int = 6, key: str = "") -> Any:
     return signed_in(task).post(
         reverse("pair_panel", args=[task.project_id, task.pk]),
-        {"pairs": pairs, "title": "Hard ones", "panel_name": "Tea masters", "key": key,
-         "workers": "\n".join(one.pseudonym for one in experts)},
-    )  # fmt: skip
+        {
+            "pairs": pairs,
+            "title": "Hard ones",
+            "panel_name": "Tea masters",
+            "key": key,
+            "workers": "\n".join(one.pseudonym for one in experts),
+        },
+    )
 
 
 def test_the_hardest_pairs_go_to_a_panel_whose_alpha_then_stands_beside_the_crowds(
@@ -250,8 +257,12 @@ def _columns(task: Task, panel: Task) -> list[int]:
 
 def test_a_pilot_that_rates_the_same_texts_stands_beside_with_its_own_alpha(task: Task) -> None:
     check(core(task))
-    scale = {"name": "overall", "label": "Overall", "question": "How good?",
-             "points": [{"value": k, "label": f"point {k}"} for k in (1, 2, 3)]}  # fmt: skip
+    scale = {
+        "name": "overall",
+        "label": "Overall",
+        "question": "How good?",
+        "points": [{"value": k, "label": f"point {k}"} for k in (1, 2, 3)],
+    }
     pilot = tasks.create_task(
         by=task.project.owner, project=task.project, type="rating", title="One at a time"
     )
@@ -262,9 +273,14 @@ def test_a_pilot_that_rates_the_same_texts_stands_beside_with_its_own_alpha(task
     texts = {item.first_id: item.first for item in task.items.select_related("first")}
     for pk, text in texts.items():
         Item.objects.create(
-            task=pilot, group=group, key=f"r-{pk}", position=pk, question="How good?", since=1,
+            task=pilot,
+            group=group,
+            key=f"r-{pk}",
+            position=pk,
+            question="How good?",
+            since=1,
             first=text,
-        )  # fmt: skip
+        )
     tasks.publish(by=task.project.owner, task=pilot)
     pilot.refresh_from_db()
     rng = np.random.default_rng(5)
@@ -281,9 +297,16 @@ def rate(pilot: Task, worker: Membership, rng: np.random.Generator) -> None:
     """Somebody rates every text, the ones of better merit mostly higher."""
     now = timezone.now()
     assignment = Assignment.objects.create(
-        task=pilot, version=pilot.current, worker=worker, state="submitted", pay="0.00",
-        leased_at=now, opened_at=now, expires_at=now, submitted_at=now,
-    )  # fmt: skip
+        task=pilot,
+        version=pilot.current,
+        worker=worker,
+        state="submitted",
+        pay="0.00",
+        leased_at=now,
+        opened_at=now,
+        expires_at=now,
+        submitted_at=now,
+    )
     for item in pilot.items.select_related("first"):
         answer = Answer.objects.create(
             version=pilot.current, item=item, assignment=assignment, worker=worker, answered_at=now

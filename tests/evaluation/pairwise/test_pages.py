@@ -240,8 +240,12 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> Non
         manifest = json.loads(opened.read("manifest.json"))
         told = json.loads(opened.read("figures.json"))
     assert set(manifest["files"]) == {
-        "workers.csv", "systems.csv", "texts.csv", "labels.csv", "figures.json",
-    }  # fmt: skip
+        "workers.csv",
+        "systems.csv",
+        "texts.csv",
+        "labels.csv",
+        "figures.json",
+    }
     assert manifest["task_versions"] == [1] and manifest["result_hash"] == core.result_hash
     assert {row["system_a"] for row in told["win"]} <= {
         str(one) for one in System.objects.filter(project=task.project)
@@ -281,10 +285,17 @@ def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     url = reverse("run_start", args=[task.project_id, task.pk])
     assert "One competence for all dimensions" in page(task, "run_start")
     options = {
-        "rank_by": "competence", "prevalence": "uniform", "algorithm": "vb",
-        "restarts": "2", "draws": "50",
-        "resamples": "100", "regularisation": "0.2", "early": "7", "seed": "3", "pooled": "on",
-    }  # fmt: skip
+        "rank_by": "competence",
+        "prevalence": "uniform",
+        "algorithm": "vb",
+        "restarts": "2",
+        "draws": "50",
+        "resamples": "100",
+        "regularisation": "0.2",
+        "early": "7",
+        "seed": "3",
+        "pooled": "on",
+    }
     response = client.post(url, options)
     assert response.status_code == 422
     assert "it must be 0, or 100 or more" in response.content.decode()
@@ -338,9 +349,15 @@ def test_leaving_somebody_out_is_new_to_the_next_run_only(task: Task) -> None:
 # Everybody and every size ----------------------------------------------------------------------
 
 NAMES = (
-    "pair_results", "pair_live", "pair_wins", "pair_list", "pair", "pair_workers", "pair_worker",
+    "pair_results",
+    "pair_live",
+    "pair_wins",
+    "pair_list",
+    "pair",
+    "pair_workers",
+    "pair_worker",
     "pair_export",
-)  # fmt: skip
+)
 
 
 def address(name: str, task: Task) -> str:

@@ -103,9 +103,18 @@ def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_coun
     task = pair_corpus.make_judged()
     first = task.items.get(key="t0-s0_t0-s1")
     again = Item.objects.create(
-        task=task, group=first.group, key="again", position=9000, question=first.question, since=1,
-        first=first.first, second=first.second, repeat=True, redundancy=1, held=1,
-    )  # fmt: skip
+        task=task,
+        group=first.group,
+        key="again",
+        position=9000,
+        question=first.question,
+        since=1,
+        first=first.first,
+        second=first.second,
+        repeat=True,
+        redundancy=1,
+        held=1,
+    )
     worker = Answer.objects.filter(item=first).latest("answered_at").worker
     pair_corpus._judge(task, worker, [again], "left", pair_corpus.np.random.default_rng(3))
     core = scored(task)
@@ -144,9 +153,16 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task)
 def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Task) -> None:
     item = task.items.first()
     gold = Item.objects.create(
-        task=task, group=item.group, key="gold", position=9000, question=item.question, since=1,
-        first=item.first, second=item.second, expected={"clarity": "first", "overall": "first"},
-    )  # fmt: skip
+        task=task,
+        group=item.group,
+        key="gold",
+        position=9000,
+        question=item.question,
+        since=1,
+        first=item.first,
+        second=item.second,
+        expected={"clarity": "first", "overall": "first"},
+    )
     people = list(Membership.objects.filter(answers__item__task=task).distinct()[:2])
     for person, second in zip(people, ("first", "second"), strict=True):
         pair_corpus._judge(task, person, [gold], "left", pair_corpus.np.random.default_rng(3))

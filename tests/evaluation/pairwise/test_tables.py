@@ -96,8 +96,11 @@ def test_mean_grades_and_their_tests_are_those_of_a_second_implementation(task: 
     ]
     apart = pooled[0] - pooled[1]
     assert signed(float(apart.mean())).replace("\u00a0", " ") in text[text.index("All styles,") :]
-    tests = {row["dimension"]: row for row in figure(run, "group_test")
-             if {row["group_a"], row["group_b"]} == {"model-a", "people"}}  # fmt: skip
+    tests = {
+        row["dimension"]: row
+        for row in figure(run, "group_test")
+        if {row["group_a"], row["group_b"]} == {"model-a", "people"}
+    }
     assert tests["overall"]["p"] == pytest.approx(wilcoxon(apart[apart != 0]).pvalue)
     assert tests["overall"]["difference"] == pytest.approx(apart.mean())
 
@@ -152,9 +155,16 @@ def test_a_model_stands_beside_one_person_with_its_labels_turned_the_right_way(t
 def published(task: Task, rows: list[dict[str, Any]]) -> Run:
     now = timezone.now()
     run = Run.objects.create(
-        project=task.project, task=task, number=900, method="published", version="Tea-25",
-        state=RunState.DONE, trigger="import", started_at=now, finished_at=now,
-    )  # fmt: skip
+        project=task.project,
+        task=task,
+        number=900,
+        method="published",
+        version="Tea-25",
+        state=RunState.DONE,
+        trigger="import",
+        started_at=now,
+        finished_at=now,
+    )
     RunFigure.objects.create(run=run, name="tables", data=rows)
     return run
 
@@ -168,12 +178,25 @@ def test_printed_figures_stand_beside_measured_ones_with_the_reason_where_they_d
     assert "Tables as printed" not in page(task, "pair_agreement")
     [raw] = [row["alpha"] for row in figure(run, "agreement") if row["dimension"] == ""]
     rows = [
-        {"table": "Table 4", "quantity": "alpha, all pairs, C, mean", "protocol": "all votes",
-         "published": 0.4, "measured": 0.4012, "difference": 0.0012, "note": ""},
-        {"table": "Table 4", "quantity": "alpha, all pairs, C, overall quality",
-         "protocol": "all votes", "published": 0.31, "measured": 0.38, "difference": 0.07,
-         "note": "half of the labels are upside down"},
-    ]  # fmt: skip
+        {
+            "table": "Table 4",
+            "quantity": "alpha, all pairs, C, mean",
+            "protocol": "all votes",
+            "published": 0.4,
+            "measured": 0.4012,
+            "difference": 0.0012,
+            "note": "",
+        },
+        {
+            "table": "Table 4",
+            "quantity": "alpha, all pairs, C, overall quality",
+            "protocol": "all votes",
+            "published": 0.31,
+            "measured": 0.38,
+            "difference": 0.07,
+            "note": "half of the labels are upside down",
+        },
+    ]
     other = published(task, rows)
     text = page(task, "pair_published")
     assert "1 of 2 printed figures come out of the database as printed" in text

@@ -85,8 +85,9 @@ def test_a_second_vote_on_the_same_two_texts_is_a_repeat_and_is_listed(tmp_path:
     project = factories.make_project()
     said = {"question_id": "q", "model_a": "Owl", "model_b": "Wren", "winner": "model_a"}
     rows = [{**said, "judge": who, "question_id": q} for who in "abcd" for q in ("q", "r", "q")]
-    imported(tmp_path / "b.jsonl", rows, "--project", str(project.pk), "--by",
-             project.owner.username)  # fmt: skip
+    imported(
+        tmp_path / "b.jsonl", rows, "--project", str(project.pk), "--by", project.owner.username
+    )
     told = votes_of(finished(Task.objects.get(project=project), draws=0))
     assert (told["came"], told["used"], told["left_out"]) == (12, 8, {"repeat": 4})
 
@@ -111,10 +112,15 @@ def test_each_board_of_a_study_says_what_it_uses_and_the_numbers_add_up(task: Ta
     came = Answer.objects.filter(item__task=task, worker__isnull=False).count()
     out = task.exclusions.get().worker
     reasons = Counter(
-        "gold" if answer.item.expected else "uncounted" if not answer.counts
-        else "excluded" if answer.worker_id == out.pk else ""
+        "gold"
+        if answer.item.expected
+        else "uncounted"
+        if not answer.counts
+        else "excluded"
+        if answer.worker_id == out.pk
+        else ""
         for answer in Answer.objects.filter(item__task=task).select_related("item")
-    )  # fmt: skip
+    )
     used = reasons.pop("")
     assert (told["came"], told["used"], told["left_out"]) == (came, used, dict(reasons))
     assert {reasons["gold"], reasons["uncounted"]} == {5, 1} and reasons["excluded"] > 0
@@ -130,8 +136,12 @@ def test_each_board_of_a_study_says_what_it_uses_and_the_numbers_add_up(task: Ta
 def test_the_pages_of_a_study_list_why_votes_are_left_out(task: Task, name: str) -> None:
     finished(task, draws=0)
     text = page(task, name, "?dimension=clarity")
-    for reason in ("by excluded workers", "on gold or attention items", "marked as not counting",
-                   "without an answer on this dimension"):  # fmt: skip
+    for reason in (
+        "by excluded workers",
+        "on gold or attention items",
+        "marked as not counting",
+        "without an answer on this dimension",
+    ):
         assert reason in text, reason
 
 
@@ -180,10 +190,12 @@ def test_the_database_refuses_votes_that_do_not_add_up(task: Task) -> None:
     told = votes_of(run)
     first = told["boards"][0]
     for wrong in (
-        {**told, "used": told["used"] - 1}, {**told, "left_out": {}}, {},
+        {**told, "used": told["used"] - 1},
+        {**told, "left_out": {}},
+        {},
         {**told, "boards": [{**first, "used": first["used"] + 1}]},
         {**told, "boards": [{**first, "came": first["came"] + 1, "used": first["used"] + 1}]},
-    ):  # fmt: skip
+    ):
         with pytest.raises(IntegrityError), transaction.atomic():
             RunFigure.objects.filter(run=run, name="votes").update(data=wrong)
     with pytest.raises(DoesNotAddUp):

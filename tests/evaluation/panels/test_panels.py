@@ -161,8 +161,9 @@ def test_watching_writes_notes_that_a_person_decides_and_an_incentive_is_paid_on
 ) -> None:
     task, by = run.task, run.project.owner
     panel = panels.create(by=by, project=task.project, name="Keepers")
-    workers = list(Membership.objects.filter(pk__in=WorkerScore.objects.filter(
-        run=run).values("worker")))  # fmt: skip
+    workers = list(
+        Membership.objects.filter(pk__in=WorkerScore.objects.filter(run=run).values("worker"))
+    )
     panels.admit(by=by, panel=panel, workers=workers)
     limit = of(run, "good-0").low
     panel_watch.watch(
@@ -207,9 +208,12 @@ def _line(task: Task, worker: Membership, bonus: Decimal) -> PayoutLine:
         project=task.project, task=task, number=1, key=uuid4(), proposed_by=task.project.owner
     )
     return PayoutLine.objects.create(
-        batch=batch, assignment=worker.assignments.filter(task=task).get(), decision="approve",
-        base=0, bonus=bonus,
-    )  # fmt: skip
+        batch=batch,
+        assignment=worker.assignments.filter(task=task).get(),
+        decision="approve",
+        base=0,
+        bonus=bonus,
+    )
 
 
 def test_a_panel_is_named_once_and_renamed(task: Task) -> None:

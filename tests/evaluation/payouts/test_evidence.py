@@ -42,10 +42,13 @@ def paste(world: World, worker: Membership) -> Assignment:
         log += [
             {"method": "paste", "time": ms, "target": target, "comment": source},
             {
-                "method": "input", "time": ms + 1, "target": target, "name": "insertFromPaste",
+                "method": "input",
+                "time": ms + 1,
+                "target": target,
+                "name": "insertFromPaste",
                 "delta": [ms + 1, 0, 0, "They build nests on chimneys."],
             },
-        ]  # fmt: skip
+        ]
     factories.make_log(lease, log)
     return factories.submit(lease)
 
@@ -119,13 +122,26 @@ def test_the_workers_page_shows_scores_with_their_run_and_answers_with_theirs(
 ) -> None:
     done = timed(world, world.worker)
     run = Run.objects.create(
-        project=world.project, task=world.task, number=7, method="aqer", version="1",
+        project=world.project,
+        task=world.task,
+        number=7,
+        method="aqer",
+        version="1",
         state=RunState.DONE,
-    )  # fmt: skip
+    )
     WorkerScore.objects.create(
-        run=run, worker=world.worker, n=4, component=1, estimate=0.871, low=0.846, high=0.892,
-        rank_low=1, rank_high=4, group=1, extra={"uniterated": 0.852},
-    )  # fmt: skip
+        run=run,
+        worker=world.worker,
+        n=4,
+        component=1,
+        estimate=0.871,
+        low=0.846,
+        high=0.892,
+        rank_low=1,
+        rank_high=4,
+        group=1,
+        extra={"uniterated": 0.852},
+    )
     answer = done.answers.first()
     AnswerScore.objects.create(run=run, answer=answer, n=1, estimate=0.333)
     make_official(run)

@@ -42,9 +42,11 @@ def url(name: str, world: World, *args: object) -> str:
 def propose(world: World, n: int = 2, **line: object) -> PayoutBatch:
     done = [factories.claim_and_submit(world.task) for _ in range(n)]
     return payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
         lines=[Line(a.pk, **line) for a in done],
-    )  # fmt: skip
+    )
 
 
 def form_of(page: str) -> dict[str, str]:
@@ -99,17 +101,32 @@ def test_a_requester_gets_403_on_approving(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["project", "review", "payout_list", "payout", "payout_new", "ledger", "rejection_list",
-             "worker_card", "review_answers", "payout_export", "ledger_export"],
-)  # fmt: skip
+    "name",
+    [
+        "project",
+        "review",
+        "payout_list",
+        "payout",
+        "payout_new",
+        "ledger",
+        "rejection_list",
+        "worker_card",
+        "review_answers",
+        "payout_export",
+        "ledger_export",
+    ],
+)
 def test_outsiders_find_nothing_and_workers_are_refused(world: World, name: str) -> None:
     batch = propose(world, 1)
     assignment = batch.lines.get().assignment
     args = {
-        "review": [world.task.pk], "payout_new": [world.task.pk], "payout": [1],
-        "payout_export": [1], "worker_card": [world.worker.pk],
+        "review": [world.task.pk],
+        "payout_new": [world.task.pk],
+        "payout": [1],
+        "payout_export": [1],
+        "worker_card": [world.worker.pk],
         "review_answers": [world.task.pk, assignment.pk],
-    }.get(name, [])  # fmt: skip
+    }.get(name, [])
     page = url(name, world, *args)
     assert client(world.outsider).get(page).status_code == 404
     assert client(world.worker.user).get(page).status_code == 403
@@ -119,17 +136,24 @@ def test_outsiders_find_nothing_and_workers_are_refused(world: World, name: str)
 
 
 @pytest.mark.parametrize(
-    "name", ["payout_approve", "payout_send_back", "payout_line_reject", "answer_counts",
-             "rejection_decide"],
-)  # fmt: skip
+    "name",
+    [
+        "payout_approve",
+        "payout_send_back",
+        "payout_line_reject",
+        "answer_counts",
+        "rejection_decide",
+    ],
+)
 def test_decisions_are_posts_of_staff(world: World, name: str) -> None:
     batch = propose(world, 1)
     line, answer = batch.lines.get(), Answer.objects.first()
     assert answer is not None
     args = {
-        "payout_line_reject": [1, line.pk], "answer_counts": [answer.pk],
+        "payout_line_reject": [1, line.pk],
+        "answer_counts": [answer.pk],
         "rejection_decide": [1],
-    }.get(name, [1])  # fmt: skip
+    }.get(name, [1])
     page = url(name, world, *args)
     assert client(world.manager).get(page).status_code == 405
     assert client(world.worker.user).post(page).status_code == 403
@@ -154,9 +178,13 @@ def test_faults_stand_beside_their_line_and_nothing_is_proposed(world: World) ->
     done = factories.claim_and_submit(world.task)
     new = url("payout_new", world, world.task.pk)
     sent = {
-        "key": str(uuid.uuid4()), "assignment": done.pk, "do": "propose",
-        f"decision_{done.pk}": "approve", f"base_{done.pk}": "1.81", f"bonus_{done.pk}": "x",
-    }  # fmt: skip
+        "key": str(uuid.uuid4()),
+        "assignment": done.pk,
+        "do": "propose",
+        f"decision_{done.pk}": "approve",
+        f"base_{done.pk}": "1.81",
+        f"bonus_{done.pk}": "x",
+    }
     answer = client(world.requester).post(new, sent)
     assert answer.status_code == 422
     page = answer.content.decode()
@@ -172,9 +200,13 @@ def test_work_decided_meanwhile_is_named_not_skipped(world: World) -> None:
     fresh = factories.claim_and_submit(world.task)
     busy = batch.lines.get().assignment
     sent = {
-        "key": str(uuid.uuid4()), "assignment": [fresh.pk, busy.pk], "do": "propose",
-        f"decision_{fresh.pk}": "approve", f"base_{fresh.pk}": "1.80", f"bonus_{fresh.pk}": "0",
-    }  # fmt: skip
+        "key": str(uuid.uuid4()),
+        "assignment": [fresh.pk, busy.pk],
+        "do": "propose",
+        f"decision_{fresh.pk}": "approve",
+        f"base_{fresh.pk}": "1.80",
+        f"bonus_{fresh.pk}": "0",
+    }
     answer = client(world.requester).post(url("payout_new", world, world.task.pk), sent)
     assert answer.status_code == 422
     assert "1 assignment was decided meanwhile" in answer.content.decode()
@@ -253,8 +285,10 @@ def test_pages_ask_as_much_of_the_database_at_two_sizes(world: World, name: str)
         grow(world, size)
         batch = propose(world, size)
         args = {
-            "review": [world.task.pk], "payout": [batch.number], "worker_card": [world.worker.pk]
-        }.get(name, [])  # fmt: skip
+            "review": [world.task.pk],
+            "payout": [batch.number],
+            "worker_card": [world.worker.pk],
+        }.get(name, [])
         if name == "worker_card":
             for _ in range(size):
                 task = factories.make_task(world.project, 3)

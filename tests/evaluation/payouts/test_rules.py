@@ -43,16 +43,21 @@ def evidence(
     component: int = 1,
     **log: Any,
 ) -> Any:
-    """One person's work, as far as a rule looks at it."""  # fmt: skip
+    """One person's work, as far as a rule looks at it."""
     score = SimpleNamespace(
-        estimate=None if low is None and ranks is None else 0.9, low=low, component=component,
-        rank_low=ranks and ranks[0], rank_high=ranks and ranks[1],
-    )  # fmt: skip
+        estimate=None if low is None and ranks is None else 0.9,
+        low=low,
+        component=component,
+        rank_low=ranks and ranks[0],
+        rank_high=ranks and ranks[1],
+    )
     version = SimpleNamespace(lease_minutes=60)
     return SimpleNamespace(
-        score=score, seconds=seconds, log=LogSummary(**log),
+        score=score,
+        seconds=seconds,
+        log=LogSummary(**log),
         assignment=SimpleNamespace(worker_id=worker, version=version),
-    )  # fmt: skip
+    )
 
 
 def rule(bonus_by: str = "score", steps: Any = STEPS, **more: Any) -> PayoutRule:
@@ -72,8 +77,12 @@ def test_the_lower_end_and_the_whole_range_of_ranks_decide() -> None:
         rule(), [payee(evidence(low=low)) for low in (0.81, 0.8, 0.79, 0.2, None)], frame()
     )
     assert [one.amount for one in by_score] == [
-        Decimal("1.00"), Decimal("1.00"), Decimal("0.40"), 0, 0
-    ]  # fmt: skip
+        Decimal("1.00"),
+        Decimal("1.00"),
+        Decimal("0.40"),
+        0,
+        0,
+    ]
     assert by_score[0].note == "lower end .810 of the score reaches .800 in run 3"
     assert by_score[4].note == "no bonus: not scored in run 3"
     ranks = [{"at": 2, "bonus": "1.00"}, {"at": 5, "bonus": "0.40"}]
@@ -122,12 +131,19 @@ CENTS = st.integers(0, 500).map(lambda n: Decimal(n) / 100)
     people=st.lists(
         st.tuples(st.integers(0, 4), st.none() | st.floats(0, 1), st.floats(1, 5000)), max_size=12
     ),
-    cap_each=st.none() | CENTS, cap_total=st.none() | CENTS, before=CENTS, top_up=st.booleans(),
-)  # fmt: skip
+    cap_each=st.none() | CENTS,
+    cap_total=st.none() | CENTS,
+    before=CENTS,
+    top_up=st.booleans(),
+)
 def test_no_rule_ever_gives_more_than_its_caps(
-    people: list[tuple[int, float | None, float]], cap_each: Decimal | None,
-    cap_total: Decimal | None, before: Decimal, *, top_up: bool,
-) -> None:  # fmt: skip
+    people: list[tuple[int, float | None, float]],
+    cap_each: Decimal | None,
+    cap_total: Decimal | None,
+    before: Decimal,
+    *,
+    top_up: bool,
+) -> None:
     payees = [payee(evidence(w, low, seconds=seconds)) for w, low, seconds in people]
     told = {0: before} if before else {}
     one = rule(cap_each=cap_each, cap_total=cap_total, top_up=top_up)
@@ -150,8 +166,9 @@ def test_a_page_left_open_overnight_is_not_paid_as_work() -> None:
     logged = evidence(seconds=night, events=9, seconds_total=night, seconds_away=night - 600)
     idle = evidence(seconds=night, events=9, seconds_total=night, seconds_idle=night - 500)
     assert [(one.seconds, one.how) for one in map(lambda e: worked(e, 300), (logged, idle))] == [
-        (600, LOGGED), (500, LOGGED)
-    ]  # fmt: skip
+        (600, LOGGED),
+        (500, LOGGED),
+    ]
     bare = evidence(seconds=night)
     assert (worked(bare, 300).seconds, worked(bare, 300).how) == (900, CAPPED)
     assert (worked(bare, None).seconds, worked(bare, None).how) == (3600, LEASED)
@@ -175,11 +192,18 @@ def score(task: Task, low: dict[int, float]) -> Run:
     )
     WorkerScore.objects.bulk_create(
         WorkerScore(
-            run=run, worker_id=pk, component=1, estimate=at + 0.05, low=at, high=at + 0.1, n=6,
-            rank_low=1, rank_high=2,
+            run=run,
+            worker_id=pk,
+            component=1,
+            estimate=at + 0.05,
+            low=at,
+            high=at + 0.1,
+            n=6,
+            rank_low=1,
+            rank_high=2,
         )
         for pk, at in low.items()
-    )  # fmt: skip
+    )
     return make_official(run)
 
 

@@ -52,9 +52,14 @@ def sent(client: APIClient, path: str, body: Any, **more: Any) -> Any:
 def test_a_way_in_is_made_and_changed_and_its_secrets_come_out_nowhere(world: World) -> None:
     client, path = client_of(world.requester), f"/api/tasks/{world.task.pk}/recruitments/"
     body = {
-        "kind": "prolific", "name": "Autumn", "study_id": "s-1", "entry": "signed",
-        "codes": {"completed": "DONE", "no_consent": "NOT"}, "token": TOKEN, "webhook": SECRET,
-    }  # fmt: skip
+        "kind": "prolific",
+        "name": "Autumn",
+        "study_id": "s-1",
+        "entry": "signed",
+        "codes": {"completed": "DONE", "no_consent": "NOT"},
+        "token": TOKEN,
+        "webhook": SECRET,
+    }
     made = ok(sent(client, path, body), 201)
     assert made["has_token"] and made["has_webhook"] and made["codes"]["completed"] == "DONE"
     wrong(sent(client, path, {**body, "name": "Again"}), "study_id")
@@ -84,9 +89,12 @@ def test_a_correction_is_booked_once_by_somebody_else_and_stands_in_accounts_and
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     path = f"/api/projects/{world.project.pk}/ledger/"
     body = {
-        "task": world.task.pk, "debit": books.owed(world.worker.pk),
-        "credit": books.work(world.task.pk), "amount": "0.30", "memo": "Agreed on the telephone.",
-    }  # fmt: skip
+        "task": world.task.pk,
+        "debit": books.owed(world.worker.pk),
+        "credit": books.work(world.task.pk),
+        "amount": "0.30",
+        "memo": "Agreed on the telephone.",
+    }
     client = client_of(world.manager)
     refused(sent(client, path, body), 400)  # without a key
     first, again = (ok(sent(client, path, body, HTTP_IDEMPOTENCY_KEY="k"), 201) for _ in range(2))

@@ -36,11 +36,14 @@ def scored_task(project: Project, seed: int, level: float, people: tuple[str, ..
     rng = np.random.default_rng(seed)
     AnswerScore.objects.bulk_create(
         AnswerScore(
-            run=run, answer=answer, n=1, component=1,
+            run=run,
+            answer=answer,
+            n=1,
+            component=1,
             estimate=level + 0.1 * (QUALITY[answer.worker.external_id] + 0.3 * rng.normal()),
         )
         for answer in answers
-    )  # fmt: skip
+    )
     make_official(run)
     return task
 

@@ -76,11 +76,20 @@ def erased() -> Erased:
     assignments.save_draft(
         by=user, assignment=lease, item_id=entry.item_id, draft={"text": f"{MARK} first try"}, seq=1
     )
-    factories.make_log(lease, [
-        {"method": "open", "time": 0},
-        {"method": "input", "time": 5, "name": "run", "delta": [5, 0, 0, f"{MARK} typed"],
-         "ms": [9] * 9, "keys": 9},
-    ])  # fmt: skip
+    factories.make_log(
+        lease,
+        [
+            {"method": "open", "time": 0},
+            {
+                "method": "input",
+                "time": 5,
+                "name": "run",
+                "delta": [5, 0, 0, f"{MARK} typed"],
+                "ms": [9] * 9,
+                "keys": 9,
+            },
+        ],
+    )
     keys = [one.item.key for one in lease.entries.select_related("item")]
     factories.submit(lease, {keys[0]: ANSWER, keys[1]: COMMON, keys[2]: f"{MARK} again, at length"})
     other = factories.claim_and_submit(world.task, texts=COMMON)
@@ -88,9 +97,12 @@ def erased() -> Erased:
     settle(world, lease, refused)
     half = factories.claim(factories.make_task(world.project, 1), worker)
     assignments.save_draft(
-        by=user, assignment=half, item_id=half.entries.get().item_id,
-        draft={"text": f"{MARK} half written"}, seq=1,
-    )  # fmt: skip
+        by=user,
+        assignment=half,
+        item_id=half.entries.get().item_id,
+        draft={"text": f"{MARK} half written"},
+        seq=1,
+    )
     candidates.candidates_from_answers(
         by=world.requester, project=world.project, source_task=world.task
     )
@@ -132,8 +144,10 @@ def settle(world: World, paid: Assignment, refused: Assignment) -> None:
         payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     rejection = Rejection.objects.get()
     rejections.reply_to_rejection(
-        by=refused.worker.user, rejection=rejection, text=f"{MARK} replies to that"  # type: ignore[arg-type]
-    )  # fmt: skip
+        by=refused.worker.user,
+        rejection=rejection,
+        text=f"{MARK} replies to that",  # type: ignore[arg-type]
+    )
     rejections.decide_reply(
         by=world.manager, rejection=rejection, overturn=False, note="It stays so; we read it twice."
     )
@@ -142,11 +156,19 @@ def settle(world: World, paid: Assignment, refused: Assignment) -> None:
 
 def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: Erased) -> None:
     places = found()
-    for table in ("textvalue", "assignmentitem", "eventbatch", "candidate", "rejection", "visit",
-                  "platformevent", "statement", "notice"):  # fmt: skip
+    for table in (
+        "textvalue",
+        "assignmentitem",
+        "eventbatch",
+        "candidate",
+        "rejection",
+        "visit",
+        "platformevent",
+        "statement",
+        "notice",
+    ):
         assert f"annotation_{table}" in places, table
-    for table in ("llmcall", "llmattempt", "checkliststage", "checklistversion",
-                  "setcomparison"):  # fmt: skip
+    for table in ("llmcall", "llmattempt", "checkliststage", "checklistversion", "setcomparison"):
         assert f"evaluation_{table}" in places, table
     booked = list(LedgerEntry.objects.order_by("pk").values())
     choices = ChoiceValue.objects.filter(answer__worker=erased.worker, answer__stage="main").count()
@@ -164,8 +186,9 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     assert worker.user is None
     assert worker.erased_at
     assert (worker.pseudonym, worker.external_id) == (
-        erased.worker.pseudonym, f"erased-{worker.pk}",
-    )  # fmt: skip
+        erased.worker.pseudonym,
+        f"erased-{worker.pk}",
+    )
     kept = ChoiceValue.objects.filter(answer__worker=worker, answer__stage="main").count()
     assert kept == choices
     assert not ChoiceValue.objects.filter(answer__worker=worker, answer__stage="entry").exists()

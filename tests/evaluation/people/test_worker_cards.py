@@ -33,9 +33,13 @@ pytestmark = pytest.mark.django_db
 
 def run_of(task: Task, method: str = "aqer", number: int = 1) -> Run:
     run = Run.objects.create(
-        project=task.project, task=task, number=number, method=method, version="1",
+        project=task.project,
+        task=task,
+        number=number,
+        method=method,
+        version="1",
         state=RunState.DONE,
-    )  # fmt: skip
+    )
     return make_official(run)
 
 
@@ -96,8 +100,10 @@ def test_attention_pairs_are_told_passed_and_failed_and_never_to_the_worker() ->
         Item.objects.filter(pk=item.pk).update(expected={"clarity": given.code if right else other})
     [row] = card_of(judge).attention
     assert (row.right, row.failed, row.passed.why) == (
-        1, 1, "2 attention pairs; an interval needs 5"
-    )  # fmt: skip
+        1,
+        1,
+        "2 attention pairs; an interval needs 5",
+    )
     assert "ttention" not in opened(judge.user, "work_card", study.project_id)
 
 
@@ -107,9 +113,11 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
     mine = factories.claim_and_submit(world.task, world.worker)
     factories.claim_and_submit(factories.make_task(world.project, 2), world.worker)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(),
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
         lines=[Line(mine.pk, bonus=Decimal("0.50")), Line(done[0].pk)],
-    )  # fmt: skip
+    )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("4.50"))
     panel = Panel.objects.create(project=world.project, name="Storks", created_by=world.requester)
     PanelMember.objects.create(panel=panel, worker=world.worker, run_number=3, why="top 5")
@@ -120,8 +128,10 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
     assert next(row for row in shown.times if row.task != world.task).usual is None
     money = shown.money
     assert (money.approved, money.owed, money.waiting) == (
-        Decimal("2.50"), Decimal("2.50"), Decimal("1.80"),
-    )  # fmt: skip
+        Decimal("2.50"),
+        Decimal("2.50"),
+        Decimal("1.80"),
+    )
     text = opened(world.manager, "worker_card", world.project.pk, world.worker.pk)
     for words in ("Storks", "top 5", "Left out of the results"):
         assert words in text
@@ -157,9 +167,17 @@ def test_workers_see_their_scores_only_where_the_project_shows_them_and_never_ot
     run = run_of(world.task)
     for worker, value in ((world.worker, 0.871), (other, 0.412)):
         WorkerScore.objects.create(
-            run=run, worker=worker, n=2, component=1, estimate=value, low=value - 0.1,
-            high=value + 0.05, rank_low=1, rank_high=2, extra={"uniterated": value},
-        )  # fmt: skip
+            run=run,
+            worker=worker,
+            n=2,
+            component=1,
+            estimate=value,
+            low=value - 0.1,
+            high=value + 0.05,
+            rank_low=1,
+            rank_high=2,
+            extra={"uniterated": value},
+        )
     closed = opened(world.worker.user, "work_card", world.project.pk)
     assert "does not show workers their scores" in closed and ".871" not in closed
     client = Client()

@@ -44,9 +44,17 @@ def take_in(folder: Path, *more: str) -> tuple[Task, Run, str]:
     """The task, its published run and what the command said."""
     user, out = make.make_user(), StringIO()
     call_command(
-        "crowdqc_import", "crowdrag", str(folder), "--new-project", "Storks", "--by",
-        user.username, *more, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag",
+        str(folder),
+        "--new-project",
+        "Storks",
+        "--by",
+        user.username,
+        *more,
+        stdout=out,
+        stderr=StringIO(),
+    )
     run = Run.objects.select_related("task__project").get(method="published")
     return run.task, run, out.getvalue()
 
@@ -82,9 +90,7 @@ def test_the_database_gives_the_study_and_its_tables_as_the_files_do(folder: Pat
     tables = RunFigure.objects.get(run=run, name=TABLES).data
     assert tables == published.as_json(crowdrag.table_rows(study, seed=published.SEED))
     assert {row["table"] for row in tables} >= {f"Table {k}" for k in (4, 5, 6, 7, 9)}
-    assert (run.state, run.version, run.snapshot, run.source) == (
-        "done", "CrowdRAG-25", None, None
-    )  # fmt: skip
+    assert (run.state, run.version, run.snapshot, run.source) == ("done", "CrowdRAG-25", None, None)
     assert len(run.result_hash) == 64
 
 
@@ -159,8 +165,9 @@ def test_nobody_starts_the_checks_by_hand(folder: Path) -> None:
     task, _, _ = take_in(folder, "--no-runs")
     with pytest.raises(Invalid, match="is not a method"):
         runs.start(by=None, task=task, method=METHOD)
-    core = Run.objects.create(project=task.project, task=task, number=9, method="pairwise",
-                              version="1")  # fmt: skip
+    core = Run.objects.create(
+        project=task.project, task=task, number=9, method="pairwise", version="1"
+    )
     with pytest.raises(Conflict, match="Only a published result"):
         published.queue_checks(by=None, published=core)
 
@@ -179,19 +186,33 @@ def test_the_leaderboard_has_the_arenas_ratings_beside_the_merits_of_the_run() -
     table = result.estimates["player"]
     for row in table.rows():
         SystemScore.objects.create(
-            run=run, system=systems[row["player"]], dimension="quality_overall", component=1,
-            estimate=row["estimate"], low=row["low"], high=row["high"], n=9,
-        )  # fmt: skip
+            run=run,
+            system=systems[row["player"]],
+            dimension="quality_overall",
+            component=1,
+            estimate=row["estimate"],
+            low=row["low"],
+            high=row["high"],
+            n=9,
+        )
     cells: dict[tuple[int, int], list[int]] = {}
     for a, b, outcome_, weight in zip(
         data.first, data.second, data.outcome, data.weight, strict=True
     ):
         cells.setdefault((int(a), int(b)), [0, 0, 0])[outcome_] += int(weight)
-    RunFigure.objects.create(run=run, name="win", data=[
-        {"dimension": "quality_overall", "system_a": systems[a].pk, "system_b": systems[b].pk,
-         **dict(zip(("wins", "ties", "losses"), counts, strict=True))}
-        for (a, b), counts in cells.items()
-    ])  # fmt: skip
+    RunFigure.objects.create(
+        run=run,
+        name="win",
+        data=[
+            {
+                "dimension": "quality_overall",
+                "system_a": systems[a].pk,
+                "system_b": systems[b].pk,
+                **dict(zip(("wins", "ties", "losses"), counts, strict=True)),
+            }
+            for (a, b), counts in cells.items()
+        ],
+    )
     with pytest.raises(Missing, match="no official run"):
         arena_board.core_run(task)
     make_official(run)
@@ -236,10 +257,17 @@ def test_the_published_study_is_taken_in_within_a_minute_with_its_tables() -> No
         assert abs(ours[key]["measured"] - row["measured"]) <= 1e-12, key
     before = [model.objects.count() for model in (Answer, ChoiceValue, Item, Membership, Run)]
     call_command(
-        "crowdqc_import", "crowdrag", str(folder / "crowdrag"), "--project",
-        str(task.project_id), "--by", task.project.owner.username, "--no-runs",
-        stdout=StringIO(), stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag",
+        str(folder / "crowdrag"),
+        "--project",
+        str(task.project_id),
+        "--by",
+        task.project.owner.username,
+        "--no-runs",
+        stdout=StringIO(),
+        stderr=StringIO(),
+    )
     assert before == [
         model.objects.count() for model in (Answer, ChoiceValue, Item, Membership, Run)
     ]

@@ -41,9 +41,12 @@ def rows_of(task: Task) -> list[ScoreRow]:
 
 def rescale(task: Task, source: Run, **params: Any) -> Run:
     run = runs.start(
-        by=task.project.owner, task=task, method="rescaling", seed=params.pop("seed", 0),
+        by=task.project.owner,
+        task=task,
+        method="rescaling",
+        seed=params.pop("seed", 0),
         params={"imported": source.pk, "draws": 2, **params},
-    )  # fmt: skip
+    )
     runs.execute(run.pk)
     run.refresh_from_db()
     return run
@@ -82,9 +85,11 @@ def test_the_same_scores_twice_are_once_and_a_row_without_an_answer_stops_everyt
     again, new = import_scores(by=owner, task=task, rows=rows, source=SOURCE)
     assert again == first and not new and LLMCall.objects.count() <= 12
     bad = [
-        *rows, ScoreRow(14, "light-9", "0", 5, ""), ScoreRow(15, "light-0", "nobody", 5, ""),
+        *rows,
+        ScoreRow(14, "light-9", "0", 5, ""),
+        ScoreRow(15, "light-0", "nobody", 5, ""),
         ScoreRow(16, "light-0", "0", 5, ""),
-    ]  # fmt: skip
+    ]
     with pytest.raises(Invalid, match="3 of 15") as refused:
         import_scores(by=owner, task=task, rows=bad, source=Source("m", "p"))
     problems: Sequence[Any] = refused.value.rows
@@ -99,11 +104,23 @@ def test_repeated_ratings_of_one_person_find_their_own_score() -> None:
     item = task.items.get()
     corpus.add_ratings(task, [(item.pk, worker, 70, "First"), (item.pk, worker, 30, "Second")])
     lines = [
-        {"item_id": item.key, "worker_id": "7", "complete_label": "missing_major",
-         "feedback": "Second", "ebr_raw": "20", "ebr_num": "20.0"},
-        {"item_id": item.key, "worker_id": "7", "complete_label": "missing_minor",
-         "feedback": "First", "ebr_raw": "none", "ebr_num": ""},
-    ]  # fmt: skip
+        {
+            "item_id": item.key,
+            "worker_id": "7",
+            "complete_label": "missing_major",
+            "feedback": "Second",
+            "ebr_raw": "20",
+            "ebr_num": "20.0",
+        },
+        {
+            "item_id": item.key,
+            "worker_id": "7",
+            "complete_label": "missing_minor",
+            "feedback": "First",
+            "ebr_raw": "none",
+            "ebr_num": "",
+        },
+    ]
     held, _ = import_published(by=task.project.owner, task=task, rows=lines)
     texts = dict(Answer.objects.values_list("pk", "texts__text"))
     found = {
@@ -118,9 +135,7 @@ def test_repeated_ratings_of_one_person_find_their_own_score() -> None:
 
 def test_scores_of_another_scale_are_not_taken() -> None:
     task = corpus.make_rated(items=3)
-    held, _ = import_scores(
-        by=task.project.owner, task=task, rows=rows_of(task), source=SOURCE
-    )  # fmt: skip
+    held, _ = import_scores(by=task.project.owner, task=task, rows=rows_of(task), source=SOURCE)
     run = rescale(task, held, scale="correctness")
     assert run.state == RunState.FAILED
     with pytest.raises(Conflict, match="no scale"):
@@ -145,18 +160,23 @@ def as_task(folder: Path) -> tuple[Task, Run]:
     """The published study as the import command takes it in: its task and the scores' run."""
     owner = factories.make_user()
     call_command(
-        "crowdqc_import", "ebr", str(folder / reproduced.PART), "--new-project", "Explanations",
-        "--by", owner.username, stdout=io.StringIO(), stderr=io.StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "ebr",
+        str(folder / reproduced.PART),
+        "--new-project",
+        "Explanations",
+        "--by",
+        owner.username,
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+    )
     task = Task.objects.get(project__owner=owner)
     return task, task.runs.get(method="published")
 
 
 def measured(folder: Path) -> Mapping[tuple[str, str, str], float | None]:
     found = reproduced.reproduce(folder, say=lambda line: None)
-    return {
-        (row.table, row.quantity, row.protocol.split(";")[0]): row.measured for row in found
-    }  # fmt: skip
+    return {(row.table, row.quantity, row.protocol.split(";")[0]): row.measured for row in found}
 
 
 @pytest.mark.data
@@ -175,11 +195,13 @@ def test_the_dashboard_shows_tables_7_8_and_11_as_reproduce_does(
             assert row[side] == pytest.approx(wanted[key], abs=1e-9), key
     for setting, row in told["changes"].items():
         for name, words in (
-            ("mean_up", "mean positive change of tau-b"), ("up", "pairs with a positive change"),
+            ("mean_up", "mean positive change of tau-b"),
+            ("up", "pairs with a positive change"),
             ("mean_down", "mean negative change of tau-b"),
-            ("down", "pairs with a negative change"), ("much_up", "pairs with a change > .1"),
+            ("down", "pairs with a negative change"),
+            ("much_up", "pairs with a change > .1"),
             ("much_down", "pairs with a change < -.1"),
-        ):  # fmt: skip
+        ):
             assert row[name] == pytest.approx(wanted["Table 7", words, setting], abs=1e-9)
     for k, row in enumerate(told["by_label"]):
         key = ("Table 6", f"mean score of {reproduced.LABELS[k]}", "all annotations")

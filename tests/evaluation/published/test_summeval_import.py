@@ -39,9 +39,16 @@ def folder() -> Path:
 def take_in(path: Path, user: str) -> str:
     out = io.StringIO()
     call_command(
-        "crowdqc_import", "summeval", str(path), "--new-project", "SummEval", "--by", user,
-        stdout=out, stderr=io.StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "summeval",
+        str(path),
+        "--new-project",
+        "SummEval",
+        "--by",
+        user,
+        stdout=out,
+        stderr=io.StringIO(),
+    )
     return out.getvalue()
 
 
@@ -66,12 +73,16 @@ def test_summeval_shows_every_correlation_of_its_reference_and_comes_in_once() -
         by = {(one["kind"], one["setting"]): one for one in told["rows"]}
         rho, tau = by["spearman", "sample-level"], by["kendall", "sample-level"]
         expected = {
-            "n": rho["n"], "sample_rho": rho["estimate"], "sample_tau": tau["estimate"],
-            "sample_rho_nan0": rho["as_zero"], "sample_tau_nan0": tau["as_zero"],
-            "undefined_docs": rho["undefined"], "pooled_rho": by["spearman", "pooled"]["estimate"],
+            "n": rho["n"],
+            "sample_rho": rho["estimate"],
+            "sample_tau": tau["estimate"],
+            "sample_rho_nan0": rho["as_zero"],
+            "sample_tau_nan0": tau["as_zero"],
+            "undefined_docs": rho["undefined"],
+            "pooled_rho": by["spearman", "pooled"]["estimate"],
             "pooled_tau": by["kendall", "pooled"]["estimate"],
             "pooled_r": by["pearson", "pooled"]["estimate"],
-        }  # fmt: skip
+        }
         for name, value in expected.items():
             assert value == pytest.approx(float(row[name]), abs=0.00051), (row["dim"], run, name)
         assert rho["low"] < rho["estimate"] < rho["high"]
@@ -91,13 +102,22 @@ def test_scores_of_people_come_in_from_a_file_and_name_every_bad_row() -> None:
     texts = [make_candidate(project, f"Text {k}.", f"topic-{k // 3}") for k in range(6)]
     task = create_task(by=project.owner, project=project, type="checklist", title="Check them")
     lines = [f"{one.key},Coherence,{k + 1}" for k, one in enumerate(texts)]
-    bad = "\n".join(["key,dimension,score", *lines[:2], "nobody,Coherence,3",
-                     f"{texts[3].key},,2", f"{texts[4].key},Coherence,high"])  # fmt: skip
+    bad = "\n".join(
+        [
+            "key,dimension,score",
+            *lines[:2],
+            "nobody,Coherence,3",
+            f"{texts[3].key},,2",
+            f"{texts[4].key},Coherence,high",
+        ]
+    )
     with pytest.raises(Invalid) as refused:
         import_human(by=project.owner, task=task, content=bad.encode(), file="a.csv")
     assert [(row["line"], row["column"]) for row in refused.value.rows] == [
-        (4, "key"), (5, "dimension"), (6, "score")
-    ]  # fmt: skip
+        (4, "key"),
+        (5, "dimension"),
+        (6, "score"),
+    ]
     assert not Run.objects.exists()
     content = "\n".join(["key,dimension,score", *lines]).encode()
     run, new, count = import_human(by=project.owner, task=task, content=content, file="a.csv")

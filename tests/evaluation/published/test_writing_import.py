@@ -43,9 +43,16 @@ def corpus(shared_rows: None) -> TakenIn:
     user, out = make.make_user(), StringIO()
     began = time.monotonic()
     call_command(
-        "crowdqc_import", "crowdrag-writing", str(folder), "--new-project", "Writing", "--by",
-        user.username, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag-writing",
+        str(folder),
+        "--new-project",
+        "Writing",
+        "--by",
+        user.username,
+        stdout=out,
+        stderr=StringIO(),
+    )
     seconds = time.monotonic() - began
     return TakenIn(Task.objects.get(type="writing"), folder, out.getvalue(), seconds)
 
@@ -118,8 +125,15 @@ def test_the_same_folder_again_adds_nothing(corpus: TakenIn) -> None:
     out = StringIO()
     before = Answer.objects.count(), EventBatch.objects.count()
     call_command(
-        "crowdqc_import", "crowdrag-writing", str(corpus.folder), "--task", str(corpus.task.pk),
-        "--by", corpus.task.project.owner.username, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag-writing",
+        str(corpus.folder),
+        "--task",
+        str(corpus.task.pk),
+        "--by",
+        corpus.task.project.owner.username,
+        stdout=out,
+        stderr=StringIO(),
+    )
     assert "Everything was there already; nothing was added." in out.getvalue()
     assert (Answer.objects.count(), EventBatch.objects.count()) == before

@@ -35,9 +35,12 @@ def rescaled(task: Task, variant: str = "article", score: int = 40) -> Run:
     with serving(lambda body: f'{{"score": {score}}}') as stub:
         model = make_model(task.project, stub.base_url)
         run = runs.start(
-            by=task.project.owner, task=task, method="rescaling",
-            params={"model": model.pk, "variant": variant, "draws": 2}, lane=variant,
-        )  # fmt: skip
+            by=task.project.owner,
+            task=task,
+            method="rescaling",
+            params={"model": model.pk, "variant": variant, "draws": 2},
+            lane=variant,
+        )
         runs.execute(run.pk)
     run.refresh_from_db()
     assert run.state == RunState.DONE, run.error
@@ -67,8 +70,12 @@ def test_a_file_of_scores_is_taken_in_and_rescaled_without_any_endpoint() -> Non
     task = corpus.make_rated()
     client = owner_of(task)
     args = [task.project_id, task.pk]
-    form = {"file": scores_file(task), "model_name": "elsewhere-1", "prompt": "label and words",
-            "scale": "completeness"}  # fmt: skip
+    form = {
+        "file": scores_file(task),
+        "model_name": "elsewhere-1",
+        "prompt": "label and words",
+        "scale": "completeness",
+    }
     answer = client.post(reverse("rescaling_scores", args=args), form)
     assert answer.status_code == 302
     held = Run.objects.get()
@@ -80,8 +87,10 @@ def test_a_file_of_scores_is_taken_in_and_rescaled_without_any_endpoint() -> Non
     assert runs.execute(run.pk) == RunState.DONE
     text = page(client, task)
     assert "scores of elsewhere-1, imported" in text and "48 ratings of 12 items" in text
-    for name, path in (("run", [task.project_id, held.number]),
-                       ("run", [task.project_id, run.number])):  # fmt: skip
+    for name, path in (
+        ("run", [task.project_id, held.number]),
+        ("run", [task.project_id, run.number]),
+    ):
         assert client.get(reverse(name, args=path)).status_code == 200
 
 

@@ -56,10 +56,12 @@ def by_words(body: dict[str, Any]) -> str:
 # What stands in the prompt of each variant beside the explanation.
 LABEL, ARTICLE = "misses a little", "3. A keeper lived in the tower"
 TOLD = {
-    "explanation": set(), "label": {LABEL}, "article": {LABEL, ARTICLE},
+    "explanation": set(),
+    "label": {LABEL},
+    "article": {LABEL, ARTICLE},
     "question": {LABEL, ARTICLE, corpus.QUESTION},
     "answer": {LABEL, ARTICLE, corpus.QUESTION, "Answer 0: the keeper."},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("variant", list(TOLD))

@@ -19,9 +19,11 @@ def test_ratings_become_scores_from_0_to_100_and_a_second_run_asks_nothing(
     model = small_model.make(task.project)
     for number in (1, 2):
         run = runs.start(
-            by=task.project.owner, task=task, method="rescaling",
+            by=task.project.owner,
+            task=task,
+            method="rescaling",
             params={"model": model.pk, "draws": 2},
-        )  # fmt: skip
+        )
         runs.execute(run.pk)
         run.refresh_from_db()
         assert run.state == RunState.DONE, run.error

@@ -51,8 +51,10 @@ def test_a_run_is_started_watched_and_its_scores_are_read() -> None:
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in workers if row["low"])
     systems = ok(client.get(f"{scores}/systems/"))["results"]
     assert {(row["system"], row["prompt_strategy"]) for row in systems} == {
-        ("Tern-2", "plain"), ("Tern-2", "short"), ("Auk-1", "plain")
-    }  # fmt: skip
+        ("Tern-2", "plain"),
+        ("Tern-2", "short"),
+        ("Auk-1", "plain"),
+    }
     items = ok(client.get(f"{scores}/items/"))["results"]
     assert [row["item_id"] for row in items] == corpus.keys() and items[0]["best_answer"]
     with CaptureQueriesContext(connection) as few:

@@ -68,9 +68,13 @@ def test_a_fault_in_what_follows_leaves_the_results_and_is_made_good(
         by=task.project.owner, run=first, wanted=Wanted("top", k=2), panel_name="Best"
     )
     panel_watch.watch(
-        by=task.project.owner, panel=made.panel, task=task, threshold=5.0, ranks=None,
+        by=task.project.owner,
+        panel=made.panel,
+        task=task,
+        threshold=5.0,
+        ranks=None,
         incentive=None,
-    )  # fmt: skip
+    )
 
     def broken(*_: object) -> int:
         raise RuntimeError("a fault of ours")

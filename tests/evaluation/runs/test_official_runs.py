@@ -54,9 +54,14 @@ def _nothing_kept() -> None:
 def task() -> Task:
     """Eleven workers' answers that wait for their pay, two systems, and a quick default recipe."""
     made = factories.make_task(
-        None, len(corpus.QUESTIONS), title="Gull Rock", passage=corpus.PASSAGE,
-        questions=list(corpus.QUESTIONS), redundancy=15, items_per_assignment=8,
-    )  # fmt: skip
+        None,
+        len(corpus.QUESTIONS),
+        title="Gull Rock",
+        passage=corpus.PASSAGE,
+        questions=list(corpus.QUESTIONS),
+        redundancy=15,
+        items_per_assignment=8,
+    )
     for name, given in corpus.people():
         worker = factories.make_worker(made.project)
         Membership.objects.filter(pk=worker.pk).update(external_id=name)
@@ -78,8 +83,13 @@ def body(client: Client, name: str, *args: object, query: str = "") -> str:
     assert answer.status_code == 200, (name, answer.status_code)
     text = answer.content.decode()
     text = text[text.index("<main") : text.index("</main>")]
-    for changing in (r'name="csrfmiddlewaretoken" value="[^"]*"', r'name="key" value="[^"]*"',
-                     r"\b\d+\ss ago\b", r"\bnow\b", r"nonce-\w+"):  # fmt: skip
+    for changing in (
+        r'name="csrfmiddlewaretoken" value="[^"]*"',
+        r'name="key" value="[^"]*"',
+        r"\b\d+\ss ago\b",
+        r"\bnow\b",
+        r"nonce-\w+",
+    ):
         text = re.sub(changing, "", text)
     return text
 
@@ -111,9 +121,14 @@ def study(task: Task) -> Task:
     tasks.set_domain(by=owner, task=task, domain="lights")
     set_rule(by=owner, task=task, bonus_by="score", steps=STEPS)
     people.change_project(
-        by=owner, project=task.project, name=task.project.name, budget=None, hourly_floor=None,
-        single_approval=False, show_scores=True,
-    )  # fmt: skip
+        by=owner,
+        project=task.project,
+        name=task.project.name,
+        budget=None,
+        hourly_floor=None,
+        single_approval=False,
+        show_scores=True,
+    )
     factories.make_member(task.project)
     first = finish(task, **QUICK)
     assert official_run(task) == first
@@ -154,15 +169,17 @@ def all_that_reads(task: Task) -> dict[str, Any]:
         "notes": list(WatchNote.objects.order_by("pk").values("run", "worker", "kind", "done")),
         "again": schedules.last_run(task),
         "export": export_makers.run_of(project, task, {}),
-    }  # fmt: skip
+    }
     for kind in ("workers", "systems", "answers", "items"):
         found[f"scores of {kind}"] = client.get(
             reverse(f"api_task_scores_{kind}", args=[task.pk])
         ).json()
     addresses: dict[str, list[Any]] = {
-        "card": [project.pk, good.pk], "waiting": [task.pk],
-        "domain": [project.pk, "lights"], "watch_notes": [project.pk, panel.pk],
-    }  # fmt: skip
+        "card": [project.pk, good.pk],
+        "waiting": [task.pk],
+        "domain": [project.pk, "lights"],
+        "watch_notes": [project.pk, panel.pk],
+    }
     for name, args in addresses.items():
         found[f"api {name}"] = client.get(reverse(f"api_{name}", args=args)).json()
     with transaction.atomic():  # only looked at: it would stand on the panel's page
@@ -179,8 +196,9 @@ def test_a_trial_with_another_encoder_and_similarity_changes_nothing_that_is_no_
     trial = finish(study, **TRIAL)
     scores = {
         run.number: list(run.workerscore_rows.order_by("worker").values_list("estimate", flat=True))
-        for run in (official_run(study), trial) if run is not None
-    }  # fmt: skip
+        for run in (official_run(study), trial)
+        if run is not None
+    }
     assert len(scores) == 2 and scores[trial.number] != scores[min(scores)]
     after = all_that_reads(study)
     # The leaderboards name the runs there are, in the choice of one.
@@ -321,14 +339,16 @@ def test_the_api_gives_the_official_scores_and_names_them_and_a_trial_by_its_num
     assert client.get(url, {"run": "99"}).status_code == 404
     listed = client.get(reverse("api_runs", args=[task.pk])).json()["results"]
     assert {row["number"]: row["official"] for row in listed} == {
-        trial.number: False, first.number: True,
-    }  # fmt: skip
+        trial.number: False,
+        first.number: True,
+    }
     effect = client.get(reverse("api_official", args=[trial.pk])).json()
     assert (effect["now"], effect["run"]) == (first.number, trial.number)
     sent = client.post(
-        reverse("api_official", args=[trial.pk]), {"instead_of": first.number},
+        reverse("api_official", args=[trial.pk]),
+        {"instead_of": first.number},
         content_type="application/json",
-    )  # fmt: skip
+    )
     assert sent.status_code == 200 and sent.json()["official"] is True
     assert client.get(url).json()["run"]["number"] == trial.number
 

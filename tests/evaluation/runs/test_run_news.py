@@ -38,14 +38,19 @@ def told() -> list[tuple[str, str]]:
 def test_a_failed_run_is_told_to_who_started_it_and_to_other_systems(task: Task) -> None:
     factories.make_member(task.project)
     hooks.add_hook(
-        by=task.project.owner, project=task.project, url="https://hooks.example/a",
+        by=task.project.owner,
+        project=task.project,
+        url="https://hooks.example/a",
         events=["run.finished"],
-    )  # fmt: skip
+    )
     run = fails(task, by_itself=False)
     assert told() == [(task.project.owner.username, "run.failed")]
     assert HookDelivery.objects.get().payload["data"] == {
-        "run": run.number, "task": task.pk, "method": "aqer", "state": "failed",
-    }  # fmt: skip
+        "run": run.number,
+        "task": task.pk,
+        "method": "aqer",
+        "state": "failed",
+    }
 
 
 def test_of_runs_that_start_by_themselves_staff_learn_the_first_failure_alone(task: Task) -> None:

@@ -201,9 +201,13 @@ def test_a_run_that_takes_too_long_is_stopped_with_words_and_can_be_started_agai
 
 @pytest.mark.parametrize(
     ("method", "params", "asks"),
-    [("aqer", {"encoder": "minilm"}, False), ("aqer", {"encoder": "endpoint:7"}, True),
-     ("judge_pairs", {"model": 1}, True), ("pairwise", {}, False)],
-)  # fmt: skip
+    [
+        ("aqer", {"encoder": "minilm"}, False),
+        ("aqer", {"encoder": "endpoint:7"}, True),
+        ("judge_pairs", {"model": 1}, True),
+        ("pairwise", {}, False),
+    ],
+)
 def test_runs_that_ask_models_wait_in_their_own_queue_and_may_take_longer(
     method: str,
     params: dict[str, Any],

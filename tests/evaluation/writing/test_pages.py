@@ -131,12 +131,15 @@ def test_the_results_tab_leads_to_a_writing_task() -> None:
     found = client.get(reverse("results", args=[task.project_id]), follow=True)
     assert "What was written" in found.content.decode()
     for name, args in (
-        ("project", [task.project_id]), ("run", [task.project_id, run.number]),
-        ("run_list", [task.project_id]), ("task", [task.project_id, task.pk]),
-        ("run_start", [task.project_id, task.pk]), ("run_schedule", [task.project_id, task.pk]),
+        ("project", [task.project_id]),
+        ("run", [task.project_id, run.number]),
+        ("run_list", [task.project_id]),
+        ("task", [task.project_id, task.pk]),
+        ("run_start", [task.project_id, task.pk]),
+        ("run_schedule", [task.project_id, task.pk]),
         ("review", [task.project_id, task.pk]),
         ("worker_card", [task.project_id, task.assignments.earliest("pk").worker_id]),
-    ):  # fmt: skip
+    ):
         assert client.get(reverse(name, args=args)).status_code == 200, name
     overview = client.get(reverse("project", args=[task.project_id])).content.decode()
     assert "Responses described" in overview and "on 6 topics" in overview

@@ -186,16 +186,24 @@ def test_each_signal_comes_with_its_moment_and_its_base_rate(
     assert any(abs(ms - pasted["time"]) < 50 for ms in moments)
     task = answer.item.task
     run = Run.objects.create(
-        project=task.project, task=task, number=1, method="writing", version="1",
+        project=task.project,
+        task=task,
+        number=1,
+        method="writing",
+        version="1",
         state=RunState.DONE,
-    )  # fmt: skip
+    )
     rates = {"outside_paste": {"fired": 11, "judged": 60, "not_recorded": 0}}
     RunFigure.objects.create(run=run, name="signals", data=rates)
     make_official(run)
     then = page(answer)
     assert "Base rate: 11 of 60 responses here." in then
-    for said in ("72% of 903 honest reference sessions", "evidence, never a verdict",
-                 "Cannot be concluded", "may still be paid"):  # fmt: skip
+    for said in (
+        "72% of 903 honest reference sessions",
+        "evidence, never a verdict",
+        "Cannot be concluded",
+        "may still be paid",
+    ):
         assert said in then
     assert not re.search(r"cheat|fraud", then)
 
@@ -205,14 +213,19 @@ def test_what_a_log_of_snapshots_lacks_is_said_not_guessed() -> None:
     task = replay_corpus.make_task()
     lease = factories.claim(task, factories.make_worker(task.project))
     target = f"item-{lease.entries.get().item_id}"
-    texts = ["", "Both probes", "Both probes were built for five years [1].",
-             "Both probes were built for five years [1]. They still answer."]  # fmt: skip
+    texts = [
+        "",
+        "Both probes",
+        "Both probes were built for five years [1].",
+        "Both probes were built for five years [1]. They still answer.",
+    ]
     events = [{"method": "show", "time": 0, "target": target, "delta": [0, 0, 0, ""]}]
     for n, (old, new) in enumerate(pairwise(texts), 1):
         ms = n * 86_400_000
         delta = [ms, len(old), 0, new[len(old) :]]
-        events.append({"method": "input", "time": ms, "target": target, "name": "snapshot",
-                       "delta": delta})  # fmt: skip
+        events.append(
+            {"method": "input", "time": ms, "target": target, "name": "snapshot", "delta": delta}
+        )
     factories.make_log(lease, events)
     answer = factories.submit(lease, texts[-1]).answers.get()
     shown = page(answer)

@@ -51,9 +51,10 @@ def test_a_run_describes_people_and_models_and_says_what_the_logs_show() -> None
     assert fired.count() == outside["fired"]
     assert all(row.extra["moments"]["outside_paste"] for row in fired)
     [pair] = [
-        row for row in told(run, "forms")["correlations"]
+        row
+        for row in told(run, "forms")["correlations"]
         if (row["first"], row["second"]) == ("entry.knowledge", "entry.expertise")
-    ]  # fmt: skip
+    ]
     assert pair["rho"] == pytest.approx(1) and pair["n"] == 24
 
 

@@ -23,9 +23,12 @@ def provider(folder: Path, callback: str) -> Iterator[str]:
     log = (folder / "provider.log").open("w")
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.oidc_provider", str(folder), callback],
-        cwd=Path(__file__).resolve().parents[3], env=kept, stdout=subprocess.PIPE, text=True,
+        cwd=Path(__file__).resolve().parents[3],
+        env=kept,
+        stdout=subprocess.PIPE,
+        text=True,
         stderr=log,
-    )  # fmt: skip
+    )
     try:
         assert process.stdout is not None
         address = process.stdout.readline().strip()

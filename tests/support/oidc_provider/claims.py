@@ -10,5 +10,9 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 class Claims(OAuth2Validator):
     def get_additional_claims(self, request: Any) -> dict[str, Any]:
         user = request.user
-        return {"name": user.get_full_name(), "email": user.email, "email_verified": user.is_staff,
-                "preferred_username": user.username}  # fmt: skip
+        return {
+            "name": user.get_full_name(),
+            "email": user.email,
+            "email_verified": user.is_staff,
+            "preferred_username": user.username,
+        }

@@ -34,6 +34,11 @@ def checked(build: Build, place: Any) -> dict[str, Any]:
     if place.part == "texts":
         page, topics = pairs.topics(place.page)
         texts, others = unused_topics(build.task, version)
-        found |= {"page": page, "topics": topics, "answer_tasks": sources_of(build.task),
-                  "unused_texts": texts, "unused_topics": others}  # fmt: skip
+        found |= {
+            "page": page,
+            "topics": topics,
+            "answer_tasks": sources_of(build.task),
+            "unused_texts": texts,
+            "unused_topics": others,
+        }
     return found

@@ -185,9 +185,12 @@ class Build:
         """What the simulated precision depends on; an id of the page, so letters and digits."""
         version = self.version
         what = (
-            self.task.pk, self.questions, version.redundancy, version.items_per_assignment,
+            self.task.pk,
+            self.questions,
+            version.redundancy,
+            version.items_per_assignment,
             version.settings.get("made"),
-        )  # fmt: skip
+        )
         return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
 
     def changes(self) -> QuestionChanges:

@@ -86,10 +86,15 @@ class WritingBuild:
     @property
     def forms(self) -> list[Form]:
         return [
-            Form(stage, label, told, self.settings[stage],
-                 self.settings[stage] == questionnaire.clean([dict(r) for r in template], stage))
+            Form(
+                stage,
+                label,
+                told,
+                self.settings[stage],
+                self.settings[stage] == questionnaire.clean([dict(r) for r in template], stage),
+            )
             for stage, label, told, template in STAGES
-        ]  # fmt: skip
+        ]
 
     @property
     def asked(self) -> int:
@@ -112,11 +117,14 @@ class WritingBuild:
         )
         return page, [
             TopicRow(
-                group, place, group.title if group.query is None else group.query,
-                group.passages_there, counts.get(group.pk, 0),
+                group,
+                place,
+                group.title if group.query is None else group.query,
+                group.passages_there,
+                counts.get(group.pk, 0),
             )
             for place, group in enumerate(groups, page.start_index() or 1)
-        ]  # fmt: skip
+        ]
 
     def page_of(self, group: ItemGroup) -> int:
         """The page of the table where a topic stands."""

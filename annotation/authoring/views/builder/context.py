@@ -103,9 +103,15 @@ def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
 
 def _save_to(task: Task, place: Place) -> str:
     """Where the part's form goes without scripts."""
-    own = {"asked": "task_build_asked", "pairs": "task_build_pairs", "forms": "task_build_rows",
-           "rules": "task_build_rating", "documents": "task_build_document",
-           "topics": "task_build_topic", "dimensions": "task_build_dimension"}  # fmt: skip
+    own = {
+        "asked": "task_build_asked",
+        "pairs": "task_build_pairs",
+        "forms": "task_build_rows",
+        "rules": "task_build_rating",
+        "documents": "task_build_document",
+        "topics": "task_build_topic",
+        "dimensions": "task_build_dimension",
+    }
     name = own.get(place.part, "task_build")
     if place.shape == "checks" and place.part == "asked":
         name = "task_build_line"
@@ -157,10 +163,12 @@ def _preview(build: Build, item: Item | None, rows: list[Any]) -> dict[str, Any]
 
 def _segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
     return [
-        {"state": "done" if n < current else "current" if n == current else "open",
-         "label": f"{noun.capitalize()} {n + 1}"}
+        {
+            "state": "done" if n < current else "current" if n == current else "open",
+            "label": f"{noun.capitalize()} {n + 1}",
+        }
         for n in range(min(size, 40))
-    ]  # fmt: skip
+    ]
 
 
 def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
@@ -195,8 +203,13 @@ def _judged(build: Build, place: Place) -> dict[str, Any]:
     if place.part == "texts":
         page, topics = pairs.topics(place.page)
         texts, others = unused_topics(build.task, version)
-        found |= {"page": page, "topics": topics, "answer_tasks": sources_of(build.task),
-                  "unused_texts": texts, "unused_topics": others}  # fmt: skip
+        found |= {
+            "page": page,
+            "topics": topics,
+            "answer_tasks": sources_of(build.task),
+            "unused_texts": texts,
+            "unused_topics": others,
+        }
     if place.part == "pairs":
         page, rows = pairs.pairs(place.page)
         found |= {"page": page, "rows": rows, "attention_topic": pairs.topic(place.text)}
@@ -213,10 +226,14 @@ def _documents(build: Build, place: Place) -> dict[str, Any]:
     item = own.shown(group, place.question)
     size = min(build.version.items_per_assignment, build.questions) or 1
     found: dict[str, Any] = {
-        "pairs": PairBuild(build), "asked": settings["scales"], "settings": settings,
-        "segments": _segments(size, 0, "answer"), "document": group, "shown_item": item,
+        "pairs": PairBuild(build),
+        "asked": settings["scales"],
+        "settings": settings,
+        "segments": _segments(size, 0, "answer"),
+        "document": group,
+        "shown_item": item,
         **previewed_rating(item, settings, size),
-    }  # fmt: skip
+    }
     if place.part == "documents":
         if group is not None and place.page == "1":
             found["place"] = place = place.but(page=str(own.page_of(group)))
@@ -230,16 +247,24 @@ def previewed_rating(item: Item | None, settings: dict[str, Any], size: int) -> 
     lines = judging.lines(settings, {})
     if item is None:
         asked = settings.get("explanation") or {}
-        return {"lines": lines, "brief": True, "answered": 0, "evidence": "none",
-                "wants_explanation": asked.get("wanted", "none") != "none",
-                "explanation_required": asked.get("wanted") == "required",
-                "least_words": asked.get("min_words", 1), "explanation_words": 0}  # fmt: skip
+        return {
+            "lines": lines,
+            "brief": True,
+            "answered": 0,
+            "evidence": "none",
+            "wants_explanation": asked.get("wanted", "none") != "none",
+            "explanation_required": asked.get("wanted") == "required",
+            "least_words": asked.get("min_words", 1),
+            "explanation_words": 0,
+        }
     own: dict[str, Any] = {**settings, **item.settings}
     entry: Any = entry_of(item, 0)
     return {
-        **judging.page(item, own, {}, sources=False), **rating.page(entry, own, size),
-        "entry": entry, "brief": True,
-    }  # fmt: skip
+        **judging.page(item, own, {}, sources=False),
+        **rating.page(entry, own, size),
+        "entry": entry,
+        "brief": True,
+    }
 
 
 # A task that asks for responses -----------------------------------------------------------------
@@ -295,11 +320,15 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
     build = Build(task)
     settings = build.version.settings
     return {
-        "access": access, "project": task.project, "task": task, "build": build,
-        "version": build.version, "cost": build.cost(),
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "build": build,
+        "version": build.version,
+        "cost": build.cost(),
         "pairs": PairBuild(build) if build.shape in ("pairs", "ratings", "checks") else None,
         "asked": settings.get("dimensions") or settings.get("scales") or settings.get("questions"),
-    }  # fmt: skip
+    }
 
 
 # Answers to a save -----------------------------------------------------------------------------

@@ -34,14 +34,30 @@ from crowdqc.numbers import whole
 from crowdqc.web.htmx import page_or_fragment
 
 RULES = (
-    "title", "instructions", "order", "redundancy", "items_per_assignment", "lease_minutes",
-    "min_seconds", "expected_minutes", "pay", "bonus_note",
-)  # fmt: skip
+    "title",
+    "instructions",
+    "order",
+    "redundancy",
+    "items_per_assignment",
+    "lease_minutes",
+    "min_seconds",
+    "expected_minutes",
+    "pay",
+    "bonus_note",
+)
 # Settings that have views of their own (build_pairs, build_writing).
 OTHERWISE = {
-    "dimensions", "scales", "design", "left_out", "made", "styles", "entry", "exit", "questions",
+    "dimensions",
+    "scales",
+    "design",
+    "left_out",
+    "made",
+    "styles",
+    "entry",
+    "exit",
+    "questions",
     "version",
-}  # fmt: skip
+}
 
 
 def _settings_of(post: QueryDict, names: Any) -> dict[str, Any]:
@@ -247,13 +263,24 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     ]
     settings = {**build.version.settings, **(item.settings if item else {})}
     context = {
-        "access": access, "project": task.project, "task": task, "version": build.version,
-        "build": build, "item": item, "number": number, "total": build.questions,
-        "segments": segments, "in_bundle": number - first,
-        "bundle": min(size, build.questions - first), "settings": settings,
-        "entry": entry_of(item, number - first - 1), "group": item.group if item else None,
-        "preview": True, "answer_template": build.type.answer_template, "cost": build.cost(),
-    }  # fmt: skip
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "version": build.version,
+        "build": build,
+        "item": item,
+        "number": number,
+        "total": build.questions,
+        "segments": segments,
+        "in_bundle": number - first,
+        "bundle": min(size, build.questions - first),
+        "settings": settings,
+        "entry": entry_of(item, number - first - 1),
+        "group": item.group if item else None,
+        "preview": True,
+        "answer_template": build.type.answer_template,
+        "cost": build.cost(),
+    }
     if build.shape == "responses":
         context |= previewed(build, item)
     elif item is not None and build.shape == "attributes":

@@ -62,10 +62,14 @@ PARTS: dict[str, dict[str, str]] = {
 }
 # Where the builder opens.
 FIRST = {
-    "texts": "questions", "responses": "topics", "pairs": "asked", "ratings": "asked",
+    "texts": "questions",
+    "responses": "topics",
+    "pairs": "asked",
+    "ratings": "asked",
     "documents": "documents",
-    "attributes": "dimensions", "checks": "asked",
-}  # fmt: skip
+    "attributes": "dimensions",
+    "checks": "asked",
+}
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,13 @@ class Place:
     @property
     def query(self) -> str:
         """The place as ``?part=...``."""
-        pairs = {"part": self.part, "question": self.question, "text": self.text,
-                 "page": "" if self.page == "1" else self.page,
-                 "as": "" if self.device == "phone" else self.device}  # fmt: skip
+        pairs = {
+            "part": self.part,
+            "question": self.question,
+            "text": self.text,
+            "page": "" if self.page == "1" else self.page,
+            "as": "" if self.device == "phone" else self.device,
+        }
         return "?" + urlencode({name: value for name, value in pairs.items() if value})
 
     @property

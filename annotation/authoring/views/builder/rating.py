@@ -85,16 +85,21 @@ def task_build_document(request: HttpRequest, project_id: int, task_id: int) -> 
         group = _document(task, place)
         if "title" in post or "passage" in post:
             rating_documents.save_document(
-                by=access.user, task=task, group=group, title=post.get("title", group.title),
+                by=access.user,
+                task=task,
+                group=group,
+                title=post.get("title", group.title),
                 passage=post.get("passage", group.passage),
-            )  # fmt: skip
+            )
         if "question" in post or "anchor" in post:
             item = _answer(task, place.question)
             rating_documents.change_question(
-                by=access.user, task=task, item=item,
+                by=access.user,
+                task=task,
+                item=item,
                 question=post.get("question", item.question),
                 anchor=_number(post.get("anchor", item.settings.get("anchor", 0))),
-            )  # fmt: skip
+            )
     except Invalid as error:
         return refused(request, access, task, error)
     return saved(request, access, task, {"note": "document"})
@@ -139,10 +144,14 @@ def _stepped(post: QueryDict, user: User, task: Task, place: Place, to: str) -> 
         return place.but(text="", question="")
     if to == "answer":
         rating_documents.add_answer(
-            by=user, task=task, group=group, question=post.get("new_question", ""),
-            anchor=_number(post.get("new_anchor", "")), answer=post.get("new_answer", ""),
+            by=user,
+            task=task,
+            group=group,
+            question=post.get("new_question", ""),
+            anchor=_number(post.get("new_anchor", "")),
+            answer=post.get("new_answer", ""),
             system=post.get("new_system", ""),
-        )  # fmt: skip
+        )
         return place.but(question="")
     if to == "answer-remove":
         item = _answer(task, place.question)

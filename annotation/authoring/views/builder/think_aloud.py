@@ -39,14 +39,19 @@ def task_build_dimension(request: HttpRequest, project_id: int, task_id: int) ->
     try:
         if "name" in post or "rubric" in post:
             think_topics.save_dimension(
-                by=access.user, task=task, group=_group(task, place), name=post.get("name"),
+                by=access.user,
+                task=task,
+                group=_group(task, place),
+                name=post.get("name"),
                 rubric=post.get("rubric"),
-            )  # fmt: skip
+            )
         if fields and place.question:
             think_topics.change_samples(
-                by=access.user, task=task, key=place.text,
+                by=access.user,
+                task=task,
+                key=place.text,
                 change=lambda rows: _with(rows, place.question, fields),
-            )  # fmt: skip
+            )
     except Invalid as error:
         return refused(request, access, task, error)
     return saved(request, access, task, {"note": "dimension"})

@@ -110,8 +110,9 @@ def task_build_topic(request: HttpRequest, project_id: int, task_id: int) -> Htt
     place, post = place_of(request, task), request.POST
     if not place.text:  # without scripts, and no topic is open
         return saved(request, access, task, {"note": "topic"})
-    fields = {field: post[f"passage_{field}"] for field in ("title", "text")
-              if f"passage_{field}" in post}  # fmt: skip
+    fields = {
+        field: post[f"passage_{field}"] for field in ("title", "text") if f"passage_{field}" in post
+    }
     try:
         if "query" in post:
             writing_topics.save_topic(
@@ -119,9 +120,11 @@ def task_build_topic(request: HttpRequest, project_id: int, task_id: int) -> Htt
             )
         if fields and place.question:
             writing_topics.change_passages(
-                by=access.user, task=task, key=place.text,
+                by=access.user,
+                task=task,
+                key=place.text,
                 change=lambda rows: _with(rows, place.question, fields),
-            )  # fmt: skip
+            )
     except Invalid as error:
         return refused(request, access, task, error)
     return saved(request, access, task, {"note": "topic"})

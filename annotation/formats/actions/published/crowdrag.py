@@ -94,9 +94,12 @@ def import_study(
         found.pilot, added["pilot ratings"] = pilot(by, project, study, workers)
     if any(part.new for part in added.values()):
         record(
-            by=by, project=project, action=IMPORTED, on=found.judgments,
+            by=by,
+            project=project,
+            action=IMPORTED,
+            on=found.judgments,
             new={name: part.new for name, part in added.items()},
-        )  # fmt: skip
+        )
     return found
 
 
@@ -119,17 +122,21 @@ def import_judgments(
     workers = workers_named(task.project, {one.worker for one in judgments})
     items = pair_items(by=by, task=task, pairs=[one.pair for one in judgments], keys=keys)
     return add_votes(
-        task=task, votes=votes_of(judgments, items, keys, workers),
+        task=task,
+        votes=votes_of(judgments, items, keys, workers),
         advance=_advance(progress, "judgments of people", len(judgments)),
-    )  # fmt: skip
+    )
 
 
 def raw_task(*, by: User, project: Project, title: str, settings: Mapping[str, Any]) -> Task:
     """The task of this title for raw judgments, made with these settings where there is none."""
     return import_task(
-        by=by, project=project, type="pairwise", title=title,
+        by=by,
+        project=project,
+        type="pairwise",
+        title=title,
         fields={"settings": {"sides": "authored", **settings}},
-    )  # fmt: skip
+    )
 
 
 def _advance(progress: Progress, what: str, total: int) -> Callable[[int], None]:
@@ -139,22 +146,33 @@ def _advance(progress: Progress, what: str, total: int) -> Callable[[int], None]
 
 def _workers(project: Project, study: CrowdRagStudy) -> dict[str, Membership]:
     """Everybody whom the files name: writers, judges, experts, raters."""
-    return workers_named(project, {
-        *study.authors.values(), *(one.worker for one in study.judgments),
-        *(one.worker for one in study.experts), *(one.worker for one in study.ratings),
-    })  # fmt: skip
+    return workers_named(
+        project,
+        {
+            *study.authors.values(),
+            *(one.worker for one in study.judgments),
+            *(one.worker for one in study.experts),
+            *(one.worker for one in study.ratings),
+        },
+    )
 
 
 def _texts(by: User, project: Project, study: CrowdRagStudy) -> Added:
     """The responses as texts, in the order of their ids, which the stored pairs then follow."""
     rows = [
         {
-            "key": one.key, "topic": one.topic, "query": one.query, "text": one.text,
-            "style": one.style, "origin": one.origin, "system": one.origin,
-            "prompt_strategy": one.style, "author": study.authors.get(one.key, ""),
+            "key": one.key,
+            "topic": one.topic,
+            "query": one.query,
+            "text": one.text,
+            "style": one.style,
+            "origin": one.origin,
+            "system": one.origin,
+            "prompt_strategy": one.style,
+            "author": study.authors.get(one.key, ""),
         }
         for one in sorted(study.responses)
-    ]  # fmt: skip
+    ]
     return Added(*add_candidates(by=by, project=project, rows=rows, name="responses"))
 
 
@@ -182,22 +200,31 @@ def _sessions(
 
 
 def _models(
-    task: Task, study: CrowdRagStudy, items: Mapping[Pair, int], keys: Mapping[str, int],
+    task: Task,
+    study: CrowdRagStudy,
+    items: Mapping[Pair, int],
+    keys: Mapping[str, int],
     progress: Progress,
-) -> Added:  # fmt: skip
+) -> Added:
     """A call is a replicate: two a repeat, one for each order of the pair."""
-    kinds = [{"system": MODEL, "prompt_strategy": kind} for kind in
-             dict.fromkeys(one.inference for one in study.models)]  # fmt: skip
+    kinds = [
+        {"system": MODEL, "prompt_strategy": kind}
+        for kind in dict.fromkeys(one.inference for one in study.models)
+    ]
     systems = systems_by_name(task.project, kinds)
     votes = []
     for one in study.models:
         flipped = keys[one.pair[0]] > keys[one.pair[1]]
-        votes.append(Vote(
-            systems[MODEL, one.inference].pk, items[one.pair],
-            choices_of(one.labels, flipped=flipped), flipped,
-            replicate=call_of(one.repeat - 1, flipped=flipped),
-            texts=tuple((name, 0, text) for name, text in one.justifications.items()),
-        ))  # fmt: skip
+        votes.append(
+            Vote(
+                systems[MODEL, one.inference].pk,
+                items[one.pair],
+                choices_of(one.labels, flipped=flipped),
+                flipped,
+                replicate=call_of(one.repeat - 1, flipped=flipped),
+                texts=tuple((name, 0, text) for name, text in one.justifications.items()),
+            )
+        )
     return add_model_votes(
         task=task, votes=votes, advance=_advance(progress, "judgments of models", len(votes))
     )

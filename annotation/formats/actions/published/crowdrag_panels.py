@@ -70,10 +70,12 @@ def experts(
         )
     ]
     sessions = {
-        (workers[one.worker].pk, one.questionnaire): Session(log[one.worker][0].at,
-                                                             log[one.worker][-1].at)
-        for one in study.experts if log[one.worker]
-    }  # fmt: skip
+        (workers[one.worker].pk, one.questionnaire): Session(
+            log[one.worker][0].at, log[one.worker][-1].at
+        )
+        for one in study.experts
+        if log[one.worker]
+    }
     added = add_votes(task=task, votes=votes, sessions=sessions)
     _write_logs(task, log, workers)
     excluded = set(task.exclusions.values_list("worker_id", flat=True))
@@ -90,9 +92,10 @@ def _of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
 def _answered(events: Sequence[SlideEvent], position: int) -> dt.datetime | None:
     """When the last answer on a pair was given, where the log shows it."""
     moments = [
-        one.at for one in events
+        one.at
+        for one in events
         if one.position == position and one.event not in ("enter", "leave", "submit")
-    ]  # fmt: skip
+    ]
     return max(moments, default=None)
 
 
@@ -108,9 +111,11 @@ def _write_logs(
         places = dict(assignment.entries.values_list("position", "item_id"))
         told = list(_in_our_words(events, places))
         stream = EventStream.objects.create(
-            assignment=assignment, key=uuid.uuid5(LOG, f"{task.pk}-{assignment.pk}"),
-            next_seq=len(told), stored_bytes=len(json.dumps(told).encode()),
-        )  # fmt: skip
+            assignment=assignment,
+            key=uuid.uuid5(LOG, f"{task.pk}-{assignment.pk}"),
+            next_seq=len(told),
+            stored_bytes=len(json.dumps(told).encode()),
+        )
         EventBatch.objects.create(stream=stream, first_seq=0, last_seq=len(told) - 1, events=told)
 
 
@@ -131,8 +136,13 @@ def _in_our_words(
         elif one.event == "leave":
             if entered is not None and time - entered <= MOST_MS:
                 stay = str(time - entered)
-                yield {"method": "dwell", "time": time, "target": target, "name": "page",
-                       "comment": stay}  # fmt: skip
+                yield {
+                    "method": "dwell",
+                    "time": time,
+                    "target": target,
+                    "name": "page",
+                    "comment": stay,
+                }
             yield {"method": "blur", "time": time, "target": target}
         elif one.event == "submit":
             yield {"method": "click", "time": time, "target": "window", "name": "submit"}
@@ -152,9 +162,12 @@ def pilot(
         Candidate.objects.filter(project=project, topic__in=topics).values_list("topic", "query")
     )
     task = import_task(
-        by=by, project=project, type="rating", title=base.PILOT_TITLE,
+        by=by,
+        project=project,
+        type="rating",
+        title=base.PILOT_TITLE,
         fields=base.fields_of(study.pointwise, redundancy=5, items_per_assignment=16),
-    )  # fmt: skip
+    )
     names = {one.item: one.topic for one in study.ratings}
     wanted = [
         PairItem(item, topic, queries.get(topic, topic)) for item, topic in sorted(names.items())
@@ -165,12 +178,17 @@ def pilot(
         bundle = f"{one.questionnaire} {one.resubmission}"
         worker = workers[one.worker].pk
         sessions[worker, bundle] = Session(None, one.submitted_at)
-        votes.append(Vote(
-            worker, items[one.item],
-            tuple((name, str(value), value) for name, value in one.values.items()),
-            bundle=bundle, position=_place(one),
-            uncounted=base.POSTED_AGAIN if one.resubmission else "", at=one.submitted_at,
-        ))  # fmt: skip
+        votes.append(
+            Vote(
+                worker,
+                items[one.item],
+                tuple((name, str(value), value) for name, value in one.values.items()),
+                bundle=bundle,
+                position=_place(one),
+                uncounted=base.POSTED_AGAIN if one.resubmission else "",
+                at=one.submitted_at,
+            )
+        )
     return task, add_votes(task=task, votes=votes, sessions=sessions)
 
 

@@ -52,10 +52,17 @@ def pair_items(
     for left, right in sorted(given, key=lambda pair: (about[pair[0]][0], pair)):
         turned, (topic, query) = keys[left] > keys[right], about[left]
         first, second = sorted((keys[left], keys[right]))
-        wanted.append(PairItem(
-            pair_key((left, right)), topic, query, first, second,
-            side=-1 if turned else 1, repeat=turned and (right, left) in given,
-        ))  # fmt: skip
+        wanted.append(
+            PairItem(
+                pair_key((left, right)),
+                topic,
+                query,
+                first,
+                second,
+                side=-1 if turned else 1,
+                repeat=turned and (right, left) in given,
+            )
+        )
     live = add_items(by=by, task=task, pairs=wanted, titles=dict(about.values()))
     return {pair: live[pair_key(pair)] for pair in given}
 
@@ -70,8 +77,15 @@ def votes_of(
     found = []
     for one in judgments:
         flipped = keys[one.pair[0]] > keys[one.pair[1]]
-        found.append(Vote(
-            workers[one.worker].pk, items[one.pair], choices_of(one.labels, flipped=flipped),
-            flipped, one.questionnaire, one.position - 1, "" if one.counted else BEYOND_FIVE,
-        ))  # fmt: skip
+        found.append(
+            Vote(
+                workers[one.worker].pk,
+                items[one.pair],
+                choices_of(one.labels, flipped=flipped),
+                flipped,
+                one.questionnaire,
+                one.position - 1,
+                "" if one.counted else BEYOND_FIVE,
+            )
+        )
     return found

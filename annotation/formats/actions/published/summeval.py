@@ -32,18 +32,26 @@ def import_texts(
     total = len(study.summaries)
     progress("summaries", 0, total)
     rows = [
-        {"key": one.key, "topic": one.article, "query": "", "text": one.text,
-         "system": f"SummEval {one.system}", "origin": "llm"}
+        {
+            "key": one.key,
+            "topic": one.article,
+            "query": "",
+            "text": one.text,
+            "system": f"SummEval {one.system}",
+            "origin": "llm",
+        }
         for one in study.summaries
-    ]  # fmt: skip
+    ]
     added = Added(*add_candidates(by=by, project=project, rows=rows, name="SummEval"))
     task = task_called(project, "checklist", TITLE)
     if task is None:
         task = create_task(by=by, project=project, type="checklist", title=TITLE)
         edit_draft(by=by, task=task, fields={"instructions": INSTRUCTIONS})
-        add_topics(by=by, task=task, topics={
-            name: About(f"Article {name}", text) for name, text in study.articles.items()
-        })  # fmt: skip
+        add_topics(
+            by=by,
+            task=task,
+            topics={name: About(f"Article {name}", text) for name, text in study.articles.items()},
+        )
         make_texts(by=by, task=task)
         record(by=by, project=project, action="summeval.import", on=task, texts=total)
     progress("summaries", total, total)

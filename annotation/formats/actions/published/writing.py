@@ -51,10 +51,12 @@ def settings() -> dict[str, Any]:
     Some people wrote on a topic in two styles.
     """
     return {
-        **LIMITS, "first_number": 0, "once_a_topic": False,
+        **LIMITS,
+        "first_number": 0,
+        "once_a_topic": False,
         ENTRY: [{**row, "required": False} for row in ENTRY_TEMPLATE],
         EXIT: [{**row, "required": False} for row in EXIT_TEMPLATE],
-    }  # fmt: skip
+    }
 
 
 @transaction.atomic
@@ -75,8 +77,10 @@ def import_writing(
     if task is None:
         rules = {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 120}
         fields: Mapping[str, Any] = {
-            "instructions": INSTRUCTIONS, "settings": settings(), **rules,
-        }  # fmt: skip
+            "instructions": INSTRUCTIONS,
+            "settings": settings(),
+            **rules,
+        }
         task = import_task(by=by, project=project, type="writing", title=TITLE, fields=fields)
     if task.versions.latest("number").settings["first_number"] != 0:
         raise Conflict("The published responses cite passages from 0 on, and this task does not.")
@@ -88,10 +92,15 @@ def import_writing(
     found.added["topics"] = publish_topics(by=by, task=task, topics=topics, name="retrieval")
     progress("topics", len(study.topics), len(study.topics))
     people = [
-        Written(f"{one.log.topic}-{one.log.style}", one.log.text, one.worker, answers=one.answers,
-                log=one.log)
+        Written(
+            f"{one.log.topic}-{one.log.style}",
+            one.log.text,
+            one.worker,
+            answers=one.answers,
+            log=one.log,
+        )
         for one in study.responses
-    ]  # fmt: skip
+    ]
     total = len(people)
     progress("responses with logs", 0, total)
     found.added["responses"], odd = add_responses(

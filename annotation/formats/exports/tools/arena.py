@@ -14,9 +14,18 @@ WINNER = {LEFT: "model_a", NEUTRAL: "tie", RIGHT: "model_b"}
 
 
 COLUMNS = (
-    "question_id", "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b",
-    "turn", "anony", "language", "tstamp",
-)  # fmt: skip
+    "question_id",
+    "model_a",
+    "model_b",
+    "winner",
+    "judge",
+    "conversation_a",
+    "conversation_b",
+    "turn",
+    "anony",
+    "language",
+    "tstamp",
+)
 
 
 def table(task: Task, form: str, dimension: str = "") -> Table:
@@ -64,8 +73,11 @@ def _battles(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
 def left_out(task: Task, dimension: str = "") -> dict[str, int]:
     """How many votes are no battles."""
     texts = texts_of(task)
-    return {"one_source": sum(_one_source(vote, texts) for vote in votes(
-        task, dimension_of(task, dimension)))}  # fmt: skip
+    return {
+        "one_source": sum(
+            _one_source(vote, texts) for vote in votes(task, dimension_of(task, dimension))
+        )
+    }
 
 
 def _one_source(vote: Vote, texts: Texts) -> bool:

@@ -48,8 +48,9 @@ def texts(task: Task, form: str, dimension: str = "") -> Table:
 def ties(task: Task, dimension: str = "") -> dict[str, int]:
     """How many votes the pairwise frame leaves out."""
     name = dimension_of(task, dimension)
-    return {"neutral": sum(vote.second is None or vote.side == NEUTRAL
-                           for vote in votes(task, name))}  # fmt: skip
+    return {
+        "neutral": sum(vote.second is None or vote.side == NEUTRAL for vote in votes(task, name))
+    }
 
 
 def _comparisons(task: Task, dimension: str) -> Iterator[dict[str, Any]]:

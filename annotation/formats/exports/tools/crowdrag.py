@@ -72,14 +72,18 @@ def _models(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
             left, right = left_right(first, second, flipped=flipped)
             given = said[pk]
             yield {
-                "query_id": topic, "response_a": left, "response_b": right, "inference": strategy,
+                "query_id": topic,
+                "response_a": left,
+                "response_b": right,
+                "inference": strategy,
                 "repeat": replicate_of(replicate) + 1,
                 **{
                     name: LETTERS[shown(given[name], flipped=flipped)].lower()
-                    if name in given else ""
+                    if name in given
+                    else ""
                     for name in names
                 },
-            }  # fmt: skip
+            }
 
 
 def _asked(task: Task) -> list[str]:

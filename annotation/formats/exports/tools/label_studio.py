@@ -57,9 +57,10 @@ def _controls(task: Task) -> list[str]:
     asked = [one.name for one in judgments.asked(task.current)] if task.current else []
     own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
     more = {
-        name for model in (TextValue, ChoiceValue, SpanValue)
+        name
+        for model in (TextValue, ChoiceValue, SpanValue)
         for name in model._default_manager.filter(**own).values_list("field", flat=True).distinct()
-    }  # fmt: skip
+    }
     return [*asked, *sorted(more - set(asked))]
 
 
@@ -85,12 +86,14 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
             times = [row["answered_at"].isoformat() for row in given[item.pk]]
             first = (version.published_at or version.updated_at).isoformat()
             yield {
-                "id": item.pk, "data": _data(item, shape),
+                "id": item.pk,
+                "data": _data(item, shape),
                 "meta": {"crowdqc": {**about, **_placing(item)}},
                 "annotations": [_annotation(*one) for one in people],
                 "predictions": [_prediction(*one) for one in systems],
-                "created_at": first, "updated_at": max(times, default=first),
-            }  # fmt: skip
+                "created_at": first,
+                "updated_at": max(times, default=first),
+            }
             about = {}  # told once
 
 
@@ -103,14 +106,22 @@ def _placing(item: Item) -> dict[str, Any]:
 def _data(item: Item, shape: str) -> dict[str, Any]:
     topic = item.group.title or item.group.key
     if shape == "texts":
-        return {"item_id": item.key, "question": item.question, "context": item.group.passage,
-                "topic": topic}  # fmt: skip
+        return {
+            "item_id": item.key,
+            "question": item.question,
+            "context": item.group.passage,
+            "topic": topic,
+        }
     held: dict[str, Any] = {"item_id": item.key, "query": item.question}
     texts = [text for text in (item.first, item.second) if text is not None]
     numbers = ("1", "2") if shape == "pairs" else ("",)
     for number, text in zip(numbers, texts, strict=False):
-        held |= {f"text{number}": text.text, f"key{number}": text.key, "topic": text.topic,
-                 f"source{number}": str(text.system)}  # fmt: skip
+        held |= {
+            f"text{number}": text.text,
+            f"key{number}": text.key,
+            "topic": text.topic,
+            f"source{number}": str(text.system),
+        }
     if shape == "ratings":
         held["document"] = item.group.passage
     return held
@@ -122,27 +133,40 @@ def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         Answer.objects.filter(item__in=items, stage=Answer.Stage.MAIN)
         .order_by("pk")
         .values(
-            "pk", "item_id", "worker__pseudonym", "system_id", "system__name",
-            "system__prompt_strategy", "replicate", "flipped", "counts", "uncounted_reason",
-            "answered_at", "assignment__opened_at", "assignment__submitted_at", "assignment_id",
+            "pk",
+            "item_id",
+            "worker__pseudonym",
+            "system_id",
+            "system__name",
+            "system__prompt_strategy",
+            "replicate",
+            "flipped",
+            "counts",
+            "uncounted_reason",
+            "answered_at",
+            "assignment__opened_at",
+            "assignment__submitted_at",
+            "assignment_id",
         )
-    )  # fmt: skip
+    )
     rows: list[Row] = list(found)
     by_pk = {row["pk"]: row for row in rows}
     for row in rows:
         row.update(texts=defaultdict(list), choices={}, spans=defaultdict(list))
     own = {"answer__in": list(by_pk)}
-    for pk, field, text in TextValue.objects.filter(**own).order_by("index").values_list(
-        "answer_id", "field", "text"
-    ):  # fmt: skip
+    for pk, field, text in (
+        TextValue.objects.filter(**own).order_by("index").values_list("answer_id", "field", "text")
+    ):
         by_pk[pk]["texts"][field].append(text)
-    for pk, field, code, ordinal in ChoiceValue.objects.filter(**own).order_by("pk").values_list(
-        "answer_id", "field", "code", "ordinal"
-    ):  # fmt: skip
+    for pk, field, code, ordinal in (
+        ChoiceValue.objects.filter(**own)
+        .order_by("pk")
+        .values_list("answer_id", "field", "code", "ordinal")
+    ):
         by_pk[pk]["choices"][field] = (code, ordinal)
-    for pk, field, start in SpanValue.objects.filter(**own).order_by("index").values_list(
-        "answer_id", "field", "start"
-    ):  # fmt: skip
+    for pk, field, start in (
+        SpanValue.objects.filter(**own).order_by("index").values_list("answer_id", "field", "start")
+    ):
         by_pk[pk]["spans"][field].append(start)
     by_item: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
@@ -154,10 +178,15 @@ def _result(row: Mapping[str, Any], shape: str, asked: Mapping[str, Asked]) -> l
     result: list[dict[str, Any]] = []
 
     def add(name: str, kind: str, **value: Any) -> None:
-        result.append({
-            "id": f"{row['pk']}-{name}", "from_name": name, "to_name": OBJECTS[shape],
-            "type": kind, "value": value,
-        })  # fmt: skip
+        result.append(
+            {
+                "id": f"{row['pk']}-{name}",
+                "from_name": name,
+                "to_name": OBJECTS[shape],
+                "type": kind,
+                "value": value,
+            }
+        )
 
     for name, (code, ordinal) in row["choices"].items():
         one = asked.get(name)
@@ -172,12 +201,15 @@ def _result(row: Mapping[str, Any], shape: str, asked: Mapping[str, Asked]) -> l
     for name, numbers in row["spans"].items():
         add(name, "choices", choices=[str(number) for number in numbers])
     meta = {
-        name: value for name, value in (
-            ("flipped", row["flipped"]), ("replicate", row["replicate"]),
+        name: value
+        for name, value in (
+            ("flipped", row["flipped"]),
+            ("replicate", row["replicate"]),
             ("prompt_strategy", row["system__prompt_strategy"]),
             ("reason", row["uncounted_reason"]),
-        ) if value
-    }  # fmt: skip
+        )
+        if value
+    }
     if meta and result:
         result[0]["meta"] = {"crowdqc": meta}
     return result
@@ -186,11 +218,16 @@ def _result(row: Mapping[str, Any], shape: str, asked: Mapping[str, Asked]) -> l
 def _annotation(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[str, Any]:
     at = row["answered_at"].isoformat()
     return {
-        "id": row["pk"], "completed_by": row["worker__pseudonym"], "result": result,
-        "lead_time": _seconds(row), "was_cancelled": not row["counts"],
+        "id": row["pk"],
+        "completed_by": row["worker__pseudonym"],
+        "result": result,
+        "lead_time": _seconds(row),
+        "was_cancelled": not row["counts"],
         "ground_truth": row["uncounted_reason"] == GROUND_TRUTH,
-        "unique_id": str(uuid.uuid5(SPACE, str(row["pk"]))), "created_at": at, "updated_at": at,
-    }  # fmt: skip
+        "unique_id": str(uuid.uuid5(SPACE, str(row["pk"]))),
+        "created_at": at,
+        "updated_at": at,
+    }
 
 
 def _seconds(row: Mapping[str, Any]) -> float | None:
@@ -202,20 +239,28 @@ def _seconds(row: Mapping[str, Any]) -> float | None:
 def _prediction(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[str, Any]:
     at = row["answered_at"].isoformat()
     return {
-        "id": row["pk"], "model_version": row["system__name"], "result": result, "score": None,
-        "created_at": at, "updated_at": at,
-    }  # fmt: skip
+        "id": row["pk"],
+        "model_version": row["system__name"],
+        "result": result,
+        "score": None,
+        "created_at": at,
+        "updated_at": at,
+    }
 
 
 def _flat(one: Mapping[str, Any], controls: Sequence[str]) -> Iterator[dict[str, Any]]:
     for annotation in one["annotations"]:
         said = {row["from_name"]: _plain(row["value"]) for row in annotation["result"]}
         yield {
-            "annotation_id": annotation["id"], "annotator": annotation["completed_by"],
-            **one["data"], **{name: said.get(name) for name in controls},
-            "created_at": annotation["created_at"], "id": one["id"],
-            "lead_time": annotation["lead_time"], "updated_at": annotation["updated_at"],
-        }  # fmt: skip
+            "annotation_id": annotation["id"],
+            "annotator": annotation["completed_by"],
+            **one["data"],
+            **{name: said.get(name) for name in controls},
+            "created_at": annotation["created_at"],
+            "id": one["id"],
+            "lead_time": annotation["lead_time"],
+            "updated_at": annotation["updated_at"],
+        }
 
 
 def _plain(value: Mapping[str, Any]) -> Any:

@@ -13,8 +13,13 @@ from annotation.models.assignments import AssignmentState
 
 CHUNK = 2000
 COLUMNS = (
-    "AssignmentId", "WorkerId", "HITId", "AssignmentStatus", "AcceptTime", "SubmitTime",
-)  # fmt: skip
+    "AssignmentId",
+    "WorkerId",
+    "HITId",
+    "AssignmentStatus",
+    "AcceptTime",
+    "SubmitTime",
+)
 SUBMITTED, APPROVED, REJECTED = "Submitted", "Approved", "Rejected"
 
 
@@ -29,23 +34,31 @@ def table(task: Task, form: str, dimension: str = "") -> Table:
 
 def _rows(task: Task) -> Iterator[dict[str, Any]]:
     approved = PayoutLine.objects.filter(
-        assignment=OuterRef("pk"), live=True, decision=PayoutLine.Decision.APPROVE,
+        assignment=OuterRef("pk"),
+        live=True,
+        decision=PayoutLine.Decision.APPROVE,
         batch__state=PayoutBatch.State.APPROVED,
-    )  # fmt: skip
+    )
     refused = Rejection.objects.filter(assignment=OuterRef("pk"))
     overturned = Q(outcome=Rejection.Outcome.OVERTURNED)
     status = Case(
         When(Exists(refused.exclude(overturned)), then=Value(REJECTED)),
         When(Exists(refused.filter(overturned)), then=Value(APPROVED)),
         When(Exists(approved), then=Value(APPROVED)),
-        default=Value(SUBMITTED), output_field=CharField(),
-    )  # fmt: skip
+        default=Value(SUBMITTED),
+        output_field=CharField(),
+    )
     found = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED).order_by("pk")
-    for pk, worker, said, accepted, submitted in found.annotate(status=status).values_list(
-        "pk", "worker__pseudonym", "status", "leased_at", "submitted_at"
-    ).iterator(CHUNK):  # fmt: skip
+    for pk, worker, said, accepted, submitted in (
+        found.annotate(status=status)
+        .values_list("pk", "worker__pseudonym", "status", "leased_at", "submitted_at")
+        .iterator(CHUNK)
+    ):
         yield {
-            "AssignmentId": str(pk), "WorkerId": worker, "HITId": str(task.pk),
-            "AssignmentStatus": said, "AcceptTime": accepted.isoformat(),
+            "AssignmentId": str(pk),
+            "WorkerId": worker,
+            "HITId": str(task.pk),
+            "AssignmentStatus": said,
+            "AcceptTime": accepted.isoformat(),
             "SubmitTime": submitted.isoformat() if submitted else "",
-        }  # fmt: skip
+        }

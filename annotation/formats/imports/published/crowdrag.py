@@ -152,9 +152,17 @@ def read_raw(path: Path, *, first: int = FIRST_VOTES) -> list[Judgment]:
     (0: all are used).
     """
     short = {ours: theirs for theirs, ours in NAMES.items()}
-    source = Source(path.parent, path.name, needed=(
-        "submission_id", "worker", "item_index", "query_id", *LEFT_RIGHT,
-    ))  # fmt: skip
+    source = Source(
+        path.parent,
+        path.name,
+        needed=(
+            "submission_id",
+            "worker",
+            "item_index",
+            "query_id",
+            *LEFT_RIGHT,
+        ),
+    )
     votes: Counter[Pair] = Counter()
     found = []
     for row in source.rows():
@@ -162,22 +170,41 @@ def read_raw(path: Path, *, first: int = FIRST_VOTES) -> list[Judgment]:
         pair = _pair(source, row)
         votes[pair] += 1
         labels = _labels(source, row, names)
-        found.append(Judgment(
-            str(row["submission_id"]), str(row["worker"]),
-            source.whole(row, "item_index", least=1), str(row["query_id"]), pair, labels,
-            not first or votes[pair] <= first,
-        ))  # fmt: skip
+        found.append(
+            Judgment(
+                str(row["submission_id"]),
+                str(row["worker"]),
+                source.whole(row, "item_index", least=1),
+                str(row["query_id"]),
+                pair,
+                labels,
+                not first or votes[pair] <= first,
+            )
+        )
     return found
 
 
 def _responses(folder: Path) -> Iterator[Response]:
-    source = Source(folder, "responses.jsonl.gz", needed=(
-        "response", "topic", "query", "style", "origin", "judged", "text", "cleaned_text",
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "responses.jsonl.gz",
+        needed=(
+            "response",
+            "topic",
+            "query",
+            "style",
+            "origin",
+            "judged",
+            "text",
+            "cleaned_text",
+        ),
+    )
     seen: set[str] = set()
     for row in source.rows():
-        texts = [str(row[name]) for name in (
-            "response", "topic", "query", "style", "origin", "text", "cleaned_text")]  # fmt: skip
+        texts = [
+            str(row[name])
+            for name in ("response", "topic", "query", "style", "origin", "text", "cleaned_text")
+        ]
         if texts[0] in seen:
             source.bad("response", texts[0], "This text is there twice.")
         seen.add(texts[0])
@@ -189,10 +216,19 @@ def _responses(folder: Path) -> Iterator[Response]:
 
 
 def _judgments(folder: Path, texts: Mapping[str, str]) -> Iterator[Judgment]:
-    source = Source(folder, "pairwise_judgments_wide.csv.gz", needed=(
-        "questionnaire_id", "worker", "position", "query_id", *LEFT_RIGHT, *DIMENSIONS,
-        "in_artifact",
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "pairwise_judgments_wide.csv.gz",
+        needed=(
+            "questionnaire_id",
+            "worker",
+            "position",
+            "query_id",
+            *LEFT_RIGHT,
+            *DIMENSIONS,
+            "in_artifact",
+        ),
+    )
     seen: set[tuple[str, str, int]] = set()
     for row in source.rows():
         position = source.whole(row, "position", least=1)
@@ -238,9 +274,17 @@ def _labels(
 
 
 def _models(folder: Path, pairs: set[Pair], study: CrowdRagStudy) -> Iterator[ModelJudgment]:
-    source = Source(folder, "llm_judgments.csv.gz", needed=(
-        "query_id", *LEFT_RIGHT, "inference", "repeat", *DIMENSIONS,
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "llm_judgments.csv.gz",
+        needed=(
+            "query_id",
+            *LEFT_RIGHT,
+            "inference",
+            "repeat",
+            *DIMENSIONS,
+        ),
+    )
     why = _justifications(folder, study)
     for row in source.rows():
         pair = _judged_pair(source, row, pairs)
@@ -285,16 +329,30 @@ def _justifications(
 
 
 def _experts(folder: Path, pairs: set[Pair]) -> Iterator[Judgment]:
-    source = Source(folder, "expert_judgments.csv", needed=(
-        "questionnaire_id", "expert", "in_paper", "position", "query_id", *LEFT_RIGHT, *DIMENSIONS,
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "expert_judgments.csv",
+        needed=(
+            "questionnaire_id",
+            "expert",
+            "in_paper",
+            "position",
+            "query_id",
+            *LEFT_RIGHT,
+            *DIMENSIONS,
+        ),
+    )
     for row in source.rows():
         source.known(row, "in_paper", ("0", "1"), "mark")
         yield Judgment(
-            row["questionnaire_id"], row["expert"], source.whole(row, "position", least=1),
-            row["query_id"], _judged_pair(source, row, pairs), _labels(source, row),
+            row["questionnaire_id"],
+            row["expert"],
+            source.whole(row, "position", least=1),
+            row["query_id"],
+            _judged_pair(source, row, pairs),
+            _labels(source, row),
             row["in_paper"] == "1",
-        )  # fmt: skip
+        )
 
 
 def _published(folder: Path, texts: Mapping[str, str], pairs: set[Pair]) -> Published:
@@ -305,9 +363,16 @@ def _published(folder: Path, texts: Mapping[str, str], pairs: set[Pair]) -> Publ
     for row in source.rows():
         found.spam[row["worker"]] = {name: source.number(row, name) for name in DIMENSIONS}
     chances = ("p_a", "p_n", "p_b")
-    source = Source(folder, "pairwise_gold_published.csv.gz", needed=(
-        *LEFT_RIGHT, "dimension", *chances, "gold",
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "pairwise_gold_published.csv.gz",
+        needed=(
+            *LEFT_RIGHT,
+            "dimension",
+            *chances,
+            "gold",
+        ),
+    )
     for row in source.rows():
         source.known(row, "dimension", DIMENSIONS, "dimension")
         if source.known(row, "gold", ("a", "n", "b"), "label"):
@@ -335,15 +400,31 @@ def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> N
     for row in source.rows() if _found(source, study) else ():
         where = (row["worker"], row["questionnaire_id"])
         study.seconds[where] = source.whole(row, "time_taken")
-    source = Source(folder, "expert_slide_events.csv.gz", needed=(
-        "expert", "position", "event", "time",
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "expert_slide_events.csv.gz",
+        needed=(
+            "expert",
+            "position",
+            "event",
+            "time",
+        ),
+    )
     for row in source.rows() if _found(source, study) else ():
         study.events += _event(source, row, study.events)
-    source = Source(folder, "pointwise_judgments.csv", needed=(
-        "questionnaire_id", "item", "worker", "resubmission", "submitted_at", "query_id",
-        *DIMENSIONS,
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        "pointwise_judgments.csv",
+        needed=(
+            "questionnaire_id",
+            "item",
+            "worker",
+            "resubmission",
+            "submitted_at",
+            "query_id",
+            *DIMENSIONS,
+        ),
+    )
     if _found(source, study) and (folder / POINTWISE_STUDY).is_file():
         study.pointwise = _study(folder, POINTWISE_STUDY)
         study.ratings = list(_ratings(source, study.pointwise))
@@ -383,10 +464,14 @@ def _ratings(source: Source, study: Study) -> Iterator[Rating]:
         at = source.whole(row, "submitted_at")
         if all(good):
             yield Rating(
-                row["questionnaire_id"], row["item"], row["worker"],
-                source.whole(row, "resubmission"), dt.datetime.fromtimestamp(at / 1000, dt.UTC),
-                row["query_id"], {name: int(row[name]) for name in DIMENSIONS},
-            )  # fmt: skip
+                row["questionnaire_id"],
+                row["item"],
+                row["worker"],
+                source.whole(row, "resubmission"),
+                dt.datetime.fromtimestamp(at / 1000, dt.UTC),
+                row["query_id"],
+                {name: int(row[name]) for name in DIMENSIONS},
+            )
 
 
 def _study(folder: Path, name: str) -> Study:

@@ -102,17 +102,27 @@ def read_writing(
     published, study.models = _texts(folder, known)
     source = Source(folder, LOGS, needed=("response", "topic", "style", "timestamp", "text"))
     logs = read_logs(
-        source, clean=clean, topics=known, styles=STYLES,
+        source,
+        clean=clean,
+        topics=known,
+        styles=STYLES,
         advance=lambda done, total: say("bytes of the logs", done, total),
-    )  # fmt: skip
+    )
     study.responses = list(_joined(logs, source, writers, published))
     return study
 
 
 def _topics(folder: Path) -> Iterator[Topic]:
-    source = Source(folder, RETRIEVAL, needed=(
-        "topic", "query", "references_ids", "references_texts",
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        RETRIEVAL,
+        needed=(
+            "topic",
+            "query",
+            "references_ids",
+            "references_texts",
+        ),
+    )
     seen: set[str] = set()
     for row in source.stream():
         key, query = str(row["topic"]), str(row["query"])

@@ -20,8 +20,13 @@ from crowdqc.errors import Invalid
 ITEMS, ANNOTATIONS = "ebr_items.csv.gz", "ebr_annotations.csv.gz"
 ITEM_COLUMNS = ("item_id", "dataset", "article_key", "question_key", "question", "system", "answer")
 ANNOTATION_COLUMNS = (
-    "item_id", "annotation_no", "worker_id", "complete_label", "correct_label", "feedback",
-)  # fmt: skip
+    "item_id",
+    "annotation_no",
+    "worker_id",
+    "complete_label",
+    "correct_label",
+    "feedback",
+)
 COMPLETENESS = {"missing_all": 0, "missing_major": 30, "missing_minor": 70, "complete": 100}
 CORRECTNESS = {"irrelevant": 0, "incorrect": 0, "correct": 1}
 
@@ -64,10 +69,15 @@ def values_of(row: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
 def _answer(row: Mapping[str, str]) -> dict[str, Any]:
     document = f"{row['dataset']}-{row['article_key']}"
     return {
-        "document_id": document, "document": "", "sentence": 0,
-        "question_id": f"{document}-{row['question_key']}", "question": row["question"],
-        "answer_id": row["item_id"], "answer": row["answer"], "system": row["system"],
-    }  # fmt: skip
+        "document_id": document,
+        "document": "",
+        "sentence": 0,
+        "question_id": f"{document}-{row['question_key']}",
+        "question": row["question"],
+        "answer_id": row["item_id"],
+        "answer": row["answer"],
+        "system": row["system"],
+    }
 
 
 def _rows(path: Path, wanted: Sequence[str]) -> list[dict[str, str]]:
@@ -90,8 +100,10 @@ def _rows(path: Path, wanted: Sequence[str]) -> list[dict[str, str]]:
 
 def _problem(line: int, row: Mapping[str, str], known: set[str]) -> Problem | None:
     for column, there in (
-        ("item_id", known), ("complete_label", COMPLETENESS), ("correct_label", CORRECTNESS),
-    ):  # fmt: skip
+        ("item_id", known),
+        ("complete_label", COMPLETENESS),
+        ("correct_label", CORRECTNESS),
+    ):
         if row[column] not in there:
             said = ", ".join(sorted(there)[:4])
             return Problem(line, column, row[column], "Not known.", f"One of {said}.")

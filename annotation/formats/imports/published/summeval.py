@@ -59,9 +59,11 @@ def read_folder(folder: Path, *, say: Say = lambda line: None) -> SummEval:
     articles = _articles(folder)
     summaries, people = _summaries(folder, articles)
     say(f"{len(summaries):,} summaries of {len(articles):,} articles")
-    source = Source(folder, JUDGES, needed=(
-        "evaluator", "prompt", "dimension", "article_id", "summary_id", "score"
-    ))  # fmt: skip
+    source = Source(
+        folder,
+        JUDGES,
+        needed=("evaluator", "prompt", "dimension", "article_id", "summary_id", "score"),
+    )
     if not source.there:
         return SummEval(articles, summaries, people, missing=[JUDGES])
     found = SummEval(articles, summaries, people, _judges(source, people))
@@ -81,9 +83,9 @@ def _articles(folder: Path) -> dict[str, str]:
 
 
 def _summaries(folder: Path, articles: dict[str, str]) -> tuple[list[Summary], Scores]:
-    source = Source(folder, SUMMARIES, needed=(
-        "article_id", "summary_id", "system", "summary", *DIMENSIONS
-    ))  # fmt: skip
+    source = Source(
+        folder, SUMMARIES, needed=("article_id", "summary_id", "system", "summary", *DIMENSIONS)
+    )
     found: dict[str, Summary] = {}
     people: Scores = {dimension: {} for dimension in DIMENSIONS}
     for row in source.rows():

@@ -29,28 +29,39 @@ from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
 
 BOTH_BAD = "both_bad"
-WINNERS = {"model_a": LEFT, "model_b": RIGHT, "tie": NEUTRAL, BOTH_BAD: NEUTRAL,
-           "tie (bothbad)": NEUTRAL}  # fmt: skip
+WINNERS = {
+    "model_a": LEFT,
+    "model_b": RIGHT,
+    "tie": NEUTRAL,
+    BOTH_BAD: NEUTRAL,
+    "tie (bothbad)": NEUTRAL,
+}
 # Ways of writing them, without case and punctuation.
 VERDICTS = {
-    "modela": "model_a", "a": "model_a", "modelb": "model_b", "b": "model_b", "tie": "tie",
-    "bothbad": BOTH_BAD, "tiebothbad": BOTH_BAD,
-}  # fmt: skip
+    "modela": "model_a",
+    "a": "model_a",
+    "modelb": "model_b",
+    "b": "model_b",
+    "tie": "tie",
+    "bothbad": BOTH_BAD,
+    "tiebothbad": BOTH_BAD,
+}
 # One column for each outcome, which is 1 or true where it came out so.
 OUTCOMES = {
-    "winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie",
+    "winner_model_a": "model_a",
+    "winner_model_b": "model_b",
+    "winner_tie": "tie",
     "winner_both_bad": BOTH_BAD,
-}  # fmt: skip
+}
 # The other names of each column.
 ALSO = {
     "question_id": ("id", "conversation_id", "battle_id"),
-    "judge": ("judge_hash", "user", "user_id", "annotator", "evaluation_session_id",
-              "session_id"),
+    "judge": ("judge_hash", "user", "user_id", "annotator", "evaluation_session_id", "session_id"),
     "conversation_a": ("response_a", "answer_a", "completion_a", "output_a"),
     "conversation_b": ("response_b", "answer_b", "completion_b", "output_b"),
     "prompt": ("query", "instruction", "question"),
     "tstamp": ("timestamp", "created_at", "time"),
-}  # fmt: skip
+}
 OVERALL = "quality_overall"  # the dimension that battles are about, of several
 TOPIC = "all"  # of texts of which nothing says what they answer
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}

@@ -21,9 +21,11 @@ from annotation.task_types.pairwise.sides import LEFT, RIGHT
 from crowdqc.errors import Invalid
 
 PAIRWISE = (
-    Field("worker", "Worker", True), Field("left", "Left", True), Field("right", "Right", True),
+    Field("worker", "Worker", True),
+    Field("left", "Left", True),
+    Field("right", "Right", True),
     Field("label", "Better one", True),
-)  # fmt: skip
+)
 LABELS = (
     Field("task", "Item", True),
     Field("worker", "Worker", True),
@@ -65,9 +67,11 @@ def read_comparisons(content: bytes, name: str) -> list[Comparison]:
             reader.bad(row, "right", "It is compared with itself.", "Leave the row out.")
         elif label not in (left, right):
             reader.bad(
-                row, "label", "The label is neither the left nor the right one.",
+                row,
+                "label",
+                "The label is neither the left nor the right one.",
                 "Write the better one's name; this frame has no ties.",
-            )  # fmt: skip
+            )
         else:
             winner = LEFT if label == left else RIGHT
             found.append(Comparison(row.line, worker, left, right, winner))

@@ -19,8 +19,12 @@ from crowdqc.files.json_input import Unreadable, read_json
 MAX_BYTES = 200 * 1024 * 1024
 TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"
 SIDES = {"left": "first", "right": "second", "none": "neutral", "neutral": "neutral"}
-VALUES = {TEXT: ("text",), PAIRWISE: ("pairwise", "selected"), RATING: ("rating",),
-          CHOICES: ("choices",)}  # fmt: skip
+VALUES = {
+    TEXT: ("text",),
+    PAIRWISE: ("pairwise", "selected"),
+    RATING: ("rating",),
+    CHOICES: ("choices",),
+}
 MANY = ("evidence",)  # controls of ours that hold several choices
 Row = dict[str, Any]
 
@@ -170,10 +174,17 @@ def _given(row: Any, where: str, *, system: bool) -> Given:
     if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
         raise _Bad("lead_time", lead, "This is no number of seconds.", "Leave it out.")
     return Given(
-        where, str(author)[:120], system, texts, list(choices.values()),
-        _moment(row.get("created_at")), lead if lead is None or 0 <= lead < 1e8 else None,
-        bool(row.get("was_cancelled")), bool(row.get("ground_truth")), meta,
-    )  # fmt: skip
+        where,
+        str(author)[:120],
+        system,
+        texts,
+        list(choices.values()),
+        _moment(row.get("created_at")),
+        lead if lead is None or 0 <= lead < 1e8 else None,
+        bool(row.get("was_cancelled")),
+        bool(row.get("ground_truth")),
+        meta,
+    )
 
 
 def _moment(raw: Any) -> dt.datetime | None:
@@ -193,9 +204,11 @@ def _value(result: Any) -> tuple[str, str, Any]:
     name, kind, value = str(result.get("from_name", "")), result.get("type"), result["value"]
     if kind not in VALUES:
         raise _Bad(
-            f"{name} type", kind, "Only textarea, choices, rating and pairwise are taken.",
+            f"{name} type",
+            kind,
+            "Only textarea, choices, rating and pairwise are taken.",
             "Leave these results out.",
-        )  # fmt: skip
+        )
     held = next((value[key] for key in VALUES[kind] if key in value), None)
     if kind == PAIRWISE and held in SIDES:
         return name, kind, SIDES[held]

@@ -55,12 +55,16 @@ class Responses:
         Field("system", "System", False, SYSTEM.also, WHO),
         STRATEGY,
         REPLICATE,
-        Field("answered_at", "Time of the response", False,
-              ("submitted_at", "timestamp", "time", "date", "created_at")),
+        Field(
+            "answered_at",
+            "Time of the response",
+            False,
+            ("submitted_at", "timestamp", "time", "date", "created_at"),
+        ),
         Field("counts", "Counts"),
         Field("reason", "Why it does not count"),
         Field("excluded", "Its author is excluded"),
-    )  # fmt: skip
+    )
 
     def check(
         self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownResponses
@@ -71,20 +75,23 @@ class Responses:
         spelled = spellings(known.names, known.strategies)
         keys = set(known.keys)
         once = Once(
-            reader, ["worker", "system", "topic", "style"],
+            reader,
+            ["worker", "system", "topic", "style"],
             {key: text.strip() for key, text in known.texts.items()},
             twice="Keep one, or number a system’s responses in the column replicate.",
             differs="The task has another response of this author to it.",
             leave="Leave the row out: responses are not overwritten.",
-        )  # fmt: skip
+        )
         for row in rows:
             found = self._row(reader, row, keys, known, spelled)
             if found is None:
                 continue
             who = found["worker"]
-            author: Any = ("worker", known.people.get(who, who)) if who else (
-                "system", found["system"], found["prompt_strategy"], found["replicate"]
-            )  # fmt: skip
+            author: Any = (
+                ("worker", known.people.get(who, who))
+                if who
+                else ("system", found["system"], found["prompt_strategy"], found["replicate"])
+            )
             if once.takes(row, (author, found["item"]), found["text"]):
                 checked.good.append(found)
         _facts(checked)
@@ -158,8 +165,9 @@ def _facts(checked: Checked) -> None:
     systems = {(one["system"], one["prompt_strategy"]) for one in checked.good} - {("", "")}
     out = sum(bool(one["uncounted"]) for one in checked.good)
     for number, one, more in (
-        (len(people), "worker", "workers"), (len(systems), "system", "systems"),
-    ):  # fmt: skip
+        (len(people), "worker", "workers"),
+        (len(systems), "system", "systems"),
+    ):
         if number:
             checked.facts.append(f"{number:,} {one if number == 1 else more}")
     if out:

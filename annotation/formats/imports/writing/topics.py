@@ -71,7 +71,7 @@ class Topics:
         Field("rank", "Its rank", False, ("position", "place")),
         Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
         Field("title", "Its title", False, TITLES[1:]),
-    )  # fmt: skip
+    )
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownTopics) -> Checked:
         """Topics to add, those that are there already, and what is wrong with the other rows."""
@@ -96,9 +96,13 @@ class Topics:
         if not reader.value(row, "topic"):
             reader.bad(row, "topic", "A topic needs an id.", "Write one that no other topic has.")
             return None
-        limits = (("topic", MAX_KEY, "a topic's id"), ("query", MAX_QUERY, "a query"),
-                  ("passage", MAX_TEXT, "a passage"), ("title", MAX_TITLE, "a title"),
-                  ("passage_key", MAX_DOCUMENT, "an id"))  # fmt: skip
+        limits = (
+            ("topic", MAX_KEY, "a topic's id"),
+            ("query", MAX_QUERY, "a query"),
+            ("passage", MAX_TEXT, "a passage"),
+            ("title", MAX_TITLE, "a title"),
+            ("passage_key", MAX_DOCUMENT, "an id"),
+        )
         if not all(reader.fits(row, name, most, noun) for name, most, noun in limits):
             return None
         query = reader.value(row, "query")
@@ -120,33 +124,45 @@ class Topics:
                 reader.repeated(row, "topic", there.row.line, "passages")
                 return
             reader.bad(
-                row, "topic", f"Given twice, first on {first}.",
+                row,
+                "topic",
+                f"Given twice, first on {first}.",
                 "Keep one, or give this one another id.",
-            )  # fmt: skip
+            )
             return
         if one.query and there.query and one.query != there.query:
             reader.bad(
-                row, ["topic", "query"], f"This topic has another query on {first}.",
+                row,
+                ["topic", "query"],
+                f"This topic has another query on {first}.",
                 "A topic has one query; give this one a topic of its own.",
-            )  # fmt: skip
+            )
             return
         there.query = there.query or one.query
         rank, passage = one.passages[0]
         if any(at == rank != -1 for at, _ in there.passages):
             reader.bad(
-                row, ["topic", "rank"], f"Passage {rank} of this topic is there already.",
+                row,
+                ["topic", "rank"],
+                f"Passage {rank} of this topic is there already.",
                 "Give each passage a rank of its own.",
-            )  # fmt: skip
+            )
             return
         if passage["key"] and any(row["key"] == passage["key"] for _, row in there.passages):
             reader.bad(
-                row, ["topic", "passage_key"], "This passage of the topic is there already.",
+                row,
+                ["topic", "passage_key"],
+                "This passage of the topic is there already.",
                 "Delete the row, or give the passage another id.",
-            )  # fmt: skip
+            )
             return
         if len(there.passages) == MAX_PASSAGES:
-            reader.bad(row, "topic", f"The topic has {MAX_PASSAGES} passages already.",
-                       "Keep the best, and delete the others.")  # fmt: skip
+            reader.bad(
+                row,
+                "topic",
+                f"The topic has {MAX_PASSAGES} passages already.",
+                "Keep the best, and delete the others.",
+            )
             return
         there.passages.append((rank, passage))
         there.lines.append(row.line)
@@ -169,17 +185,22 @@ class Topics:
         else:
             what = "another query" if there[0] != one.query else "other passages"
             reader.bad(
-                one.row, "topic", f"The task has this topic with {what}.",
+                one.row,
+                "topic",
+                f"The task has this topic with {what}.",
                 "Change it in the builder, or give this one another id.",
-            )  # fmt: skip
+            )
             reader.spoil(one.lines, "topic")
 
 
 def _one_passage(reader: Reader, row: Row, query: str) -> Found | None:
     """A row that tells one passage of its topic, or none; None where it is bad."""
     rank = reader.value(row, "rank")
-    one = {"key": reader.value(row, "passage_key"), "title": reader.value(row, "title"),
-           "text": reader.value(row, "passage")}  # fmt: skip
+    one = {
+        "key": reader.value(row, "passage_key"),
+        "title": reader.value(row, "title"),
+        "text": reader.value(row, "passage"),
+    }
     if not any(one.values()) and not rank:
         return Found(row, query, True)
     if not one["text"]:
@@ -212,9 +233,11 @@ def _list(reader: Reader, row: Row, name: str) -> list[Any] | None:
         return None
     if len(found) > MAX_PASSAGES:
         reader.bad(
-            row, name, f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic.",
+            row,
+            name,
+            f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic.",
             "Keep the best.",
-        )  # fmt: skip
+        )
         return None
     return found
 
@@ -228,9 +251,11 @@ def _listed(reader: Reader, row: Row) -> list[Passage] | None:
         return None
     if ids and len(ids) != len(given):
         reader.bad(
-            row, ["references_ids"], f"{len(ids)} ids for {len(given)} passages.",
+            row,
+            ["references_ids"],
+            f"{len(ids)} ids for {len(given)} passages.",
             "Give each passage an id, or leave the ids out.",
-        )  # fmt: skip
+        )
         return None
     found: list[Passage] = []
     for rank, raw in enumerate(given, 1):

@@ -31,9 +31,14 @@ LARGEST = 600.0  # exp of more than about 700 overflows
 # exp(digamma(x)) = y * sum_n SERIES[n] / y^(2n) with y = x - 1/2, from the Bernoulli numbers.
 SERIES_FROM = 9.5
 SERIES = (
-    1.0, 1 / 24, -37 / 5760, 10313 / 2903040, -5509121 / 1393459200, 2709398569 / 367873228800,
+    1.0,
+    1 / 24,
+    -37 / 5760,
+    10313 / 2903040,
+    -5509121 / 1393459200,
+    2709398569 / 367873228800,
     -499769010050743 / 24103053950976000,
-)  # fmt: skip
+)
 
 
 UNIFORM = Priors()
@@ -149,9 +154,14 @@ def m_step(
         c = priors.smoothing
         of_all, of_strategy = total + 2 * c, spamming + k * c
         return State(
-            (spamming + c) / of_all, (knowing + c) / of_all,
-            (drawn + c) / of_strategy[votes.worker], knowing, cells, prevalence, true,
-        )  # fmt: skip
+            (spamming + c) / of_all,
+            (knowing + c) / of_all,
+            (drawn + c) / of_strategy[votes.worker],
+            knowing,
+            cells,
+            prevalence,
+            true,
+        )
     inverse = 1.0 / exp_digamma(total + priors.alpha + priors.beta)
     strategy = exp_digamma(drawn + priors.strategy)
     of_worker = 1.0 / exp_digamma(spamming + k * priors.strategy)
@@ -159,8 +169,12 @@ def m_step(
     return State(
         exp_digamma(spamming + priors.alpha) * inverse,
         exp_digamma(knowing + priors.beta) * inverse,
-        strategy, knowing, cells, prevalence, true,
-    )  # fmt: skip
+        strategy,
+        knowing,
+        cells,
+        prevalence,
+        true,
+    )
 
 
 def advance(votes: Votes, priors: Priors, state: State) -> State:
@@ -349,9 +363,14 @@ def polish(
     posterior, missing, log_total = e_step(votes, odds(votes, state), state.prevalence)
     likelihood, bound = objectives(votes, priors, state, log_total)
     return replace(
-        fitted, state=state, posterior=posterior[:, 0], missing=missing[:, 0], change=moved,
-        at_end=(likelihood[:, 0], bound[:, 0]), polished=done,
-    )  # fmt: skip
+        fitted,
+        state=state,
+        posterior=posterior[:, 0],
+        missing=missing[:, 0],
+        change=moved,
+        at_end=(likelihood[:, 0], bound[:, 0]),
+        polished=done,
+    )
 
 
 def moved_shares(votes: Votes, before: State, after: State) -> FloatArray:
@@ -423,6 +442,13 @@ class Kept:
         likelihood, bound = (np.hstack(tables) for tables in zip(*self.scores, strict=True))
         own = np.arange(len(self.best))
         return Fitted(
-            state, posterior[:, 0], missing[:, 0], likelihood, bound, self.best, self.change,
-            self.rounds, at_end=(likelihood[own, self.best], bound[own, self.best]),
-        )  # fmt: skip
+            state,
+            posterior[:, 0],
+            missing[:, 0],
+            likelihood,
+            bound,
+            self.best,
+            self.change,
+            self.rounds,
+            at_end=(likelihood[own, self.best], bound[own, self.best]),
+        )

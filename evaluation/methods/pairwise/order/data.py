@@ -91,16 +91,27 @@ class ShownVotes:
         # MISSING is one below the first index, so a shift checks both ends at once.
         index_array("vote + 1", votes.ravel() + 1, len(labels) + 1)
         return cls(
-            w, p, turned, place.astype(np.int64), votes.astype(np.int64), tuple(workers),
-            tuple(pairs), tuple(dimensions), tuple(labels),
-        )  # fmt: skip
+            w,
+            p,
+            turned,
+            place.astype(np.int64),
+            votes.astype(np.int64),
+            tuple(workers),
+            tuple(pairs),
+            tuple(dimensions),
+            tuple(labels),
+        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> ShownVotes:
         """The same names with these rows only."""
         return replace(
-            self, worker=self.worker[rows], pair=self.pair[rows], flipped=self.flipped[rows],
-            position=self.position[rows], vote=self.vote[rows],
-        )  # fmt: skip
+            self,
+            worker=self.worker[rows],
+            pair=self.pair[rows],
+            flipped=self.flipped[rows],
+            position=self.position[rows],
+            vote=self.vote[rows],
+        )
 
     def canonical(self) -> IntArray:
         """Votes (n, d) for the pair as stored."""
@@ -148,7 +159,11 @@ class ShownVotes:
     ) -> Labels:
         use = self.vote[:, dimension] != MISSING
         return Labels.build(
-            self.worker[use], item[use], label[use],
-            workers=self.workers, items=items, labels=self.labels,
+            self.worker[use],
+            item[use],
+            label[use],
+            workers=self.workers,
+            items=items,
+            labels=self.labels,
             shown=self.vote[use, dimension],
-        )  # fmt: skip
+        )

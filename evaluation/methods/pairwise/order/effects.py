@@ -62,8 +62,10 @@ def within_item_alpha(
     ``pairs`` counts them; ``reason`` says why a row is NaN. Raises BadParameter.
     """
     data, units = data.once(), units or Units.pairs(data)
-    ways = [np.bincount(data.pair[data.flipped == way], minlength=len(data.pairs)) > 0
-            for way in (False, True)]  # fmt: skip
+    ways = [
+        np.bincount(data.pair[data.flipped == way], minlength=len(data.pairs)) > 0
+        for way in (False, True)
+    ]
     two_way = (ways[0] & ways[1])[data.pair]
     rows = []
     for dimension in range(len(data.dimensions)):
@@ -72,16 +74,28 @@ def within_item_alpha(
             for mask in (~data.flipped, data.flipped, np.ones(len(data), dtype=bool))
         ]
         found = _alphas(
-            np.hstack([alpha_rows(part) for part in parts]), "excess", units,
-            parts=3, size=len(data.labels), level=level,
-            rng=rng, resamples=resamples, confidence=confidence,
-        )  # fmt: skip
+            np.hstack([alpha_rows(part) for part in parts]),
+            "excess",
+            units,
+            parts=3,
+            size=len(data.labels),
+            level=level,
+            rng=rng,
+            resamples=resamples,
+            confidence=confidence,
+        )
         one, two, both = found.pop("alphas")
-        rows.append({
-            "dimension": data.dimensions[dimension], "pairs": int((ways[0] & ways[1]).sum()),
-            "forward": one, "backward": two, "both": both,
-            "delta": max(abs(one - both), abs(two - both)), **found,
-        })  # fmt: skip
+        rows.append(
+            {
+                "dimension": data.dimensions[dimension],
+                "pairs": int((ways[0] & ways[1]).sum()),
+                "forward": one,
+                "backward": two,
+                "both": both,
+                "delta": max(abs(one - both), abs(two - both)),
+                **found,
+            }
+        )
     return _table(rows)
 
 
@@ -108,14 +122,26 @@ def across_item_alpha(
         parts = [data.counts(dimension, rows=mask, directed=True) for mask in (first, ~first)]
         stacked = grouped(np.hstack([alpha_rows(part) for part in parts]), pair)
         found = _alphas(
-            stacked, "change", units, parts=2, size=len(data.labels), level=level,
-            rng=rng, resamples=resamples, confidence=confidence,
-        )  # fmt: skip
+            stacked,
+            "change",
+            units,
+            parts=2,
+            size=len(data.labels),
+            level=level,
+            rng=rng,
+            resamples=resamples,
+            confidence=confidence,
+        )
         early, late = found.pop("alphas")
-        rows.append({
-            "dimension": data.dimensions[dimension], "early": early, "late": late,
-            "delta": abs(late - early), **found,
-        })  # fmt: skip
+        rows.append(
+            {
+                "dimension": data.dimensions[dimension],
+                "early": early,
+                "late": late,
+                "delta": abs(late - early),
+                **found,
+            }
+        )
     return _table(rows)
 
 
@@ -146,9 +172,12 @@ def _alphas(
     except NoVariation:
         return {"alphas": values, **nothing, "reason": "the votes of a part do not vary"}
     return {
-        "alphas": values, name: found.estimate, "low": found.low, "high": found.high,
+        "alphas": values,
+        name: found.estimate,
+        "low": found.low,
+        "high": found.high,
         "reason": found.reason,
-    }  # fmt: skip
+    }
 
 
 def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95) -> Table:
@@ -181,9 +210,12 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
 
 
 def _drift(
-    data: ShownVotes, first: NDArray[np.bool_], neutral: FloatArray, given: FloatArray,
+    data: ShownVotes,
+    first: NDArray[np.bool_],
+    neutral: FloatArray,
+    given: FloatArray,
     confidence: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     early, late = (neutral * first, given * first), (neutral * ~first, given * ~first)
     change = difference(early, late, data.worker, confidence)
     share = np.divide(neutral, given, out=np.zeros_like(neutral), where=given > 0)
@@ -191,10 +223,16 @@ def _drift(
     return {
         "early": ratio(*early, data.worker, confidence).estimate,
         "late": ratio(*late, data.worker, confidence).estimate,
-        "difference": change.estimate, "se": change.se, "low": change.low, "high": change.high,
-        "slope": slope.estimate, "slope_low": slope.low, "slope_high": slope.high,
-        "workers": change.clusters, "reason": change.reason or slope.reason,
-    }  # fmt: skip
+        "difference": change.estimate,
+        "se": change.se,
+        "low": change.low,
+        "high": change.high,
+        "slope": slope.estimate,
+        "slope_low": slope.low,
+        "slope_high": slope.high,
+        "workers": change.clusters,
+        "reason": change.reason or slope.reason,
+    }
 
 
 def _no_drift(reason: str) -> dict[str, Any]:
@@ -227,15 +265,27 @@ def side_preference(
         decisive = np.isin(side[:, columns], (-1, 1)).sum(axis=1)
         family = 1 if name == ALL else len(data.dimensions)
         found = share(
-            wins, decisive * weight, data.worker, simultaneous(confidence, family),
-            crossed=units.of[data.pair], nouns=("workers", units.noun),
-        )  # fmt: skip
-        rows.append({
-            "dimension": name, "right": found.estimate, "se": found.se, "low": found.low,
-            "high": found.high, "n": int(decisive[weight > 0].sum()), "pairs": pairs,
-            "workers": found.clusters, "family": family,
-            "reason": "no pair was judged both ways round" if not pairs else found.reason,
-        })  # fmt: skip
+            wins,
+            decisive * weight,
+            data.worker,
+            simultaneous(confidence, family),
+            crossed=units.of[data.pair],
+            nouns=("workers", units.noun),
+        )
+        rows.append(
+            {
+                "dimension": name,
+                "right": found.estimate,
+                "se": found.se,
+                "low": found.low,
+                "high": found.high,
+                "n": int(decisive[weight > 0].sum()),
+                "pairs": pairs,
+                "workers": found.clusters,
+                "family": family,
+                "reason": "no pair was judged both ways round" if not pairs else found.reason,
+            }
+        )
     return _table(rows)
 
 
@@ -303,10 +353,15 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def interdependence(
-    label: IntArray, dimensions: tuple[str, ...], *, size: int,
-    rng: np.random.Generator, resamples: int = 1000, confidence: float = 0.95,
+    label: IntArray,
+    dimensions: tuple[str, ...],
+    *,
+    size: int,
+    rng: np.random.Generator,
+    resamples: int = 1000,
+    confidence: float = 0.95,
     units: Units | None = None,
-) -> Table:  # fmt: skip
+) -> Table:
     """Kendall's tau-b between every two dimensions (CrowdRAG, Table 6).
 
     ``label`` (items, d) holds the items' label indices in the order of the scale (gold labels,
@@ -326,9 +381,13 @@ def interdependence(
         for b in range(len(dimensions)):
             if a < b:
                 known[a, b] = _tau(
-                    found[:, [a, b]], units or Units(np.arange(len(found)), "items"), size,
-                    rng=rng, resamples=resamples, confidence=confidence,
-                )  # fmt: skip
+                    found[:, [a, b]],
+                    units or Units(np.arange(len(found)), "items"),
+                    size,
+                    rng=rng,
+                    resamples=resamples,
+                    confidence=confidence,
+                )
             if a != b:
                 both = known[min(a, b), max(a, b)]
                 rows.append({"first": dimensions[a], "second": dimensions[b], **both})
@@ -353,6 +412,9 @@ def _tau(label: IntArray, units: Units, size: int, **drawing: Any) -> dict[str, 
 
     found = estimate(kinds, times, statistic, noun=units.noun, **drawing)
     return {
-        "n": n, "tau_b": found.estimate, "low": found.low, "high": found.high,
+        "n": n,
+        "tau_b": found.estimate,
+        "low": found.low,
+        "high": found.high,
         "reason": found.reason,
-    }  # fmt: skip
+    }

@@ -24,8 +24,16 @@ from evaluation.methods.pairwise.positions import by_position
 STRAIGHT = ("share", "se", "low", "high", "chance", "n", "workers", "reason")
 STRAIGHT_WORKER = ("worker", "share", "n")
 REPEAT = (
-    "dimension", "same", "low", "high", "chance", "others", "n", "workers", "reason",
-)  # fmt: skip
+    "dimension",
+    "same",
+    "low",
+    "high",
+    "chance",
+    "others",
+    "n",
+    "workers",
+    "reason",
+)
 REPEAT_WORKER = ("worker", "same", "n")
 TAU = ("first", "second", "n", "tau_b", "low", "high", "reason")
 
@@ -63,10 +71,15 @@ def _straight(votes: ShownVotes, level: float) -> tuple[Table, Table]:
     found = straight_lining(votes, confidence=level)
     same = found.share
     row = {
-        "share": same.estimate, "se": same.se, "low": same.low, "high": same.high,
-        "chance": found.chance, "n": int(found.worker["n"].sum()), "workers": same.clusters,
+        "share": same.estimate,
+        "se": same.se,
+        "low": same.low,
+        "high": same.high,
+        "chance": found.chance,
+        "n": int(found.worker["n"].sum()),
+        "workers": same.clusters,
         "reason": same.reason,
-    }  # fmt: skip
+    }
     return of_rows([row], STRAIGHT), found.worker
 
 
@@ -77,9 +90,14 @@ def interdependence_table(
     if len(data.dimensions) < 2:
         return of_rows([], TAU)
     found = interdependence(
-        gold, data.dimensions, size=LABELS, rng=rng, resamples=settings["resamples"],
-        confidence=settings["level"], units=data.units,
-    )  # fmt: skip
+        gold,
+        data.dimensions,
+        size=LABELS,
+        rng=rng,
+        resamples=settings["resamples"],
+        confidence=settings["level"],
+        units=data.units,
+    )
     return numbered(found, data.dimensions, "first", "second")
 
 
@@ -107,15 +125,24 @@ def repeats(data: Judgments, level: float) -> tuple[Table, Table]:
         columns = list(range(len(data.dimensions))) if k == EVERY else [k]
         n, hits = both[:, columns].sum(axis=1), same[:, columns].sum(axis=1)
         found = share(hits.astype(np.float64), n.astype(np.float64), worker, level)
-        chance = [_chance(np.concatenate([vote[rows, j][both[:, j]] for rows in (before, after)]))
-                  for j in columns]  # fmt: skip
+        chance = [
+            _chance(np.concatenate([vote[rows, j][both[:, j]] for rows in (before, after)]))
+            for j in columns
+        ]
         weight = both[:, columns].sum(axis=0)
-        rows.append({
-            "dimension": k, "same": found.estimate, "low": found.low, "high": found.high,
-            "chance": _weighted(np.array(chance), weight),
-            "others": _weighted(others[columns], weight),
-            "n": int(n.sum()), "workers": found.clusters, "reason": found.reason,
-        })  # fmt: skip
+        rows.append(
+            {
+                "dimension": k,
+                "same": found.estimate,
+                "low": found.low,
+                "high": found.high,
+                "chance": _weighted(np.array(chance), weight),
+                "others": _weighted(others[columns], weight),
+                "n": int(n.sum()),
+                "workers": found.clusters,
+                "reason": found.reason,
+            }
+        )
     each = np.bincount(worker, weights=both.sum(axis=1), minlength=len(votes.workers))
     equal = np.bincount(worker, weights=same.sum(axis=1), minlength=len(votes.workers))
     known = np.flatnonzero(each)

@@ -81,21 +81,29 @@ class LabelStudy:
         """Votes, gold labels by a light two-class Dawid-Skene, and the paired difference."""
         truth = self._truth(rng, replicates)
         crowd = LabelCrowd(
-            self.workers, 2 * self.items, self.votes, 2, self.guessers,
-            guess_a=10 * self.slips, guess_b=10 * (1 - self.slips),
-        )  # fmt: skip
+            self.workers,
+            2 * self.items,
+            self.votes,
+            2,
+            self.guessers,
+            guess_a=10 * self.slips,
+            guess_b=10 * (1 - self.slips),
+        )
         votes = simulate_labels(rng, crowd, replicates=replicates, truth=truth)
         good, accuracy = gold(votes)
         apart = good[:, : self.items] - good[:, self.items :]
         estimate, low, high = mean_interval(apart, level)
         return Draws(
-            estimate, low, high, np.full(replicates, self.gap),
+            estimate,
+            low,
+            high,
+            np.full(replicates, self.gap),
             means={
                 "gold_right": ((good > 0.5) == (truth == 1)).mean(axis=1),
                 "agreement": agreement(votes.label, 2),
             },
             errors={"worker_width": accuracy - _true_accuracy(votes)},
-        )  # fmt: skip
+        )
 
     def _truth(self, rng: np.random.Generator, replicates: int) -> IntArray:
         """(r, 2 items) 1 where good; the better system's outputs first."""
@@ -128,8 +136,7 @@ def gold(votes: LabelVotes, rounds: int = ROUNDS) -> tuple[FloatArray, FloatArra
         sum_good, sum_bad = of_worker(belief), of_worker(1 - belief)
         hit = (yes_good + RIGHT) / (sum_good + RIGHT + WRONG)
         reject = (no_bad + RIGHT) / (sum_bad + RIGHT + WRONG)
-        odds = np.where(said == 1, np.log(hit / (1 - reject))[who],
-                        np.log((1 - hit) / reject)[who])  # fmt: skip
+        odds = np.where(said == 1, np.log(hit / (1 - reject))[who], np.log((1 - hit) / reject)[who])
         prior = logit(np.clip(good.mean(axis=1), 1e-3, 1 - 1e-3))
         good = expit(odds.reshape(votes.label.shape).sum(axis=2) + prior[:, None])
     n = of_worker(np.ones_like(said))

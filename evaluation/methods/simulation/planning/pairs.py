@@ -85,10 +85,13 @@ class PairStudy:
         votes = simulate_pairs(rng, self._crowd(self.merit()), replicates=replicates)
         estimate, low, high = net_preference(votes, level)
         return Draws(
-            estimate, low, high,
+            estimate,
+            low,
+            high,
             np.full(replicates, self.gap * (1 - votes.guesser.mean())),
-            means={"agreement": agreement(votes.outcome, 3)}, errors={},
-        )  # fmt: skip
+            means={"agreement": agreement(votes.outcome, 3)},
+            errors={},
+        )
 
     def merit(self) -> float:
         """The log-merit difference at which honest votes differ by ``gap``. Raises BadParameter."""
@@ -121,9 +124,16 @@ class PairStudy:
 
     def _crowd(self, merit: float) -> PairCrowd:
         return PairCrowd(
-            self.workers, self.items, self.votes, (merit, 0.0), self.ties, self.tie_model,
-            self._side() if 0 <= self.ties < 1 else 0.0, self.guessers, self.item_sd,
-        )  # fmt: skip
+            self.workers,
+            self.items,
+            self.votes,
+            (merit, 0.0),
+            self.ties,
+            self.tie_model,
+            self._side() if 0 <= self.ties < 1 else 0.0,
+            self.guessers,
+            self.item_sd,
+        )
 
 
 def net_preference(votes: PairVotes, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -132,9 +132,7 @@ def _answers(draws: Draws) -> Table:
     rows |= {name: spread(errors) for name, errors in draws.errors.items()}
     columns = np.array(list(rows.values())).T
     names = ("estimate", "mc_error", "low", "high")
-    return Table(
-        {"quantity": np.array(list(rows)), **dict(zip(names, columns, strict=True))}
-    )  # fmt: skip
+    return Table({"quantity": np.array(list(rows)), **dict(zip(names, columns, strict=True))})
 
 
 def proportion(hits: Any) -> tuple[float, float, float, float]:

@@ -118,9 +118,13 @@ class TextStudy:
         rows = [self._one(rng, level) for _ in range(replicates)]
         estimate, low, high, target, width, truth = np.array(rows).T
         return Draws(
-            estimate, low, high, target,
-            means={"score_width": width, "score_truth": truth}, errors={},
-        )  # fmt: skip
+            estimate,
+            low,
+            high,
+            target,
+            means={"score_width": width, "score_truth": truth},
+            errors={},
+        )
 
     def _one(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
         """One replicate: difference, its interval, what it should be, and the workers' scores.
@@ -179,10 +183,12 @@ class TextStudy:
         worker = choose_workers(rng, (self.items,), self.workers, self.votes).ravel()
         question = np.repeat(np.arange(self.items), self.votes)
         return Texts.build(
-            worker, question, crowd.answers[question, worker],
+            worker,
+            question,
+            crowd.answers[question, worker],
             workers=[f"w{j}" for j in range(self.workers)],
             questions=[f"q{j}" for j in range(self.items)],
-        )  # fmt: skip
+        )
 
     def _system(self, rng: np.random.Generator, truth: FloatArray, quality: float) -> FloatArray:
         """Answers (items, width) whose expected cosine with the truth is ``quality``."""

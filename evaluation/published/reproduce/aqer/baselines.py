@@ -87,11 +87,13 @@ ENTRIES = {
     ),
     "bert_score_mean": Entry("BERTScore, MiniLM, mean of references", None, None),
     "roy": Entry(
-        "Roy et al., sequences up to 2", 0.924, 0.847,
+        "Roy et al., sequences up to 2",
+        0.924,
+        0.847,
         "length x support of shared sequences; the published weights are not given",
     ),
     "rasa": Entry("RASA, MiniLM", 0.927, 0.884, "published with USE"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +192,13 @@ class Words:
     def _rasa(self, voting: IntArray, rest: IntArray) -> Scored:
         q, m = voting.shape
         texts = Texts.build(
-            np.tile(np.arange(m), q), np.repeat(np.arange(q), m), self.vectors,
-            vector=voting.ravel(), workers=[str(k) for k in range(m)],
+            np.tile(np.arange(m), q),
+            np.repeat(np.arange(q), m),
+            self.vectors,
+            vector=voting.ravel(),
+            workers=[str(k) for k in range(m)],
             questions=[str(k) for k in range(q)],
-        )  # fmt: skip
+        )
         fit = rasa.reliabilities(texts)
         answer = fit.cosine.reshape(q, m)
         best = self.vectors[voting[np.arange(q), answer.argmax(axis=1)]]

@@ -79,23 +79,36 @@ RECIPES = (
         note=OTHER_ENCODER,
     ),
     Recipe(
-        "Table N1", "20 % random assignment, MiniLM, Pearson", 0.948,
-        random_share=0.2, note=OTHER_ENCODER,
+        "Table N1",
+        "20 % random assignment, MiniLM, Pearson",
+        0.948,
+        random_share=0.2,
+        note=OTHER_ENCODER,
     ),
     Recipe(
-        "Table N1", "30 % random assignment, MiniLM, Pearson", 0.936,
-        random_share=0.3, note=OTHER_ENCODER,
+        "Table N1",
+        "30 % random assignment, MiniLM, Pearson",
+        0.936,
+        random_share=0.3,
+        note=OTHER_ENCODER,
     ),
     Recipe("Table D1", "AQER, MiniLM, Spearman", 0.883, spearman=True, note=OTHER_ENCODER),
     Recipe(
-        "Table G1", "bag of words, majority vote, no iteration, Pearson", 0.879,
-        encoder=WORDS, iterated=False, note=OTHER_WORDS,
+        "Table G1",
+        "bag of words, majority vote, no iteration, Pearson",
+        0.879,
+        encoder=WORDS,
+        iterated=False,
+        note=OTHER_WORDS,
     ),
     Recipe(
-        "Table G2", "bag of words, weighted majority vote, Pearson", 0.930,
-        encoder=WORDS, note=OTHER_WORDS,
+        "Table G2",
+        "bag of words, weighted majority vote, Pearson",
+        0.930,
+        encoder=WORDS,
+        note=OTHER_WORDS,
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +151,13 @@ class Bench:
             bags = Bags.build(worker, question, sets, workers=workers, questions=questions)
             return bag_of_words.iterate(bags, options, rng)
         texts = Texts.build(
-            worker, question, self.vectors[encoder],
-            vector=dealt.ravel(), workers=workers, questions=questions,
-        )  # fmt: skip
+            worker,
+            question,
+            self.vectors[encoder],
+            vector=dealt.ravel(),
+            workers=workers,
+            questions=questions,
+        )
         return iterate(prepare(texts)[0], options, rng)
 
     def truth(self, dealt: IntArray) -> FloatArray:

@@ -61,28 +61,41 @@ def _noise(rng: np.random.Generator, lowest: float) -> Simulated:
 F1 = "correlation {:.2f} of low-quality workers"
 CURVES = (
     Curve(
-        "Figure F1", F1, CORRELATIONS,
+        "Figure F1",
+        F1,
+        CORRELATIONS,
         lambda rng, value: simulated.correlated(rng, value, mixed=True),
-        protocol="noise = c common + (1 - c) own", note=_mixed_note,
+        protocol="noise = c common + (1 - c) own",
+        note=_mixed_note,
     ),
     Curve(
-        "Figure F1", F1, CORRELATIONS, simulated.correlated,
+        "Figure F1",
+        F1,
+        CORRELATIONS,
+        simulated.correlated,
         protocol="noise = sqrt(c) common + sqrt(1 - c) own",
     ),
     Curve(
-        "Figure F2", "{:.0f} workers", WORKERS,
+        "Figure F2",
+        "{:.0f} workers",
+        WORKERS,
         lambda rng, value: simulated.few(rng, int(value)),
     ),
     Curve(
-        "Figure F3", "deviation {:.1f} of high-quality workers", DEVIATIONS, _noise,
+        "Figure F3",
+        "deviation {:.1f} of high-quality workers",
+        DEVIATIONS,
+        _noise,
         note=lambda value: f"{FIGURE}; mean deviation of all workers {value + 0.5:.1f}",
     ),
     Curve("Figure F4", "{:.1f} of the workers biased", SHARES, simulated.biased),
     Curve(
-        "App. K", "{:.0f} wrong answers of a good worker", WRONG,
+        "App. K",
+        "{:.0f} wrong answers of a good worker",
+        WRONG,
         lambda rng, value: simulated.wrong_answers(rng, int(value)),
     ),
-)  # fmt: skip
+)
 
 
 def reproduce(

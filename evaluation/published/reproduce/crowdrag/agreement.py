@@ -95,11 +95,15 @@ def label_alpha(item: IntArray, label: IntArray) -> float:
     rater = occurrence(item)
     return krippendorff_alpha(
         Labels.build(
-            rater, place, label, workers=[str(k) for k in range(int(rater.max()) + 1)],
-            items=[str(name) for name in known], labels=LABELS,
+            rater,
+            place,
+            label,
+            workers=[str(k) for k in range(int(rater.max()) + 1)],
+            items=[str(name) for name in known],
+            labels=LABELS,
         ),
         "ordinal",
-    )  # fmt: skip
+    )
 
 
 def occurrence(values: IntArray) -> IntArray:
@@ -125,13 +129,24 @@ def _filter_rows(data: CrowdRag, votes: ShownVotes) -> list[Row]:
     )
     cut = f"published spam probability <= {CUT:g}, all dimensions"
     return [
-        Row("Table 4", "C*: share of votes removed", cut, 0.25, float((~kept).mean()),
-            "the text says about the lower quarter of the workers; of votes it is far more"),
-        Row("Table 4", "C*: share of items left with fewer than 3 votes", cut, 0.0,
+        Row(
+            "Table 4",
+            "C*: share of votes removed",
+            cut,
+            0.25,
+            float((~kept).mean()),
+            "the text says about the lower quarter of the workers; of votes it is far more",
+        ),
+        Row(
+            "Table 4",
+            "C*: share of items left with fewer than 3 votes",
+            cut,
+            0.0,
             float((left < 3).mean()),
             "the text says that at least three votes remain for all pairs; the code does not "
-            "see to it"),
-    ]  # fmt: skip
+            "see to it",
+        ),
+    ]
 
 
 def order_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
@@ -143,11 +158,14 @@ def order_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
     across = across_item_alpha(votes, rng=rng, resamples=100)
     # The published columns name the flipped direction first.
     columns = {
-        "one direction": within["backward"], "other direction": within["forward"],
-        "both directions": within["both"], "largest difference": within["delta"],
-        "first 7 items": across["early"], "later items": across["late"],
+        "one direction": within["backward"],
+        "other direction": within["forward"],
+        "both directions": within["both"],
+        "largest difference": within["delta"],
+        "first 7 items": across["early"],
+        "later items": across["late"],
         "early against late": across["delta"],
-    }  # fmt: skip
+    }
     pairs = (
         f"{int(within['pairs'][0])} pairs judged both ways, a worker's flipped second vote dropped"
     )
@@ -202,13 +220,18 @@ def hidden_rows(data: CrowdRag) -> list[Row]:
         _interval("neutral share, later - first 7", six, _first(drift, "difference")),
         _interval("neutral share, later - first 7, mean of the workers' own", six, own),
         _interval(
-            "right side wins", f"{int(right['pairs'][0])} pairs judged both ways, decisive votes",
+            "right side wins",
+            f"{int(right['pairs'][0])} pairs judged both ways, decisive votes",
             _first(right, "right"),
             f"clustered by topic [{by_topic['low'][0]:.3f}, {by_topic['high'][0]:.3f}]",
         ),
-        _interval("one label on all seven dimensions", "6,760 judgments", same.share,
-                  f"{same.chance:.3f} if the dimensions were independent"),
-    ]  # fmt: skip
+        _interval(
+            "one label on all seven dimensions",
+            "6,760 judgments",
+            same.share,
+            f"{same.chance:.3f} if the dimensions were independent",
+        ),
+    ]
     return rows + _component_rows(data)
 
 

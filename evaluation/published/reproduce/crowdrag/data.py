@@ -23,9 +23,14 @@ from evaluation.methods.pairwise.order.data import ShownVotes, turned_back
 from evaluation.published.reproduce.columns import columns
 
 DIMENSIONS = (
-    "correctness_topical", "coherence_logical", "coherence_stylistic", "coverage_broad",
-    "coverage_deep", "consistency_internal", "quality_overall",
-)  # fmt: skip
+    "correctness_topical",
+    "coherence_logical",
+    "coherence_stylistic",
+    "coverage_broad",
+    "coverage_deep",
+    "consistency_internal",
+    "quality_overall",
+)
 LABELS = ("A", "N", "B")  # the left response is better, neither is, the right one is
 STYLES, ORIGINS = ("bullet", "essay", "news"), ("human", "llm")
 FILES = {
@@ -157,11 +162,16 @@ def load(folder: Path) -> CrowdRag:
     votes = _directed(rows, place, FILES["votes"])
     number = {name: k for k, name in enumerate(workers)}
     shown = ShownVotes.build(
-        np.array([number[row["worker"]] for row in rows]), votes.pair, votes.flipped,
-        _whole(rows, "position", FILES["votes"]), votes.label,
-        workers=workers, pairs=[" ".join(pair) for pair in pairs], dimensions=DIMENSIONS,
+        np.array([number[row["worker"]] for row in rows]),
+        votes.pair,
+        votes.flipped,
+        _whole(rows, "position", FILES["votes"]),
+        votes.label,
+        workers=workers,
+        pairs=[" ".join(pair) for pair in pairs],
+        dimensions=DIMENSIONS,
         labels=LABELS,
-    )  # fmt: skip
+    )
     return CrowdRag(
         votes=shown,
         counted=np.array([row["in_artifact"] == "1" for row in rows]),

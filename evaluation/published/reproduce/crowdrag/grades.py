@@ -41,10 +41,13 @@ def grades(data: CrowdRag) -> Refitted:
     one, two = data.left[gold.pair], data.right[gold.pair]
     left, right = np.where(gold.flipped, two, one), np.where(gold.flipped, one, two)
     found = rao_kupper_grades(
-        np.repeat(left, size), np.repeat(right, size), gold.label.ravel(),
+        np.repeat(left, size),
+        np.repeat(right, size),
+        gold.label.ravel(),
         (graded.topic[left][:, None] * size + np.arange(size)).ravel(),
-        players=len(graded.responses), tables=size * len(graded.topics),
-    )  # fmt: skip
+        players=len(graded.responses),
+        tables=size * len(graded.topics),
+    )
     cell = found["player"], found["table"] % size
     published_order = np.lexsort((graded.grade[cell], found["merit"], found["table"]))
     ranked = np.empty(len(published_order), dtype=np.int64)
@@ -68,14 +71,26 @@ def grade_rows(data: CrowdRag) -> list[Row]:
     tied, apart = int(found.tied.sum()), int((found.grade != theirs).sum())
     name = f"share of {theirs.size:,} grades equal to the published ones"
     rows = [
-        Row("Table 7", f"{name}, equal merits in the published order", RECIPE, 1.0,
+        Row(
+            "Table 7",
+            f"{name}, equal merits in the published order",
+            RECIPE,
+            1.0,
             float((found.as_published == theirs).mean()),
             f"{tied} grades share their merit with another: their order is arbitrary, in the "
-            "published code by the rounding errors of the optimiser"),
-        Row("Table 7", f"{name}, equal merits by name", RECIPE, 1.0,
-            float((found.grade == theirs).mean()), f"all {apart} that differ are among the {tied}"
-            if not (found.grade != theirs)[~found.tied].any() else "differs beyond equal merits"),
-    ]  # fmt: skip
+            "published code by the rounding errors of the optimiser",
+        ),
+        Row(
+            "Table 7",
+            f"{name}, equal merits by name",
+            RECIPE,
+            1.0,
+            float((found.grade == theirs).mean()),
+            f"all {apart} that differ are among the {tied}"
+            if not (found.grade != theirs)[~found.tied].any()
+            else "differs beyond equal merits",
+        ),
+    ]
     return rows + _mean_rows(data, found.as_published) + wilcoxon_rows(data)
 
 
@@ -93,8 +108,10 @@ def _mean_rows(data: CrowdRag, grade: IntArray) -> list[Row]:
         means: FloatArray = grade[rows_in].mean(axis=0)
         column = name.split(", ")
         k = WHO.index(column[1])
-        printed = [*(one[k] for one in published.TABLE7[column[0]]),
-                   published.TABLE7_MEAN[column[0]][k]]  # fmt: skip
+        printed = [
+            *(one[k] for one in published.TABLE7[column[0]]),
+            published.TABLE7_MEAN[column[0]][k],
+        ]
         for what, target, value in zip(
             (*published.SHORT, "mean"), printed, (*means, means.mean()), strict=True
         ):
@@ -123,18 +140,29 @@ def wilcoxon_rows(data: CrowdRag) -> list[Row]:
     )
     printed = len(by_style) - len(published.NOT_SIGNIFICANT)
     rows = [
-        Row("Table 7", "cells (dimension, style) where LLM and human differ, of 21",
-            "Wilcoxon signed rank by topic, Benjamini-Hochberg over 21", printed,
-            sum(by_style.values()), f"{wrong} cells are said otherwise in the text"),
-    ]  # fmt: skip
+        Row(
+            "Table 7",
+            "cells (dimension, style) where LLM and human differ, of 21",
+            "Wilcoxon signed rank by topic, Benjamini-Hochberg over 21",
+            printed,
+            sum(by_style.values()),
+            f"{wrong} cells are said otherwise in the text",
+        ),
+    ]
     count = len(DIMENSIONS) - len(published.NOT_SIGNIFICANT_ALL)
     last = _tested(data, {(k, "all"): [STYLES[-1]] for k in range(len(DIMENSIONS))})
     return [
         *rows,
-        Row("Table 7", DIFFER, "as published: news alone, by topic", count, sum(last.values()),
-            "the published code tests the last style of its loop only"),
+        Row(
+            "Table 7",
+            DIFFER,
+            "as published: news alone, by topic",
+            count,
+            sum(last.values()),
+            "the published code tests the last style of its loop only",
+        ),
         *_pooled_rows(data),
-    ]  # fmt: skip
+    ]
 
 
 def _columns(data: CrowdRag, dimension: int, styles: list[str]) -> tuple[IntArray, IntArray]:
@@ -171,8 +199,13 @@ def _pooled_rows(data: CrowdRag) -> list[Row]:
         )
     ]
     return rows + [
-        Row("Table 7, corrected", f"grade, LLM - human over all styles, {row['name']}",
-            "195 pairs of one topic and style", None, row["difference"],
-            f"adjusted p {row['adjusted']:.1e}; {FINDING}")
+        Row(
+            "Table 7, corrected",
+            f"grade, LLM - human over all styles, {row['name']}",
+            "195 pairs of one topic and style",
+            None,
+            row["difference"],
+            f"adjusted p {row['adjusted']:.1e}; {FINDING}",
+        )
         for row in pooled.rows()
-    ]  # fmt: skip
+    ]

@@ -54,9 +54,17 @@ def as_published(
 def by_component(labels: Labels, *, rng: np.random.Generator, restarts: int) -> FloatArray:
     """Spam probability (workers,) where each component keeps its own best restart."""
     table = mace.fit(
-        labels, rng=rng, restarts=restarts, iterations=ROUNDS, noise=NOISE, polish=0,
-        tolerance=0.0, resamples=0, prevalence="uniform", beside=False,
-    ).estimates["worker"]  # fmt: skip
+        labels,
+        rng=rng,
+        restarts=restarts,
+        iterations=ROUNDS,
+        noise=NOISE,
+        polish=0,
+        tolerance=0.0,
+        resamples=0,
+        prevalence="uniform",
+        beside=False,
+    ).estimates["worker"]
     out = np.full(len(labels.workers), np.nan)
     out[table["worker"]] = np.where(table["component"] > 0, table["spam"], np.nan)
     return out
@@ -96,10 +104,14 @@ def corrected(data: CrowdRag, spam: Spam, rng: np.random.Generator) -> Corrected
     votes = data.artifact
     return corrected_alpha(
         {name: data.labels(votes, k) for k, name in enumerate(DIMENSIONS)},
-        lambda labels: 1 - spam(labels), rng=rng, threshold=1 - CUT,
-        scored=data.first_direction(), group=np.repeat(np.arange(len(votes.pairs)), 2),
-        shuffles=SHUFFLES, resamples=100,
-    )  # fmt: skip
+        lambda labels: 1 - spam(labels),
+        rng=rng,
+        threshold=1 - CUT,
+        scored=data.first_direction(),
+        group=np.repeat(np.arange(len(votes.pairs)), 2),
+        shuffles=SHUFFLES,
+        resamples=100,
+    )
 
 
 def corrected_rows(
@@ -143,9 +155,17 @@ def _summary(found: CorrectedAlpha, protocol: str) -> list[Row]:
             ("alpha, C*, mean", filtered, found.corrected, f"refitted; {NO_SEED}"),
             ("alpha, C* of shuffled votes, mean", filtered, found.shuffled_null, NOISE_ALONE),
             ("alpha, C* cross-fitted, mean", filtered, found.cross_fitted, CROSSED),
-            ("share of votes removed", 0.25, found.removed_share,
-             "the text says about the lower quarter of the workers"),
-            ("share of pairs left with fewer than 3 votes", 0.0, found.thin_share,
-             "the text says that at least three votes remain for all pairs"),
+            (
+                "share of votes removed",
+                0.25,
+                found.removed_share,
+                "the text says about the lower quarter of the workers",
+            ),
+            (
+                "share of pairs left with fewer than 3 votes",
+                0.0,
+                found.thin_share,
+                "the text says that at least three votes remain for all pairs",
+            ),
         )
-    ]  # fmt: skip
+    ]

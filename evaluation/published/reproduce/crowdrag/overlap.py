@@ -60,9 +60,11 @@ def similarity_rows(
         score = scores(scorer, written, graded.topic, first, second, progress=progress)
         full, best_worst = correlations(graded.grade, graded.topic, first, second, score)
         for what, printed, values in zip(
-            ("best against worst", "full ranking"), published.TABLE8[scorer], (best_worst, full),
+            ("best against worst", "full ranking"),
+            published.TABLE8[scorer],
+            (best_worst, full),
             strict=True,
-        ):  # fmt: skip
+        ):
             rows += _printed_and_corrected(scorer, f"Spearman, {what}, {scorer}", printed, values)
     return rows
 

@@ -125,19 +125,48 @@ def log_rows(
         Row(table, "responses", "logs", 903, len(logs)),
         Row(table, "snapshots", "logs", None, len(steps) + len(logs)),
         Row(table, "replay equals the last snapshot", "logs", None, exact),
-        Row(table, "ms between snapshots, median", "all", 300, float(np.median(steps)),
-            "a snapshot was published where the text had changed"),
-        Row(table, "ms between snapshots, median", "1 ms to 5 s", 300,
-            float(np.median(while_typing)), "while somebody types"),
-        Row(table, "snapshots less than 300 ms after another, %", "all", None,
-            float(100 * np.mean(steps < 300))),
-        Row(table, "snapshots at the same ms as another, %", "all", None,
-            float(100 * np.mean(steps == 0)), "their order in the file is as good as random"),
+        Row(
+            table,
+            "ms between snapshots, median",
+            "all",
+            300,
+            float(np.median(steps)),
+            "a snapshot was published where the text had changed",
+        ),
+        Row(
+            table,
+            "ms between snapshots, median",
+            "1 ms to 5 s",
+            300,
+            float(np.median(while_typing)),
+            "while somebody types",
+        ),
+        Row(
+            table,
+            "snapshots less than 300 ms after another, %",
+            "all",
+            None,
+            float(100 * np.mean(steps < 300)),
+        ),
+        Row(
+            table,
+            "snapshots at the same ms as another, %",
+            "all",
+            None,
+            float(100 * np.mean(steps == 0)),
+            "their order in the file is as good as random",
+        ),
         Row(table, "text of snapshots over JSON of deltas", "bytes", None, raw / kept),
-        Row(table, "minutes from first to last snapshot, median", "logs", None,
-            float(np.median(minutes)), "the paper's mean working time is 10:22"),
+        Row(
+            table,
+            "minutes from first to last snapshot, median",
+            "logs",
+            None,
+            float(np.median(minutes)),
+            "the paper's mean working time is 10:22",
+        ),
         Row(table, "responses with a pause of a minute", "logs", None, int(np.sum(pauses > 0))),
-    ]  # fmt: skip
+    ]
 
 
 def jump_rows(logs: Mapping[str, WritingLog], processes: Mapping[str, Process]) -> list[Row]:
@@ -159,9 +188,15 @@ def jump_rows(logs: Mapping[str, WritingLog], processes: Mapping[str, Process]) 
             number = sum(change.source == source for change in jumps)
             share = 100 * number / len(jumps)
             rows.append(
-                Row(table, f"jumps by source, %: {source}", f"{least} characters put in", None,
-                    share, f"{number:,} of {len(jumps):,}")
-            )  # fmt: skip
+                Row(
+                    table,
+                    f"jumps by source, %: {source}",
+                    f"{least} characters put in",
+                    None,
+                    share,
+                    f"{number:,} of {len(jumps):,}",
+                )
+            )
     for least in JUMPS:
         left = sum(
             any(len(part_text(change, "unexplained")) >= least for change in process.changes)
@@ -181,10 +216,15 @@ def _final_rows(processes: Mapping[str, Process]) -> list[Row]:
     every = sum(total.values())
     names = {"passage": "from a passage", "own": "moved", "": "typed", "unexplained": "unexplained"}
     return [
-        Row("Jumps", "characters of the final texts, %", words, None,
-            100 * total.get(source, 0) / every)
+        Row(
+            "Jumps",
+            "characters of the final texts, %",
+            words,
+            None,
+            100 * total.get(source, 0) / every,
+        )
         for source, words in names.items()
-    ]  # fmt: skip
+    ]
 
 
 def signal_rows(
@@ -221,7 +261,13 @@ def signal_rows(
     low, middle = np.quantile(shares, (0.05, 0.5))
     return [
         *rows,
-        Row("Signals", "share of changes that take something away", "5 % quantile", None,
-            float(low), f"{len(shares)} logs of 100 changes"),
+        Row(
+            "Signals",
+            "share of changes that take something away",
+            "5 % quantile",
+            None,
+            float(low),
+            f"{len(shares)} logs of 100 changes",
+        ),
         Row("Signals", "share of changes that take something away", "median", None, float(middle)),
-    ]  # fmt: skip
+    ]

@@ -104,9 +104,16 @@ def test_the_list_takes_the_same_queries_for_few_and_many(task: Task, client: Cl
     url, counts = reverse("files_list", args=[task.project_id]), []
     for more in (2, 20):
         ExportFile.objects.bulk_create(
-            ExportFile(project=task.project, task=task, what="answers", form="csv",
-                       by=task.project.owner, state="failed") for _ in range(more)
-        )  # fmt: skip
+            ExportFile(
+                project=task.project,
+                task=task,
+                what="answers",
+                form="csv",
+                by=task.project.owner,
+                state="failed",
+            )
+            for _ in range(more)
+        )
         with CaptureQueriesContext(connection) as asked_of:
             assert client.get(url).status_code == 200
         counts.append(len(asked_of))
@@ -202,8 +209,13 @@ def test_parquet_has_types_and_comes_back_in(task: Task) -> None:
     content = b"".join(table.parts("parquet"))
     read = pyarrow.parquet.read_table(io.BytesIO(content))
     assert [str(field.type) for field in read.schema] == [
-        "int64", "double", "bool", "string", "string", "string",
-    ]  # fmt: skip
+        "int64",
+        "double",
+        "bool",
+        "string",
+        "string",
+        "string",
+    ]
     assert table.count == 3
     columns, found = parquet.read(content)
     assert columns[0] == "n" and next(found)["list"] == "[1, 2]"
@@ -219,9 +231,12 @@ def test_parquet_has_types_and_comes_back_in(task: Task) -> None:
     assert (report.new, report.left_out) == (3, 0)
     with pytest.raises(Invalid, match="parquet"):
         import_content(
-            by=other.project.owner, task=other, kind="answers", content=content[:80],
+            by=other.project.owner,
+            task=other,
+            kind="answers",
+            content=content[:80],
             name="a.parquet",
-        )  # fmt: skip
+        )
 
 
 def test_thousands_of_answers_stream_in_pieces_and_come_back(task: Task) -> None:
@@ -242,8 +257,11 @@ def test_thousands_of_answers_stream_in_pieces_and_come_back(task: Task) -> None
     )
     assert report.new == 3000
     told = [
-        sorted(TextValue.objects.filter(answer__item__task=one).values_list(
-            "answer__item__key", "answer__worker__pseudonym", "text"))
+        sorted(
+            TextValue.objects.filter(answer__item__task=one).values_list(
+                "answer__item__key", "answer__worker__pseudonym", "text"
+            )
+        )
         for one in (many, other)
-    ]  # fmt: skip
+    ]
     assert told[0] == told[1]

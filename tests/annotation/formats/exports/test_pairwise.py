@@ -75,9 +75,17 @@ def imported(path: Path, form: str, *more: str) -> Task:
     """The task that a file makes in a project of its own."""
     user, out = make.make_user(), StringIO()
     call_command(
-        "crowdqc_import", form, str(path), "--new-project", f"Of {user.username}", "--by",
-        user.username, *more, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        form,
+        str(path),
+        "--new-project",
+        f"Of {user.username}",
+        "--by",
+        user.username,
+        *more,
+        stdout=out,
+        stderr=StringIO(),
+    )
     return Task.objects.select_related("project", "current").latest("pk")
 
 
@@ -99,9 +107,17 @@ def test_what_goes_out_comes_in_and_goes_out_again_the_same(
         # Into the project that it came from, it adds nothing.
         before = Answer.objects.filter(item__task=task).count()
         call_command(
-            "crowdqc_import", form, str(path), "--task", str(task.pk), "--dimension", dimension,
-            "--by", task.project.owner.username, stdout=StringIO(),
-        )  # fmt: skip
+            "crowdqc_import",
+            form,
+            str(path),
+            "--task",
+            str(task.pk),
+            "--dimension",
+            dimension,
+            "--by",
+            task.project.owner.username,
+            stdout=StringIO(),
+        )
         assert Answer.objects.filter(item__task=task).count() == before
 
 
@@ -133,8 +149,9 @@ def test_each_row_says_what_stood_left_and_who_won_there(task: Task) -> None:
 def test_the_matrix_gives_the_same_alpha_as_the_arrays_that_evaluation_freezes(task: Task) -> None:
     matrix = rows_of(task, "reliability", "coverage_deep")
     cells = [[float(v) if v else np.nan for k, v in row.items() if k != "coder"] for row in matrix]
-    theirs = krippendorff.alpha(np.array(cells), level_of_measurement="ordinal",
-                                value_domain=[-1, 0, 1])  # fmt: skip
+    theirs = krippendorff.alpha(
+        np.array(cells), level_of_measurement="ordinal", value_domain=[-1, 0, 1]
+    )
     ours = krippendorff_alpha(judged.now(task).data.votes.as_labels(0), "ordinal")
     assert theirs == pytest.approx(ours, abs=1e-12)
     labels = rows_of(task, "crowdkit-labels", "coverage_deep")
@@ -159,8 +176,19 @@ def test_only_what_counts_goes_out_and_the_manifest_says_what_does_not(
     assert len(every) == 20 and sum(row["excluded"] == "true" for row in every) == 5
     assert [row["reason"] for row in every if row["counts"] == "false"] == ["a slip"]
     path = tmp_path / "frame.csv"
-    call_command("crowdqc_export", "crowdkit", "--what", "labels", "--task", str(task.pk),
-                 "--dimension", "coverage_deep", "--out", str(path), stdout=StringIO())  # fmt: skip
+    call_command(
+        "crowdqc_export",
+        "crowdkit",
+        "--what",
+        "labels",
+        "--task",
+        str(task.pk),
+        "--dimension",
+        "coverage_deep",
+        "--out",
+        str(path),
+        stdout=StringIO(),
+    )
     told = json.loads((tmp_path / "manifest.json").read_text())["files"]["frame.csv"]
     assert (told["rows"], told["dimension"], told["names"]) == (14, "coverage_deep", "pseudonyms")
     assert told["left_out"] == {"uncounted": 1, "excluded": 5, "other_fields": 0}
@@ -169,9 +197,7 @@ def test_only_what_counts_goes_out_and_the_manifest_says_what_does_not(
 
 def test_no_export_names_a_person_otherwise_than_by_pseudonym(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
-    task = imported(folder, "crowdrag", "--no-runs").project.tasks.get(
-        type="pairwise", source=None
-    )  # fmt: skip
+    task = imported(folder, "crowdrag", "--no-runs").project.tasks.get(type="pairwise", source=None)
     ids = set(Membership.objects.exclude(external_id="").values_list("external_id", flat=True))
     for slug in exports_of(task):
         text = text_of(task, slug)
@@ -179,18 +205,21 @@ def test_no_export_names_a_person_otherwise_than_by_pseudonym(tmp_path: Path) ->
     raw = [json.loads(line) for line in text_of(task, "crowdrag-raw").splitlines()]
     given = (folder / "raw/study2_responses.jsonl.gz").exists() and len(raw)
     assert given == 350 and list(raw[0])[:7] == [
-        "submission_id", "worker", "item_index", "query_id", "response_a", "response_b",
+        "submission_id",
+        "worker",
+        "item_index",
+        "query_id",
+        "response_a",
+        "response_b",
         "validity",
-    ]  # fmt: skip
+    ]
 
 
 def test_crowdrags_own_formats_come_out_as_they_went_in(tmp_path: Path) -> None:
     import gzip
 
     folder = make_folder(tmp_path)
-    task = imported(folder, "crowdrag", "--no-runs").project.tasks.get(
-        type="pairwise", source=None
-    )  # fmt: skip
+    task = imported(folder, "crowdrag", "--no-runs").project.tasks.get(type="pairwise", source=None)
     with gzip.open(folder / "raw/study2_responses.jsonl.gz", "rt") as lines:
         given = [json.loads(line) for line in lines]
     raw = [json.loads(line) for line in text_of(task, "crowdrag-raw").splitlines()]
@@ -206,9 +235,18 @@ def test_crowdrags_own_formats_come_out_as_they_went_in(tmp_path: Path) -> None:
     path = tmp_path / "raw.jsonl"
     path.write_text(text_of(task, "crowdrag-raw"))
     call_command(
-        "crowdqc_import", "crowdrag-raw", str(path), "--project", str(task.project_id), "--by",
-        task.project.owner.username, "--title", "Again", stdout=StringIO(), stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag-raw",
+        str(path),
+        "--project",
+        str(task.project_id),
+        "--by",
+        task.project.owner.username,
+        "--title",
+        "Again",
+        stdout=StringIO(),
+        stderr=StringIO(),
+    )
     again = Task.objects.latest("pk")
     assert text_of(again, "crowdrag-raw") == path.read_text()
 
@@ -217,8 +255,16 @@ def test_the_texts_go_into_another_project_as_they_are(task: Task, tmp_path: Pat
     path = tmp_path / "texts.csv"
     path.write_text(text_of(task, "candidates"), newline="")
     out, user = StringIO(), make.make_user()
-    call_command("crowdqc_import", "candidates", str(path), "--new-project", "Other", "--by",
-                 user.username, stdout=out)  # fmt: skip
+    call_command(
+        "crowdqc_import",
+        "candidates",
+        str(path),
+        "--new-project",
+        "Other",
+        "--by",
+        user.username,
+        stdout=out,
+    )
     assert "10 rows, 10 new" in out.getvalue()
 
 
@@ -244,9 +290,14 @@ def test_an_export_that_cannot_be_made_says_so_and_writes_nothing(
 ) -> None:
     ratings = make_ratings(task.project)
     assert set(exports_of(ratings)) == {
-        "judgments", "candidates", "crowdkit-labels", "reliability", "label-studio",
-        "assignments", "events",
-    }  # fmt: skip
+        "judgments",
+        "candidates",
+        "crowdkit-labels",
+        "reliability",
+        "label-studio",
+        "assignments",
+        "events",
+    }
     with pytest.raises(Invalid, match="does not ask for mood"):
         text_of(task, "arena", dimension="mood")
     for wanted, why in (

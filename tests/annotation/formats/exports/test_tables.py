@@ -20,8 +20,12 @@ from tests.support import factories as make
 
 pytestmark = pytest.mark.django_db
 AWKWARD = (
-    '=1+1 is "two", they said', "- first\n- second", "+49 is Germany", "'=quoted", "„Störche“"
-)  # fmt: skip
+    '=1+1 is "two", they said',
+    "- first\n- second",
+    "+49 is Germany",
+    "'=quoted",
+    "„Störche“",
+)
 
 
 def a_task() -> Task:
@@ -68,11 +72,20 @@ def test_what_was_exported_is_the_same_again_in_a_new_project(form: str) -> None
             "key", "question", "group__passage", "group__title"
         )
         told = Answer.objects.filter(item__task=of, counts=True).order_by("pk")
-        return [list(items), sorted(
-            told.values_list("item__key", f"worker__{worker}", "system__name",
-                             "system__prompt_strategy", "texts__text", "answered_at"),
-            key=str,
-        )]  # fmt: skip
+        return [
+            list(items),
+            sorted(
+                told.values_list(
+                    "item__key",
+                    f"worker__{worker}",
+                    "system__name",
+                    "system__prompt_strategy",
+                    "texts__text",
+                    "answered_at",
+                ),
+                key=str,
+            ),
+        ]
 
     before, after = content(task, "pseudonym"), content(other, "external_id")
     assert before[0] == after[0]
@@ -120,8 +133,11 @@ def test_answers_to_a_question_that_was_reworded_are_not_passed_off_as_answers_t
     make.tasks.publish(by=task.project.owner, task=task)
     task.refresh_from_db()
     assert {row["item_id"] for row in free_text.rows(task, "answers")} == {
-        "q-002", "q-003", "q-004", "q-005"
-    }  # fmt: skip
+        "q-002",
+        "q-003",
+        "q-004",
+        "q-005",
+    }
     assert free_text.left_out(task)["older_questions"] == 4
 
 

@@ -30,9 +30,16 @@ RUN = [500, 0, 0, "Storks", [0, 90, 80, 120, 60, 75]]
 def task(tmp_path: Path) -> Task:
     user = make.make_user()
     call_command(
-        "crowdqc_import", "crowdrag-writing", str(study.make_folder(tmp_path / "study")),
-        "--new-project", "Storks", "--by", user.username, stdout=StringIO(), stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        "crowdrag-writing",
+        str(study.make_folder(tmp_path / "study")),
+        "--new-project",
+        "Storks",
+        "--by",
+        user.username,
+        stdout=StringIO(),
+        stderr=StringIO(),
+    )
     return Task.objects.select_related("current", "project__owner").get()
 
 
@@ -46,9 +53,16 @@ def lines(task: Task, what: str, form: str = "jsonl") -> list[dict[str, Any]]:
 def take_in(what: str, path: Path, task: Task) -> str:
     out = StringIO()
     call_command(
-        "crowdqc_import", what, str(path), "--task", str(task.pk), "--by",
-        task.project.owner.username, stdout=out, stderr=StringIO(),
-    )  # fmt: skip
+        "crowdqc_import",
+        what,
+        str(path),
+        "--task",
+        str(task.pk),
+        "--by",
+        task.project.owner.username,
+        stdout=out,
+        stderr=StringIO(),
+    )
     return out.getvalue()
 
 
@@ -115,20 +129,32 @@ def test_what_is_exported_goes_into_a_task_of_another_project(task: Task, tmp_pa
         paths[what] = tmp_path / f"{what}.jsonl"
         out = StringIO()
         call_command(
-            "crowdqc_export", "writing", "--task", str(task.pk), "--what", what, "--out",
-            str(paths[what]), stdout=out,
-        )  # fmt: skip
+            "crowdqc_export",
+            "writing",
+            "--task",
+            str(task.pk),
+            "--what",
+            what,
+            "--out",
+            str(paths[what]),
+            stdout=out,
+        )
         assert "manifest.json says what they are" in out.getvalue()
     told = json.loads((tmp_path / "manifest.json").read_text())["files"]
     assert {name: one["rows"] for name, one in told.items()} == {
-        "topics.jsonl": 2, "responses.jsonl": 12, "writing-logs.jsonl": 6
-    }  # fmt: skip
+        "topics.jsonl": 2,
+        "responses.jsonl": 12,
+        "writing-logs.jsonl": 6,
+    }
     project = make.make_project()
     assert task.current is not None
     other = import_task(
-        by=project.owner, project=project, type="writing", title="Again",
+        by=project.owner,
+        project=project,
+        type="writing",
+        title="Again",
         fields={"settings": task.current.settings, "redundancy": 1},
-    )  # fmt: skip
+    )
     assert "2 new" in take_in("topics", paths["topics"], other)
     tasks.publish(by=project.owner, task=other)
     assert "12 new, 0 there already" in take_in("responses", paths["responses"], other)
@@ -157,9 +183,12 @@ def test_tables_of_topics_and_responses_go_in_again_as_csv(task: Task, tmp_path:
     project = make.make_project()
     assert task.current is not None
     other = import_task(
-        by=project.owner, project=project, type="writing", title="Again",
+        by=project.owner,
+        project=project,
+        type="writing",
+        title="Again",
         fields={"settings": task.current.settings},
-    )  # fmt: skip
+    )
     for what, rows in (("topics", "8 rows, 2 new"), ("responses", "12 rows, 12 new")):
         path = tmp_path / f"{what}.csv"
         with path.open("w", newline="") as file:
@@ -168,8 +197,10 @@ def test_tables_of_topics_and_responses_go_in_again_as_csv(task: Task, tmp_path:
         if what == "topics":
             tasks.publish(by=project.owner, task=other)
             other = Task.objects.select_related("current", "project").get(pk=other.pk)
-    stored = [list(one.groups.order_by("key").values_list("key", "title", "passages"))
-              for one in (task, other)]  # fmt: skip
+    stored = [
+        list(one.groups.order_by("key").values_list("key", "title", "passages"))
+        for one in (task, other)
+    ]
     assert stored[0] == stored[1]
 
 

@@ -31,16 +31,28 @@ def world() -> World:
         ("items", ["PRÉGUNTA", "Thema"], {"question": "PRÉGUNTA", "topic": "Thema"}),
         ("items", ["question_de", "question"], {"question": "question"}),
         ("items", ["question_de", "hint"], {"question": "question_de"}),
-        ("answers", ["id", "user id", "Completion"],
-         {"item_id": "id", "worker_id": "user id", "answer": "Completion"}),
-        ("system_answers", ["id", "model", "completion"],
-         {"item_id": "id", "system": "model", "answer": "completion"}),
-        ("candidates", ["prompt", "completion", "model", "topic"],
-         {"topic": "topic", "query": "prompt", "text": "completion", "system": "model"}),
-        ("answers", ["item_id", "worker_id", "Réponse"],
-         {"item_id": "item_id", "worker_id": "worker_id", "answer": "Réponse"}),
+        (
+            "answers",
+            ["id", "user id", "Completion"],
+            {"item_id": "id", "worker_id": "user id", "answer": "Completion"},
+        ),
+        (
+            "system_answers",
+            ["id", "model", "completion"],
+            {"item_id": "id", "system": "model", "answer": "completion"},
+        ),
+        (
+            "candidates",
+            ["prompt", "completion", "model", "topic"],
+            {"topic": "topic", "query": "prompt", "text": "completion", "system": "model"},
+        ),
+        (
+            "answers",
+            ["item_id", "worker_id", "Réponse"],
+            {"item_id": "item_id", "worker_id": "worker_id", "answer": "Réponse"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_column_is_recognised_by_other_words_case_accents_and_asides(
     kind: str, columns: list[str], wanted: dict[str, str]
 ) -> None:

@@ -34,8 +34,11 @@ def check(kind: str, text: str, known: Any = None, name: str = "a.csv") -> Check
     sheet = read(text.encode(), name)
     importer = FORMATS[kind]
     if known is None:
-        known = {"items": KnownItems(), "answers": KnownAnswers(keys=KEYS),
-                 "system_answers": KnownSystems(keys=KEYS)}[kind]  # fmt: skip
+        known = {
+            "items": KnownItems(),
+            "answers": KnownAnswers(keys=KEYS),
+            "system_answers": KnownSystems(keys=KEYS),
+        }[kind]
     checked: Checked = importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
     checked.problems = checked.problems.merged(sheet.unreadable)
     return checked
@@ -118,19 +121,32 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
         return
     for importer, known in zip(
         FORMATS.values(),
-        (KnownItems(), KnownAnswers(), KnownSystems(), KnownCandidates(), KnownJudgments(),
-         KnownTopics(), KnownResponses(), KnownSamples(), authors.KnownAnswers(),
-         authors.KnownAnswers(), KnownDocuments(), KnownRatings(), {}),
+        (
+            KnownItems(),
+            KnownAnswers(),
+            KnownSystems(),
+            KnownCandidates(),
+            KnownJudgments(),
+            KnownTopics(),
+            KnownResponses(),
+            KnownSamples(),
+            authors.KnownAnswers(),
+            authors.KnownAnswers(),
+            KnownDocuments(),
+            KnownRatings(),
+            {},
+        ),
         strict=True,
-    ):  # fmt: skip
+    ):
         importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
 
 
 def test_columns_are_guessed_by_exact_name_first() -> None:
     fields = FORMATS["items"].fields
     assert guess(["Question-ID", "QUESTION"], fields) == {
-        "item_id": "Question-ID", "question": "QUESTION"
-    }  # fmt: skip
+        "item_id": "Question-ID",
+        "question": "QUESTION",
+    }
     assert guess(["id", "item_id", "question"], fields)["item_id"] == "item_id"
 
 
@@ -161,9 +177,12 @@ def test_questions_share_a_text_by_topic_and_bad_ones_are_named() -> None:
 def test_an_unknown_question_is_answered_with_the_nearest_one() -> None:
     checked = check("answers", "item_id,worker_id,answer\nvoy-09,w1,Text\n")
     assert only(checked) == (
-        2, "item_id", "voy-09", "No question has this id.",
+        2,
+        "item_id",
+        "voy-09",
+        "No question has this id.",
         "The task has voy-01 to voy-08. Did you mean voy-08?",
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,12 +194,18 @@ def test_an_unknown_question_is_answered_with_the_nearest_one() -> None:
         ("voy-01,w1,Text,yesterday", "submitted_at", "This is not a time."),
         ("voy-01,w1,Text,0001-01-01", "submitted_at", "This is not a time."),
         (",w1,Text,", "item_id", "There is no id."),
-        ("voy-02,w9,Other,", "worker_id, item_id",
-         "The task has another answer of this worker to this question."),
-        ("voy-01,w1," + "x" * 20_001 + ",", "answer",
-         "20,001 characters; 20,000 is the most for an answer."),
+        (
+            "voy-02,w9,Other,",
+            "worker_id, item_id",
+            "The task has another answer of this worker to this question.",
+        ),
+        (
+            "voy-01,w1," + "x" * 20_001 + ",",
+            "answer",
+            "20,001 characters; 20,000 is the most for an answer.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_bad_answer_is_named_with_its_column(row: str, column: str, wrong: str) -> None:
     known = KnownAnswers(keys=KEYS, texts={("w9", "voy-02"): "Mine"}, removed={"gone"})
     checked = check("answers", f"item_id,worker_id,answer,submitted_at\n{row}\n", known)
@@ -203,8 +228,10 @@ def test_times_are_read_with_and_without_zone() -> None:
     rows = "voy-01,w1,a,2025-03-31T14:05:00Z\nvoy-02,w1,b,2025-03-31 16:05\nvoy-03,w1,c,\n"
     checked = check("answers", "item_id,worker_id,answer,submitted_at\n" + rows)
     assert [row["submitted_at"] and row["submitted_at"].isoformat() for row in checked.good] == [
-        "2025-03-31T14:05:00+00:00", "2025-03-31T16:05:00+00:00", None
-    ]  # fmt: skip
+        "2025-03-31T14:05:00+00:00",
+        "2025-03-31T16:05:00+00:00",
+        None,
+    ]
 
 
 def test_systems_that_differ_only_by_case_and_space_are_one_spelling_too_many() -> None:
@@ -223,8 +250,9 @@ def test_replicates_let_a_system_answer_more_than_once() -> None:
     checked = check("system_answers", "item_id,system,answer,replicate\n" + rows)
     assert [(row["answer"], row["replicate"]) for row in checked.good] == [("a", 0), ("b", 1)]
     assert [problem.mend for problem in checked.problems] == [
-        "Keep one, or add a replicate column.", "Number the repeats 0, 1, 2 and so on.",
-    ]  # fmt: skip
+        "Keep one, or add a replicate column.",
+        "Number the repeats 0, 1, 2 and so on.",
+    ]
 
 
 def test_what_no_text_can_hold_is_refused_not_broken() -> None:
@@ -256,6 +284,8 @@ def test_the_questions_of_the_real_data_are_read_by_their_own_column_names() -> 
 
 
 def test_ten_thousand_rows_are_checked_in_moments() -> None:
-    lines = [json.dumps({"item_id": KEYS[n % 8], "worker_id": str(n), "answer": "Some words"})
-             for n in range(10_000)]  # fmt: skip
+    lines = [
+        json.dumps({"item_id": KEYS[n % 8], "worker_id": str(n), "answer": "Some words"})
+        for n in range(10_000)
+    ]
     assert len(check("answers", "\n".join(lines), name="a.jsonl").good) == 10_000

@@ -19,14 +19,22 @@ from annotation.work.snapshots.judgments import Asked
 
 Row = dict[str, Any]
 ASKED = (Asked("clarity", "Clarity"), Asked("overall", "Overall", neutral=False))
-PAIRS = (KnownPair(1, "p-1", "t-1", "t-2"), KnownPair(2, "p-2", "t-1", "t-3"),
-         KnownPair(3, "p-3", "t-2", "t-3", side=1), KnownPair(4, "p-4", "t-2", "t-3", side=-1),
-         KnownPair(5, "p-5", "t-1", "t-4", asked=False))  # fmt: skip
+PAIRS = (
+    KnownPair(1, "p-1", "t-1", "t-2"),
+    KnownPair(2, "p-2", "t-1", "t-3"),
+    KnownPair(3, "p-3", "t-2", "t-3", side=1),
+    KnownPair(4, "p-4", "t-2", "t-3", side=-1),
+    KnownPair(5, "p-5", "t-1", "t-4", asked=False),
+)
 KNOWN = KnownJudgments(
-    pairs=PAIRS, attention={"gold"}, people={"kestrel-07": 7, "ann": 7, "gone": 8}, removed={8},
-    names=["Wren"], strategies=["short"],
+    pairs=PAIRS,
+    attention={"gold"},
+    people={"kestrel-07": 7, "ann": 7, "gone": 8},
+    removed={8},
+    names=["Wren"],
+    strategies=["short"],
     there={(("worker", 7), "p-1", False): {"clarity": "first", "overall": "second"}},
-)  # fmt: skip
+)
 
 
 def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) -> Checked:
@@ -37,10 +45,12 @@ def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) ->
 
 
 @given(
-    code=st.sampled_from(["first", "neutral", "second"]), flipped=st.booleans(),
-    turned=st.booleans(), naming=st.sampled_from(["id", "texts", "sides", "all", "id and sides"]),
+    code=st.sampled_from(["first", "neutral", "second"]),
+    flipped=st.booleans(),
+    turned=st.booleans(),
+    naming=st.sampled_from(["id", "texts", "sides", "all", "id and sides"]),
     words=st.sampled_from(["stored", "shown", "letters"]),
-)  # fmt: skip
+)
 def test_every_way_to_name_a_pair_and_a_side_means_the_same_vote(
     code: str, flipped: bool, turned: bool, naming: str, words: str
 ) -> None:
@@ -61,9 +71,10 @@ def test_every_way_to_name_a_pair_and_a_side_means_the_same_vote(
     if naming == "sides" and words == "stored":
         words = "shown"  # the row does not say which text is first
     row["clarity"] = {
-        "stored": stored(shown(code, flipped=False), flipped=turned), "shown": side,
+        "stored": stored(shown(code, flipped=False), flipped=turned),
+        "shown": side,
         "letters": {"left": "A", "neutral": "N", "right": "B"}[side],
-    }[words]  # fmt: skip
+    }[words]
     checked = check([row])
     assert not checked.problems
     [good] = checked.good
@@ -72,12 +83,17 @@ def test_every_way_to_name_a_pair_and_a_side_means_the_same_vote(
 
 def test_texts_alone_find_the_item_that_is_shown_so() -> None:
     row = {"system": "Wren", "clarity": "A"}
-    rows = [{**row, "left": "t-2", "right": "t-3"}, {**row, "left": "t-3", "right": "t-2"},
-            {**row, "left": "t-3", "right": "t-1"}]  # fmt: skip
+    rows = [
+        {**row, "left": "t-2", "right": "t-3"},
+        {**row, "left": "t-3", "right": "t-2"},
+        {**row, "left": "t-3", "right": "t-1"},
+    ]
     good = check(rows).good
     assert [(one["item"], one["flipped"], one["choices"][0][1]) for one in good] == [
-        (3, False, "first"), (4, True, "second"), (2, True, "second")
-    ]  # fmt: skip
+        (3, False, "first"),
+        (4, True, "second"),
+        (2, True, "second"),
+    ]
 
 
 BY_ID: Row = {"item_id": "p-1", "worker": "bo", "clarity": "first", "overall": "first"}
@@ -121,7 +137,7 @@ BY_SIDES: Row = {"left": "t-1", "right": "t-2", "worker": "bo", "clarity": "left
         ({**BY_ID, "overal": "second"}, "overal", "does not ask for overal.*mean overall"),
         ({**BY_ID, "mood": "A"}, "mood", "asks for clarity, overall.*take it out"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_taken_is_named_with_its_columns_and_how_to_mend_it(
     row: Row, columns: str, words: str
 ) -> None:
@@ -135,14 +151,35 @@ def test_what_cannot_be_taken_is_named_with_its_columns_and_how_to_mend_it(
 
 
 ANYTHING = st.sampled_from(
-    ["", "p-1", "t-1", "t-2", "t-3", "ann", "Wren", "true", "0", "1", "first", "left", "n", "\0",
-     "9" * 5000, "neutral"]
-)  # fmt: skip
+    [
+        "",
+        "p-1",
+        "t-1",
+        "t-2",
+        "t-3",
+        "ann",
+        "Wren",
+        "true",
+        "0",
+        "1",
+        "first",
+        "left",
+        "n",
+        "\0",
+        "9" * 5000,
+        "neutral",
+    ]
+)
 
 
-@given(st.lists(st.dictionaries(
-    st.sampled_from([field.name for field in Judgments(ASKED).fields] + ["mood"]), ANYTHING
-), max_size=4))  # fmt: skip
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from([field.name for field in Judgments(ASKED).fields] + ["mood"]), ANYTHING
+        ),
+        max_size=4,
+    )
+)
 def test_every_row_is_taken_or_there_or_refused_in_words(rows: list[Row]) -> None:
     checked = check(rows)
     known = len(checked.good) + checked.there + len(checked.repeats)
@@ -159,8 +196,10 @@ def test_what_may_be_left_to_be_understood_is() -> None:
     checked = check(calls)
     assert not checked.problems and checked.facts == ["1 system", "1 pair"]
     assert [(one["replicate"], one["flipped"]) for one in checked.good] == [
-        (0, False), (0, True), (1, False)
-    ]  # fmt: skip
+        (0, False),
+        (0, True),
+        (1, False),
+    ]
     assert checked.good[0]["choices"] == (("overall", "neutral", 0),)
 
 
@@ -180,9 +219,16 @@ def test_the_same_again_is_there_and_another_judgment_of_it_is_refused() -> None
 
 def test_a_dimension_that_is_called_as_a_column_of_the_format_has_a_column_of_its_own() -> None:
     asked = (Asked("position", "Position"), Asked("first", "First"))
-    row = {"item_id": "p-1", "worker": "bo", "position": "4",
-           "judged_position": "first", "judged_first": "second"}  # fmt: skip
+    row = {
+        "item_id": "p-1",
+        "worker": "bo",
+        "position": "4",
+        "judged_position": "first",
+        "judged_first": "second",
+    }
     [good] = check([row], asked=asked).good
-    assert [choice[:2] for choice in good["choices"]] == [("position", "first"),
-                                                         ("first", "second")]  # fmt: skip
+    assert [choice[:2] for choice in good["choices"]] == [
+        ("position", "first"),
+        ("first", "second"),
+    ]
     assert good["position"] == 3

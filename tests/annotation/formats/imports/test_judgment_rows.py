@@ -78,8 +78,9 @@ def twin(task: Task, *, turned: bool) -> Task:
     texts = list(Candidate.objects.filter(project=task.project).order_by("pk"))
     for text in reversed(texts) if turned else texts:
         system = System.objects.create(project=project, name=f"of {text.key}")
-        Candidate.objects.create(project=project, key=text.key, topic=text.topic, text=text.text,
-                                 system=system)  # fmt: skip
+        Candidate.objects.create(
+            project=project, key=text.key, topic=text.topic, text=text.text, system=system
+        )
     new = Candidate.objects.filter(project=project).in_bulk(field_name="pk")
     keys = {text.key: pk for pk, text in new.items()}
     assert task.current is not None
@@ -89,10 +90,17 @@ def twin(task: Task, *, turned: bool) -> Task:
     for item in task.items.select_related("first", "second"):
         ids = sorted(keys[text.key] for text in (item.first, item.second) if text)
         Item.objects.create(
-            task=other, group=group, key=item.key, question="Which?", since=1,
-            position=item.position, first_id=ids[0], second_id=ids[1] if ids[1:] else None,
-            side=-item.side if turned else item.side, repeat=item.repeat,
-        )  # fmt: skip
+            task=other,
+            group=group,
+            key=item.key,
+            question="Which?",
+            since=1,
+            position=item.position,
+            first_id=ids[0],
+            second_id=ids[1] if ids[1:] else None,
+            side=-item.side if turned else item.side,
+            repeat=item.repeat,
+        )
     tasks.publish(by=project.owner, task=other)
     return fresh(other)
 
@@ -104,8 +112,15 @@ def task() -> Task:
     One worker is excluded then, and one judgment of another does not count.
     """
     project = make.make_project()
-    task = make_pairs(project, n=5, sides=(1, -1), settings=TWO, redundancy=3, order="random",
-                      items_per_assignment=3)  # fmt: skip
+    task = make_pairs(
+        project,
+        n=5,
+        sides=(1, -1),
+        settings=TWO,
+        redundancy=3,
+        order="random",
+        items_per_assignment=3,
+    )
     sides = itertools.cycle(("left", "right", "right", "neutral", "left"))
     for worker in [make.make_worker(project) for _ in range(3)]:
         for _ in range(2):
@@ -118,11 +133,19 @@ def task() -> Task:
             answers.submit(by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
     task, by = fresh(task), project.owner
     calls = [
-        {"item_id": f"item-{n:03d}", "system": "Wren", "prompt_strategy": "short", "replicate": r,
-         "flipped": flipped, "clarity": code, "overall": "neutral" if n == 1 else code}
-        for n in range(1, 6) for r in (0, 1)
+        {
+            "item_id": f"item-{n:03d}",
+            "system": "Wren",
+            "prompt_strategy": "short",
+            "replicate": r,
+            "flipped": flipped,
+            "clarity": code,
+            "overall": "neutral" if n == 1 else code,
+        }
+        for n in range(1, 6)
+        for r in (0, 1)
         for flipped, code in ((False, "first"), (True, "second" if r else "neutral"))
-    ]  # fmt: skip
+    ]
     assert bring(task, calls) == 20
     one, two, _ = project.memberships.filter(role="worker").order_by("pk")
     exclusions.exclude(by=by, task=task, worker=one, reason="a test")
@@ -140,8 +163,9 @@ def counting(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     own = {"topic", "version"}
     return [
         {name: value for name, value in row.items() if name not in own}
-        for row in rows if (row["counts"], row["excluded"]) == ("true", "false")
-    ]  # fmt: skip
+        for row in rows
+        if (row["counts"], row["excluded"]) == ("true", "false")
+    ]
 
 
 def by_texts(row: dict[str, str]) -> dict[str, str]:
@@ -157,8 +181,9 @@ def test_what_the_export_writes_comes_in_and_goes_out_the_same(task: Task, form:
     content = "".join(lines).encode()  # type: ignore[arg-type]
     other = twin(task, turned=False)
     for new, there in ((35, 0), (0, 35)):
-        report = import_content(by=other.project.owner, task=other, kind="judgments",
-                                content=content, name=f"a.{form}")  # fmt: skip
+        report = import_content(
+            by=other.project.owner, task=other, kind="judgments", content=content, name=f"a.{form}"
+        )
         assert (report.new, report.there, report.left_out) == (new, there, 0)
     first, again = exported(task), exported(other)
     assert list(first[0]) == [*HEAD, "clarity", "overall", *TAIL]
@@ -192,8 +217,11 @@ def test_a_workers_rows_become_one_assignment_and_hold_slots_where_they_count(ta
         assert item.held == counted == item.entries.filter(holds=True).count()
     calls = Answer.objects.filter(item__task=other, system__isnull=False)
     assert set(calls.values_list("replicate", "flipped")) == {
-        (0, False), (1, True), (2, False), (3, True)
-    }  # fmt: skip
+        (0, False),
+        (1, True),
+        (2, False),
+        (3, True),
+    }
     assert AuditEntry.objects.filter(action="judgments.import").latest("pk").detail["new"] == 35
     # Who judges a pair again, the other way round, does so in a further assignment.
     row = {"item_id": "item-001", "worker": "ann", "clarity": "first", "overall": "first"}
@@ -208,11 +236,13 @@ def test_a_thousand_rows_are_written_in_bulk() -> None:
     task = make_pairs(project, n=20, settings=TWO)
     rows = [
         {"item_id": f"item-{n:03d}", "worker": f"w{k}", "clarity": "first", "overall": "second"}
-        for n in range(1, 21) for k in range(25)
+        for n in range(1, 21)
+        for k in range(25)
     ] + [
         {"item_id": f"item-{n:03d}", "system": "Wren", "replicate": k, "clarity": "first"}
-        for n in range(1, 21) for k in range(25)
-    ]  # fmt: skip
+        for n in range(1, 21)
+        for k in range(25)
+    ]
     counted = []
     for some, new in ((rows[:1] + rows[-1:], 2), (rows, 998)):
         with CaptureQueriesContext(connection) as queries:
@@ -228,11 +258,17 @@ def test_ratings_are_named_by_item_or_text_and_go_round(tmp_path: Path) -> None:
     project = make.make_project()
     task = make_ratings(project)
     texts = [item.first.key for item in task.items.select_related("first")]
-    assert bring(task, [
-        {"item_id": "item-001", "worker": "ann", "quality_overall": 4},
-        {"text": texts[1], "worker": "ann", "quality_overall": 2},
-        {"text": texts[1], "system": "Wren", "replicate": 1, "quality_overall": 5},
-    ]) == 3  # fmt: skip
+    assert (
+        bring(
+            task,
+            [
+                {"item_id": "item-001", "worker": "ann", "quality_overall": 4},
+                {"text": texts[1], "worker": "ann", "quality_overall": 2},
+                {"text": texts[1], "system": "Wren", "replicate": 1, "quality_overall": 5},
+            ],
+        )
+        == 3
+    )
     other = twin(task, turned=False)
     rows = exported(task)
     assert bring(other, rows) == 3 and counting(exported(other)) == counting(rows)
@@ -268,8 +304,12 @@ def test_judgments_go_only_where_something_is_judged_and_published() -> None:
         bring(draft, [row])
     pairs = make_pairs(world.project, n=1, settings=TWO)
     with pytest.raises(Invalid, match="takes no answers of systems"):
-        import_rows(by=world.requester, task=pairs, kind="system_answers",
-                    rows=[{"item_id": "item-001", "system": "Wren", "answer": "left"}])  # fmt: skip
+        import_rows(
+            by=world.requester,
+            task=pairs,
+            kind="system_answers",
+            rows=[{"item_id": "item-001", "system": "Wren", "answer": "left"}],
+        )
     worker = make.make_worker(world.project)
     people.remove_member(by=world.requester, member=worker)
     [gone] = wrong(pairs, [{"item_id": "item-001", "worker": worker.pseudonym, "clarity": "first"}])
@@ -293,8 +333,12 @@ def test_a_requester_sees_how_a_file_is_read_and_mends_its_columns(task: Task) -
     work()
     page = client.get(answer["Location"]).content.decode()
     assert "2 of 2 rows cannot be read" in page and "does not ask for clear." in page
-    columns = {"column:pair": "item_id", "column:model": "system", "column:clear": "clarity",
-               "column:overall": "overall"}  # fmt: skip
+    columns = {
+        "column:pair": "item_id",
+        "column:model": "system",
+        "column:clear": "clarity",
+        "column:overall": "overall",
+    }
     client.post(answer["Location"], columns)
     work()
     page = client.get(answer["Location"]).content.decode()
@@ -304,22 +348,27 @@ def test_a_requester_sees_how_a_file_is_read_and_mends_its_columns(task: Task) -
     done = client.get(answer["Location"])
     assert "1 new judgment from 2 rows." in done.content.decode()
     call = Answer.objects.get(system__name="Owl")
-    assert dict(call.choices.values_list("field", "code")) == {"clarity": "first",
-                                                              "overall": "second"}  # fmt: skip
+    assert dict(call.choices.values_list("field", "code")) == {
+        "clarity": "first",
+        "overall": "second",
+    }
 
 
 def test_the_command_takes_the_same_file_and_says_what_became_of_it(
     task: Task, tmp_path: Path
 ) -> None:
     path, by = tmp_path / "owl.jsonl", task.project.owner.username
-    rows = [{"item_id": f"item-00{n}", "llm": "Owl", "clarity": "A", "flipped": True}
-            for n in (1, 2, 9)]  # fmt: skip
+    rows = [
+        {"item_id": f"item-00{n}", "llm": "Owl", "clarity": "A", "flipped": True} for n in (1, 2, 9)
+    ]
     path.write_text("\n".join(map(json.dumps, rows)))
     where = ("judgments", str(path), "--task", str(task.pk), "--by", by)
     with pytest.raises(CommandError, match=r"1 of 3 rows(.|\n)*line 3, item_id: "):
         call_command("crowdqc_import", *where)
-    for told in ("3 rows, 2 new, 0 there already, 1 left out.",
-                 "3 rows, 0 new, 2 there already, 1 left out."):  # fmt: skip
+    for told in (
+        "3 rows, 2 new, 0 there already, 1 left out.",
+        "3 rows, 0 new, 2 there already, 1 left out.",
+    ):
         out, err = StringIO(), StringIO()
         call_command("crowdqc_import", *where, "--skip-bad", stdout=out, stderr=err)
         assert told in out.getvalue() and "line 3, item_id" in err.getvalue()
@@ -358,8 +407,16 @@ def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:
         left, right = left_right(item.first, item.second, flipped=bool(flipped))
         for system, sides in better.items():
             side = sides[pair_corpus.merit(left) < pair_corpus.merit(right)]
-            rows.append({"left": left.key, "right": right.key, "system": system,
-                         "prompt_strategy": "judge", "clarity": side, "overall": side})  # fmt: skip
+            rows.append(
+                {
+                    "left": left.key,
+                    "right": right.key,
+                    "system": system,
+                    "prompt_strategy": "judge",
+                    "clarity": side,
+                    "overall": side,
+                }
+            )
     assert bring(task, rows) == 48
     run = pair_checked.core(task)
     assert pair_checked.figure(run, "diagnostics")["counts"]["machine_judgments"] == 48
@@ -370,8 +427,9 @@ def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:
     assert "Import judgments" not in page
     every = {
         str(System.objects.get(pk=row["machine"])): row["majority"]
-        for row in pair_checked.figure(run, "judge") if not row["dimension"]
-    }  # fmt: skip
+        for row in pair_checked.figure(run, "judge")
+        if not row["dimension"]
+    }
     assert every["Tern-2, judge"] > 0.85
     assert every["Tern-2, judge"] + every["Owl, judge"] == pytest.approx(1)
     assert examine(task, "judgments", sheet_of(rows)).checked.there == 48

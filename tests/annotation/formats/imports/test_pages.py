@@ -73,8 +73,11 @@ def test_importing_the_same_file_again_adds_nothing_and_says_so(world: World) ->
     before, done = read_and_import(world, "answers", text)
     assert "All 3 rows are there already; importing adds nothing." in before
     assert "Nothing was added: every row was there already." in done
-    assert counted == (Answer.objects.count(), Membership.objects.count(),
-                       TextValue.objects.count())  # fmt: skip
+    assert counted == (
+        Answer.objects.count(),
+        Membership.objects.count(),
+        TextValue.objects.count(),
+    )
 
 
 def test_a_second_click_imports_once(world: World) -> None:
@@ -151,9 +154,11 @@ def test_answers_wait_until_the_task_is_published(world: World) -> None:
     assert b"Publish the task first" in signed_in(world.requester).get(path).content
     with pytest.raises(Conflict):
         imports.import_rows(
-            by=world.requester, task=draft, kind="answers",
+            by=world.requester,
+            task=draft,
+            kind="answers",
             rows=[{"item_id": "q-001", "worker_id": "w", "answer": "x"}],
-        )  # fmt: skip
+        )
 
 
 def test_imported_workers_get_pseudonyms_and_slots_for_all_their_answers(world: World) -> None:
@@ -179,9 +184,12 @@ def test_a_failure_midway_writes_nothing(monkeypatch: pytest.MonkeyPatch, world:
     monkeypatch.setattr("annotation.formats.actions.answers._write_texts", broken)
     with pytest.raises(RuntimeError):
         imports.import_content(
-            by=world.requester, task=world.task, kind="answers", name="a.csv",
+            by=world.requester,
+            task=world.task,
+            kind="answers",
+            name="a.csv",
             content=b"item_id,worker_id,answer\nq-001,w1,One\n",
-        )  # fmt: skip
+        )
     assert not Answer.objects.exists() and not Membership.objects.exclude(external_id="").exists()
     assert world.task.items.get(key="q-001").held == 0
 
@@ -194,9 +202,11 @@ def test_refused_rows_are_listed_for_scripts(world: World) -> None:
     assert refused.value.fields == {"question": "Choose its column."}
     with pytest.raises(Invalid) as refused:
         imports.import_rows(
-            by=world.requester, task=world.task, kind="items",
+            by=world.requester,
+            task=world.task,
+            kind="items",
             rows=[{"item_id": "a", "question": ""}],
-        )  # fmt: skip
+        )
     assert refused.value.rows[0]["line"] == 1  # type: ignore[index]
 
 

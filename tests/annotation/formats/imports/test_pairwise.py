@@ -52,10 +52,16 @@ def test_a_published_study_is_taken_in_whole_and_once(folder: Path) -> None:
     command = ("crowdrag", folder, "--new-project", "Storks", "--by", user.username, "--no-runs")
     out, err = run(*command)
     for line in (
-        "texts: 18 new, 0 there already", "judgments: 350 new, 0 there already",
-        "model judgments: 68 new", "expert judgments: 12 new", "pilot ratings: 6 new",
-        "workers: 14", "50 do not count", "published results, written", "Not imported here",
-    ):  # fmt: skip
+        "texts: 18 new, 0 there already",
+        "judgments: 350 new, 0 there already",
+        "model judgments: 68 new",
+        "expert judgments: 12 new",
+        "pilot ratings: 6 new",
+        "workers: 14",
+        "50 do not count",
+        "published results, written",
+        "Not imported here",
+    ):
         assert line in out, line
     assert "judgments of people: 350 of 350" in err and "read 18 texts" in err
     models = (Answer, ChoiceValue, Candidate, Item, Task, Project, Exclusion)
@@ -63,8 +69,15 @@ def test_a_published_study_is_taken_in_whole_and_once(folder: Path) -> None:
     again, _ = run(*command)
     assert [model.objects.count() for model in models] == before
     assert "Everything was there already; nothing was added." in again
-    named, _ = run("crowdrag", folder, "--project", Project.objects.get().pk, "--by",
-                   user.username, "--no-runs")  # fmt: skip
+    named, _ = run(
+        "crowdrag",
+        folder,
+        "--project",
+        Project.objects.get().pk,
+        "--by",
+        user.username,
+        "--no-runs",
+    )
     assert "nothing was added" in named
 
 
@@ -93,8 +106,9 @@ def test_who_wrote_and_who_judged_what_comes_along(imported: Project, folder: Pa
     task = judgments_task(imported)
     people = Answer.objects.filter(item__task=task, worker__isnull=False)
     assert Counter(people.values_list("counts", "uncounted_reason")) == {
-        (True, ""): 300, (False, BEYOND_FIVE): 50
-    }  # fmt: skip
+        (True, ""): 300,
+        (False, BEYOND_FIVE): 50,
+    }
     with gzip.open(folder / "raw/study2_responses.jsonl.gz", "rt") as lines:
         rows = [json.loads(line) for line in lines]
     letters = {"first": "A", "neutral": "N", "second": "B"}
@@ -144,8 +158,9 @@ def test_models_experts_and_the_pilot_keep_what_was_said_of_them(imported: Proje
     pilot = Task.objects.get(type="rating")
     rated = Answer.objects.filter(item__task=pilot)
     assert Counter(rated.values_list("counts", "uncounted_reason")) == {
-        (True, ""): 4, (False, POSTED_AGAIN): 2
-    }  # fmt: skip
+        (True, ""): 4,
+        (False, POSTED_AGAIN): 2,
+    }
 
 
 def test_a_file_that_is_wrong_is_named_with_column_and_line_and_nothing_is_written(
@@ -171,8 +186,11 @@ def test_a_file_that_is_wrong_is_named_with_column_and_line_and_nothing_is_writt
         with pytest.raises(CommandError, match=why) as refused:
             run("crowdrag", folder, "--new-project", "Storks", "--by", user.username)
         assert wide.name in str(refused.value)
-    for content, why in ((gzip.compress(good.encode())[:900], "cut off or damaged"),
-                         (b"plain", "cannot be read"), (None, "There is no pairwise")):  # fmt: skip
+    for content, why in (
+        (gzip.compress(good.encode())[:900], "cut off or damaged"),
+        (b"plain", "cannot be read"),
+        (None, "There is no pairwise"),
+    ):
         wide.unlink() if content is None else wide.write_bytes(content)
         with pytest.raises(CommandError, match=why):
             run("crowdrag", folder, "--new-project", "Storks", "--by", user.username)
@@ -198,8 +216,9 @@ def test_raw_judgments_alone_go_onto_texts_that_are_there(imported: Project, fol
     raw, by = folder / "raw/study2_responses.jsonl.gz", imported.owner.username
     out, _ = run("crowdrag-raw", raw, "--project", imported.pk, "--by", by)
     assert "350 judgments, 0 new, 350 there already" in out
-    out, _ = run("crowdrag-raw", raw, "--project", imported.pk, "--by", by, "--title", "Again",
-                 "--first", 0)  # fmt: skip
+    out, _ = run(
+        "crowdrag-raw", raw, "--project", imported.pk, "--by", by, "--title", "Again", "--first", 0
+    )
     assert "350 new" in out
     again = Task.objects.filter(versions__title="Again").get()
     assert Answer.objects.filter(item__task=again, counts=True).count() == 350

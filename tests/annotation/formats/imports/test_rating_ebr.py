@@ -28,8 +28,17 @@ def test_the_published_study_comes_in_whole_within_a_minute_and_once() -> None:
     began = time.process_time()  # of this process: others may be busy
     said = [io.StringIO(), io.StringIO()]
     for out in said:
-        call_command("crowdqc_import", "ebr", str(DATA), "--new-project", "Explanations",
-                     "--by", owner.username, stdout=out, stderr=io.StringIO())  # fmt: skip
+        call_command(
+            "crowdqc_import",
+            "ebr",
+            str(DATA),
+            "--new-project",
+            "Explanations",
+            "--by",
+            owner.username,
+            stdout=out,
+            stderr=io.StringIO(),
+        )
         if out is said[0]:
             assert time.process_time() - began < 60
     assert "ratings: 12,650 new, 0 there already" in said[0].getvalue()

@@ -85,9 +85,14 @@ def test_a_bad_row_of_documents_is_named_and_nothing_is_written(
 
 def rated(**changes: Any) -> dict[str, Any]:
     return {
-        "item_id": "doc-1-a0", "worker_id": "w1", "label": "70", "explanation": ratings.WHY,
-        "evidence": "1, 3-4", "correct": "true", **changes,
-    }  # fmt: skip
+        "item_id": "doc-1-a0",
+        "worker_id": "w1",
+        "label": "70",
+        "explanation": ratings.WHY,
+        "evidence": "1, 3-4",
+        "correct": "true",
+        **changes,
+    }
 
 
 def test_ratings_keep_labels_words_sentences_and_a_second_rating_of_the_same_answer() -> None:
@@ -101,8 +106,9 @@ def test_ratings_keep_labels_words_sentences_and_a_second_rating_of_the_same_ans
     assert taken(task, "ratings", as_csv(rows)) == (0, 3)
     first = Answer.objects.filter(item__task=task, worker__external_id="w1").order_by("pk")
     assert [dict(a.choices.values_list("field", "ordinal")) for a in first] == [
-        {"completeness": 70, "correctness": 1}, {"completeness": 100, "correctness": 1},
-    ]  # fmt: skip
+        {"completeness": 70, "correctness": 1},
+        {"completeness": 100, "correctness": 1},
+    ]
     assert len(set(first.values_list("assignment", flat=True))) == 2
     assert list(first[0].spans.values_list("start", flat=True)) == [1, 3, 4]
 

@@ -37,9 +37,13 @@ def sums(report: dict[str, Any]) -> bool:
 
 def judged(task: Task, *rows: dict[str, Any], **options: Any) -> dict[str, Any]:
     report = import_content(
-        by=task.project.owner, task=task, kind="judgments", name="a.jsonl",
-        content=lines(*rows), **options,
-    )  # fmt: skip
+        by=task.project.owner,
+        task=task,
+        kind="judgments",
+        name="a.jsonl",
+        content=lines(*rows),
+        **options,
+    )
     return report.as_dict()
 
 
@@ -48,9 +52,14 @@ def test_a_row_given_twice_in_a_file_is_not_said_to_be_in_an_empty_task() -> Non
     task = make_pairs(make.make_project())
     row = {"item_id": "item-001", "worker": "ann", "quality_overall": "first"}
     found = judged(
-        task, row, dict(row), {**row, "quality_overall": "second"}, {**row, "item_id": "nothing"},
-        {**row, "worker": "bo"}, leave_out_bad=True,
-    )  # fmt: skip
+        task,
+        row,
+        dict(row),
+        {**row, "quality_overall": "second"},
+        {**row, "item_id": "nothing"},
+        {**row, "worker": "bo"},
+        leave_out_bad=True,
+    )
     assert (found["came"], found["used"]) == (5, 2)
     assert found["left_out"] == {
         "twice": 1,
@@ -106,9 +115,11 @@ def test_the_database_refuses_an_import_whose_rows_do_not_add_up(world: World) -
     file = ImportFile.objects.get()
     assert file.report["came"] == file.report["used"] == 2 and sums(file.report)
     for wrong in (
-        {**file.report, "used": 1}, {**file.report, "left_out": {"there": 1}},
-        {**file.report, "used": -1, "left_out": {"there": 3}}, {},
-    ):  # fmt: skip
+        {**file.report, "used": 1},
+        {**file.report, "left_out": {"there": 1}},
+        {**file.report, "used": -1, "left_out": {"there": 3}},
+        {},
+    ):
         with pytest.raises(IntegrityError), transaction.atomic():
             ImportFile.objects.filter(pk=file.pk).update(report=wrong)
 
@@ -124,26 +135,34 @@ THOUGHT = {"dimension": "Coherence", "system": "model a", "attribute": "One."}
             "attributes",
             [THOUGHT, {**THOUGHT, "index": "x"}, {**THOUGHT, "system": "model b"}],
             1,
-            {"This is not a whole number from 0.": 1,
-             "Another row of this answer cannot be read.": 1},
+            {
+                "This is not a whole number from 0.": 1,
+                "Another row of this answer cannot be read.": 1,
+            },
         ),
         (
             "attributes",
             [{**THOUGHT, "start": "0", "end": "9"}, {**THOUGHT, "attribute": "Two."}],
             0,
-            {"A stretch ends at 9; the transcript has 0 characters.": 1,
-             "Another row of this answer cannot be read.": 1},
+            {
+                "A stretch ends at 9; the transcript has 0 characters.": 1,
+                "Another row of this answer cannot be read.": 1,
+            },
         ),
     ],
-)  # fmt: skip
+)
 def test_rows_that_make_one_answer_together_are_each_accounted_for(
     kind: str, rows: list[dict[str, Any]], used: int, left_out: dict[str, int]
 ) -> None:
     task = thinking.make_think(make.make_project())
     found = import_content(
-        by=task.project.owner, task=task, kind=kind, content=lines(*rows), name="a.jsonl",
+        by=task.project.owner,
+        task=task,
+        kind=kind,
+        content=lines(*rows),
+        name="a.jsonl",
         leave_out_bad=True,
-    ).as_dict()  # fmt: skip
+    ).as_dict()
     assert (found["came"], found["used"], found["left_out"]) == (len(rows), used, left_out)
     if used == len(rows):
         again = import_content(
@@ -159,12 +178,17 @@ def test_all_passages_of_a_topic_that_cannot_be_taken_are_listed(world: World) -
         {"topic": "t9", "passage": "Two.", "rank": 2},
         {"topic": "t8", "query": "Why?", "passage": "One."},
         {"topic": "t8", "query": "Why?", "passage": "Two."},
-    ]  # fmt: skip
+    ]
     found = import_content(
-        by=world.requester, task=task, kind="topics", content=lines(*rows), name="a.jsonl",
+        by=world.requester,
+        task=task,
+        kind="topics",
+        content=lines(*rows),
+        name="a.jsonl",
         leave_out_bad=True,
-    ).as_dict()  # fmt: skip
+    ).as_dict()
     assert (found["came"], found["used"], found["new"]) == (4, 2, 1)
     assert found["left_out"] == {
-        "The topic has no query.": 1, "Another row of this topic cannot be read.": 1,
-    }  # fmt: skip
+        "The topic has no query.": 1,
+        "Another row of this topic cannot be read.": 1,
+    }

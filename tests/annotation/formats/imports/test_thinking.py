@@ -36,9 +36,7 @@ def world() -> factories.World:
 
 def load(task: Task, kind: str, content: str, name: str = "file.csv", **more: Any) -> Any:
     by = task.project.owner
-    return import_content(
-        by=by, task=task, kind=kind, content=content.encode(), name=name, **more
-    )  # fmt: skip
+    return import_content(by=by, task=task, kind=kind, content=content.encode(), name=name, **more)
 
 
 def out(task: Task, what: str, form: str = "csv") -> str:
@@ -75,8 +73,10 @@ def test_samples_go_round_through_their_own_export(world: factories.World) -> No
         load(other, "samples", out(task, "samples", form), f"samples.{form}")
         there, here = task.groups.get(), other.groups.get()
         assert (here.title, here.passage, here.passages) == (
-            there.title, there.passage, there.passages,
-        )  # fmt: skip
+            there.title,
+            there.passage,
+            there.passages,
+        )
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,10 @@ def test_checklists_go_round_and_an_uncounted_one_stays_so(world: factories.Worl
     table = out(task, "checks")
     rows = list(csv.DictReader(io.StringIO(table)))
     assert [(row["name"], row["answer"]) for row in rows[:3]] == [
-        ("links", "yes"), ("time", "no"), ("names", "yes"),
-    ]  # fmt: skip
+        ("links", "yes"),
+        ("time", "no"),
+        ("names", "yes"),
+    ]
     assert load(task, "checks", table).new == 0
     own = {row["item_id"]: item for row, item in zip(rows[::3], task.items.all(), strict=True)}
     Answer.objects.filter(item__task=task).delete()
@@ -194,14 +196,22 @@ def test_a_model_fills_in_a_checklist_with_replicates(world: factories.World) ->
     task = thinking.make_checklist(world.project, 1)
     text = task.items.get().first.key
     rows = [
-        {"text": text, "system": "model a", "prompt_strategy": "plain", "replicate": str(n),
-         "name": name, "answer": "TRUE"}
-        for n in (0, 1) for name in ("links", "time", "names")
-    ]  # fmt: skip
+        {
+            "text": text,
+            "system": "model a",
+            "prompt_strategy": "plain",
+            "replicate": str(n),
+            "name": name,
+            "answer": "TRUE",
+        }
+        for n in (0, 1)
+        for name in ("links", "time", "names")
+    ]
     assert import_rows(by=world.requester, task=task, kind="checks", rows=rows) == 2
     assert {(row.replicate, row.yes) for row in checks.counting_checks(task)} == {
-        (0, True), (1, True),
-    }  # fmt: skip
+        (0, True),
+        (1, True),
+    }
     assert task.items.get().held == 0
 
 

@@ -51,17 +51,25 @@ def wrong(checked: Checked) -> list[tuple[int | None, str, str]]:
 
 
 def test_a_topic_a_line_is_taken_in_our_own_shape_and_in_the_published_one() -> None:
-    published = {"topic": "t1", "query": "Why tides?", "references_ids": ["d1", "d2"],
-                 "references_texts": [one["text"] for one in PASSAGES]}  # fmt: skip
-    plain = {"topic": "t1", "query": "Why tides?", "documents": ["The moon.", {"docid": 7,
-             "segment": "The sun."}]}  # fmt: skip
+    published = {
+        "topic": "t1",
+        "query": "Why tides?",
+        "references_ids": ["d1", "d2"],
+        "references_texts": [one["text"] for one in PASSAGES],
+    }
+    plain = {
+        "topic": "t1",
+        "query": "Why tides?",
+        "documents": ["The moon.", {"docid": 7, "segment": "The sun."}],
+    }
     assert check(jsonl(TOPIC)).good == [TOPIC]
     (found,) = check(jsonl(published)).good
     assert [one["key"] for one in found["passages"]] == ["d1", "d2"]
     (found,) = check(jsonl(plain)).good
     assert [(one["key"], one["text"]) for one in found["passages"]] == [
-        ("", "The moon."), ("7", "The sun."),
-    ]  # fmt: skip
+        ("", "The moon."),
+        ("7", "The sun."),
+    ]
     assert check(jsonl(TOPIC)).facts == ["1 topic", "2 passages"]
 
 
@@ -109,11 +117,14 @@ def test_bad_rows_of_a_file_of_passages_are_named_by_line_and_column() -> None:
         ({"passages": [{"key": "d1"}]}, "passages", "Passage 1: there is no text."),
         ({"passages": [*PASSAGES, PASSAGES[0]]}, "passages", "Passage 3: d1 is there twice."),
         ({"passages": [{"text": "x" * 20_001}]}, "passages", "20,000 is the most."),
-        ({"references_texts": ["a", "b"], "references_ids": ["1"]}, "references_ids",
-         "1 ids for 2 passages."),
+        (
+            {"references_texts": ["a", "b"], "references_ids": ["1"]},
+            "references_ids",
+            "1 ids for 2 passages.",
+        ),
         ({"topic": "t" * 40, "passages": PASSAGES}, "topic", "39 is the most for a topic's id"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_topic_on_one_line_is_said(
     row: dict[str, Any], column: str, said: str
 ) -> None:
@@ -172,11 +183,17 @@ def test_topics_come_in_and_go_out_over_the_api(task: Task) -> None:
     client = APIClient(HTTP_AUTHORIZATION=f"Token {factories.api_token(task.project.owner)}")
     path = reverse("api_topics", args=[task.pk])
     assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {
-        "rows": 1, "new": 1, "used": 1, "left_out": {}
-    }  # fmt: skip
+        "rows": 1,
+        "new": 1,
+        "used": 1,
+        "left_out": {},
+    }
     assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {
-        "rows": 1, "new": 0, "used": 0, "left_out": {"there": 1}
-    }  # fmt: skip
+        "rows": 1,
+        "new": 0,
+        "used": 0,
+        "left_out": {"there": 1},
+    }
     (row,) = client.get(path).json()["results"]
     assert (row["topic"], row["query"], row["passages"]) == ("t1", "Why tides?", PASSAGES)
     bad = client.post(path, {"rows": [{"topic": "t2", "passages": PASSAGES}]}, format="json")

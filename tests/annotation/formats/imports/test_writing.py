@@ -38,9 +38,15 @@ def run(what: str, path: Path, *more: str, by: User | None = None) -> str:
     out = StringIO()
     user = by or Task.objects.get().project.owner
     call_command(
-        "crowdqc_import", what, str(path), *more, "--by", user.username, stdout=out,
+        "crowdqc_import",
+        what,
+        str(path),
+        *more,
+        "--by",
+        user.username,
+        stdout=out,
         stderr=StringIO(),
-    )  # fmt: skip
+    )
     return out.getvalue()
 
 
@@ -75,8 +81,10 @@ def test_a_published_study_is_there_with_its_logs_forms_and_citations(task: Task
         assert replayed(answer) == text == study.final(topic, style)
         spans = SpanValue.objects.filter(answer=answer).order_by("index")
         # Passages count from 0, ranks from 1; [7] is no passage, and points at nothing.
-        assert [(s.target, text[s.start : s.end]) for s in spans] == [("1", "[0, 3]"),
-                                                                      ("4", "[0, 3]")]  # fmt: skip
+        assert [(s.target, text[s.start : s.end]) for s in spans] == [
+            ("1", "[0, 3]"),
+            ("4", "[0, 3]"),
+        ]
         held = answer.assignment
         assert held is not None and held.source == "import" and held.opened_at is not None
         assert held.submitted_at is not None and held.submitted_at == answer.answered_at
@@ -114,8 +122,11 @@ def test_a_log_that_was_erased_does_not_come_back_with_its_file(task: Task, fold
 
 def spoilt(folder: Path, name: str, line: int, **values: Any) -> Path:
     rows: Rows = {
-        RETRIEVAL: study.topics, SURVEYS: study.surveys, TEXTS: study.texts, LOGS: study.snapshots
-    }[name]()  # fmt: skip
+        RETRIEVAL: study.topics,
+        SURVEYS: study.surveys,
+        TEXTS: study.texts,
+        LOGS: study.snapshots,
+    }[name]()
     rows[line - 1] |= values
     write(folder, name, rows)
     return folder
@@ -191,8 +202,10 @@ def test_responses_of_people_and_systems_come_in_as_a_table_row_by_row(
     with pytest.raises(CommandError) as refused:
         run("responses", path, "--task", str(task.pk))
     assert [line.partition(":")[0] for line in str(refused.value).splitlines()[1:]] == [
-        "line 5, topic, style", "line 6, text", "line 7, worker, system"
-    ]  # fmt: skip
+        "line 5, topic, style",
+        "line 6, text",
+        "line 7, worker, system",
+    ]
     assert Answer.objects.filter(item__task=task).count() == 12
     path.write_text("\n".join([head, *good]) + "\n")
     for said in ("3 new, 0 there already", "0 new, 3 there already"):

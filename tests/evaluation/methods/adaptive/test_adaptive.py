@@ -235,8 +235,13 @@ def test_certain_pairs_stop_and_the_doubtful_go_on(target: str) -> None:
         assert plan.saved == 60 * 4  # an equal share is 10 votes, and these had 6
         # A pair whose vote is on its way waits for it.
         held = np.where(np.arange(90) < 25, 1, 0)
-        assert not plan_votes(counts, first, second, **{**RULES, "budget": 900}, target=target,
-                              held=held).more[:25].any()  # fmt: skip
+        assert (
+            not plan_votes(
+                counts, first, second, **{**RULES, "budget": 900}, target=target, held=held
+            )
+            .more[:25]
+            .any()
+        )
     assert plan.order[0, 2] and not plan.order[0, 1]
 
 
@@ -260,8 +265,9 @@ def test_votes_of_little_weight_leave_a_pair_in_doubt() -> None:
     data = study(60, 4, 4)
     whole = plan_votes(**data, **RULES, target="label")
     votes = np.full(60, 4)
-    weak = plan_votes(data["counts"] * 0.2, data["first"], data["second"], **RULES,
-                      target="label", votes=votes)  # fmt: skip
+    weak = plan_votes(
+        data["counts"] * 0.2, data["first"], data["second"], **RULES, target="label", votes=votes
+    )
     assert weak.spent == whole.spent == 240
     assert weak.posterior.max(axis=1).mean() < whole.posterior.max(axis=1).mean()
 
@@ -271,8 +277,14 @@ def test_the_same_votes_give_the_same_plan() -> None:
 
     def plan(seed: int | None) -> Plan:
         rng = None if seed is None else np.random.default_rng(seed)
-        return plan_votes(np.zeros((80, 3)), data["first"], data["second"], **RULES, rng=rng,
-                          held=np.ones(80, dtype=int))  # fmt: skip
+        return plan_votes(
+            np.zeros((80, 3)),
+            data["first"],
+            data["second"],
+            **RULES,
+            rng=rng,
+            held=np.ones(80, dtype=int),
+        )
 
     np.testing.assert_array_equal(plan(None).wanted, plan(None).wanted)
     np.testing.assert_array_equal(plan(4).wanted, plan(4).wanted)

@@ -15,9 +15,14 @@ from evaluation.methods.pairwise.order.data import ShownVotes
 from evaluation.published.reproduce.data import data_folder
 
 DIMENSIONS = (
-    "correctness_topical", "coherence_logical", "coherence_stylistic", "coverage_broad",
-    "coverage_deep", "consistency_internal", "quality_overall",
-)  # fmt: skip
+    "correctness_topical",
+    "coherence_logical",
+    "coherence_stylistic",
+    "coverage_broad",
+    "coverage_deep",
+    "consistency_internal",
+    "quality_overall",
+)
 
 
 @functools.cache
@@ -36,17 +41,29 @@ def real_votes() -> ShownVotes:
     pairs, which = np.unique(pair, return_inverse=True)
     workers, who = np.unique([row["worker"] for row in rows], return_inverse=True)
     return ShownVotes.build(
-        who, which, np.array([a > b for a, b in ends]),
+        who,
+        which,
+        np.array([a > b for a, b in ends]),
         np.array([int(row["position"]) for row in rows]),
         np.array([["ANB".index(row[name]) for name in DIMENSIONS] for row in rows]),
-        workers=workers.tolist(), pairs=pairs.tolist(), dimensions=DIMENSIONS, labels="ANB",
-    )  # fmt: skip
+        workers=workers.tolist(),
+        pairs=pairs.tolist(),
+        dimensions=DIMENSIONS,
+        labels="ANB",
+    )
 
 
 def shown_crowd(
-    rng: np.random.Generator, *, workers: int = 60, pairs: int = 80, each: int = 16,
-    right: float = 0.0, drift: float = 0.0, dimensions: int = 3, spread: float = 0.0,
-) -> ShownVotes:  # fmt: skip
+    rng: np.random.Generator,
+    *,
+    workers: int = 60,
+    pairs: int = 80,
+    each: int = 16,
+    right: float = 0.0,
+    drift: float = 0.0,
+    dimensions: int = 3,
+    spread: float = 0.0,
+) -> ShownVotes:
     """Workers who judge ``each`` random pairs, either way round.
 
     A judgment is the pair's quality, the side's pull ``right`` (sd ``spread`` between workers) and
@@ -63,7 +80,12 @@ def shown_crowd(
     seen = seen + rng.normal(size=(len(pair), dimensions))
     band = 0.4 + drift * (position - 1)[:, None]
     return ShownVotes.build(
-        worker, pair, flipped, position, np.where(np.abs(seen) < band, 1, np.where(seen > 0, 2, 0)),
-        workers=[f"w{k}" for k in range(workers)], pairs=[f"p{k}" for k in range(pairs)],
+        worker,
+        pair,
+        flipped,
+        position,
+        np.where(np.abs(seen) < band, 1, np.where(seen > 0, 2, 0)),
+        workers=[f"w{k}" for k in range(workers)],
+        pairs=[f"p{k}" for k in range(pairs)],
         dimensions=[f"d{k}" for k in range(dimensions)],
-    )  # fmt: skip
+    )

@@ -24,9 +24,17 @@ from tests.evaluation.methods.agreement.data import real_votes
 OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 # Fleiss 1971's design in the textbook example: ten items, fourteen votes, five labels.
 FLEISS = [
-    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-]  # fmt: skip
+    [0, 0, 0, 0, 14],
+    [0, 2, 6, 4, 2],
+    [0, 0, 3, 5, 6],
+    [0, 3, 9, 2, 0],
+    [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0],
+    [3, 2, 6, 3, 0],
+    [2, 5, 3, 2, 2],
+    [6, 5, 2, 1, 0],
+    [0, 2, 2, 3, 7],
+]
 
 
 def votes_of(counts: Any) -> Labels:
@@ -36,11 +44,13 @@ def votes_of(counts: Any) -> Labels:
         np.repeat(index, counts.ravel()) for index in np.indices(counts.shape).reshape(2, -1)
     )
     return Labels.build(
-        np.arange(len(item)), item, label,
+        np.arange(len(item)),
+        item,
+        label,
         workers=[str(k) for k in range(len(item))],
         items=[str(k) for k in range(len(counts))],
         labels=[str(k) for k in range(counts.shape[1])],
-    )  # fmt: skip
+    )
 
 
 def crowd(seed: int, items: int = 60, votes: int = 4, workers: int = 9) -> Labels:
@@ -50,10 +60,13 @@ def crowd(seed: int, items: int = 60, votes: int = 4, workers: int = 9) -> Label
     item = np.repeat(np.arange(items), votes)
     label = np.where(rng.random(len(item)) < 0.5, truth[item], rng.integers(0, 3, len(item)))
     return Labels.build(
-        worker, item, label,
-        workers=[f"w{k}" for k in range(workers)], items=[f"i{k}" for k in range(items)],
+        worker,
+        item,
+        label,
+        workers=[f"w{k}" for k in range(workers)],
+        items=[f"i{k}" for k in range(items)],
         labels=["A", "N", "B"],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,9 +107,13 @@ def test_names_row_order_and_the_direction_of_the_scale_change_nothing(seed: int
     w, i = rng.permutation(9), rng.permutation(15)
     row = rng.permutation(len(data))
     other = Labels.build(
-        w[data.worker][row], i[data.item][row], 2 - data.label[row],
-        workers=data.workers, items=data.items, labels=data.labels,
-    )  # fmt: skip
+        w[data.worker][row],
+        i[data.item][row],
+        2 - data.label[row],
+        workers=data.workers,
+        items=data.items,
+        labels=data.labels,
+    )
     for measure in (
         lambda d: agreement.krippendorff_alpha(d, "ordinal"),
         agreement.fleiss_kappa,
@@ -163,8 +180,9 @@ def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
 
 
 def test_two_workers_without_variation_get_a_reason() -> None:
-    data = Labels.from_names(["a", "b"] * 3, ["x", "x", "y", "y", "z", "z"], ["1"] * 6,
-                             labels=["1", "2"])  # fmt: skip
+    data = Labels.from_names(
+        ["a", "b"] * 3, ["x", "x", "y", "y", "z", "z"], ["1"] * 6, labels=["1", "2"]
+    )
     row = agreement.worker_pairs(data).rows()[0]
     assert (row["percent"], row["kappa"], row["reason"]) == (
         1.0,
@@ -177,10 +195,13 @@ def test_items_that_belong_together_do_not_count_twice() -> None:
     """Each item as two copies: the interval only stays honest if copies are drawn together."""
     data = crowd(8, items=100)
     copies = Labels.build(
-        np.tile(data.worker, 2), np.concatenate([data.item, data.item + 100]),
-        np.tile(data.label, 2), workers=data.workers, labels=data.labels,
+        np.tile(data.worker, 2),
+        np.concatenate([data.item, data.item + 100]),
+        np.tile(data.label, 2),
+        workers=data.workers,
+        labels=data.labels,
         items=[str(k) for k in range(200)],
-    )  # fmt: skip
+    )
     group = np.tile(np.arange(100), 2)
 
     def width(votes: Labels, **options: Any) -> float:
@@ -209,8 +230,12 @@ def test_pairs_are_differentiable_where_most_dimensions_have_a_majority() -> Non
     clear, split = [5, 0, 0], [2, 2, 1]
     rows = [[clear, clear], [clear, split], [split, split], [[3, 2, 0], [0, 2, 3]]]
     data = {str(d): votes_of([row[d] for row in rows]) for d in range(2)}
-    data = {name: Labels.build(v.worker, v.item, v.label, workers=v.workers, items=list("wxyz"),
-                               labels=v.labels) for name, v in data.items()}  # fmt: skip
+    data = {
+        name: Labels.build(
+            v.worker, v.item, v.label, workers=v.workers, items=list("wxyz"), labels=v.labels
+        )
+        for name, v in data.items()
+    }
     assert agreement.differentiability_split(data, dimensions=2).tolist() == [
         True,
         False,
@@ -248,12 +273,18 @@ def test_pairs_are_differentiable_where_most_dimensions_have_a_majority() -> Non
         (lambda: agreement.kendall_tau_b([1, 2], [3, 3]), NoVariation, "same throughout"),
         (lambda: agreement.kendall_tau_b([1, np.nan], [3, 4]), BadVector, "finite"),
         (lambda: agreement.worker_pairs(votes_of([[1, 0]])), TooFewVotes, "two workers"),
-        (lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), resamples=5),
-         BadParameter, "resamples"),
-        (lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), group=[0]),
-         BadShape, "group"),
+        (
+            lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), resamples=5),
+            BadParameter,
+            "resamples",
+        ),
+        (
+            lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), group=[0]),
+            BadShape,
+            "group",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_agree_is_refused_by_name(call: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         call()

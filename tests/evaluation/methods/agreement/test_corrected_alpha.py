@@ -38,10 +38,13 @@ def crowd(seed: int, guessing: float, shares: float = 0.6) -> Labels:
     knows = ~guesses[worker] & (rng.random(len(item)) < shares)
     label = np.where(knows, truth[item], rng.integers(0, 3, len(item)))
     return Labels.build(
-        worker, item, label,
-        workers=[str(k) for k in range(WORKERS)], items=[str(k) for k in range(ITEMS)],
+        worker,
+        item,
+        label,
+        workers=[str(k) for k in range(WORKERS)],
+        items=[str(k) for k in range(ITEMS)],
         labels=["A", "N", "B"],
-    )  # fmt: skip
+    )
 
 
 def corrected(data: Any, competence: Any = peer_agreement, **options: Any) -> Any:

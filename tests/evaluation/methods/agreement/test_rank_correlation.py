@@ -78,9 +78,11 @@ def test_a_group_without_a_correlation_says_why() -> None:
     assert np.isnan(found.value[1:]).all()
     assert found.defined.tolist() == [True, False, False, False, False]
     assert found.undefined() == {
-        "no rows": 1, "one row": 1, "the first side is constant": 1,
+        "no rows": 1,
+        "one row": 1,
+        "the first side is constant": 1,
         "the second side is constant": 1,
-    }  # fmt: skip
+    }
 
 
 def test_bad_input_is_named() -> None:

@@ -17,8 +17,10 @@ from evaluation.methods.agreement.significance_resample import correlations
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector
 
 PEERS: dict[str, Any] = {
-    "pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau,
-}  # fmt: skip
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall": stats.kendalltau,
+}
 
 
 def rng() -> np.random.Generator:
@@ -129,9 +131,13 @@ def test_permutation_is_exact_for_few_pairs_and_close_for_many() -> None:
     a, b, _ = scores(40)
     for n, tolerance in ((12, 1e-12), (40, 0.015)):
         peer = stats.permutation_test(
-            (a[:n], b[:n]), lambda x, y, axis=-1: (x - y).mean(axis), permutation_type="samples",
-            vectorized=True, n_resamples=20_000, rng=rng(),
-        )  # fmt: skip
+            (a[:n], b[:n]),
+            lambda x, y, axis=-1: (x - y).mean(axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=20_000,
+            rng=rng(),
+        )
         ours = significance.paired_permutation(a[:n], b[:n], rng=rng(), resamples=20_000)
         assert ours.p == pytest.approx(peer.pvalue, abs=tolerance)
     assert significance.paired_permutation(a, a, rng=rng()).p == 1.0
@@ -139,8 +145,23 @@ def test_permutation_is_exact_for_few_pairs_and_close_for_many() -> None:
 
 def test_benjamini_hochberg_gives_the_published_example() -> None:
     """Benjamini and Hochberg 1995, section 4: fifteen tests, four of them significant at .05."""
-    p = [.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .324, .4262, .5719, .6528,
-         .759, 1.0]  # fmt: skip
+    p = [
+        0.0001,
+        0.0004,
+        0.0019,
+        0.0095,
+        0.0201,
+        0.0278,
+        0.0298,
+        0.0344,
+        0.0459,
+        0.324,
+        0.4262,
+        0.5719,
+        0.6528,
+        0.759,
+        1.0,
+    ]
     adjusted = significance.benjamini_hochberg(p)
     assert (adjusted <= 0.05).sum() == 4
     assert adjusted[3] == pytest.approx(0.0095 * 15 / 4)

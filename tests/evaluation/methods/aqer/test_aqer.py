@@ -144,9 +144,13 @@ def test_systems_never_change_what_workers_score() -> None:
     without = fit(crowd(QUALITY, density=0.8, seed=7), resamples=0)
     texts = crowd(QUALITY, density=0.8, seed=7, systems=np.array([0.5]))
     plain = Texts.build(
-        texts.worker, texts.question, texts.vectors,
-        vector=texts.vector, workers=texts.workers, questions=texts.questions,
-    )  # fmt: skip
+        texts.worker,
+        texts.question,
+        texts.vectors,
+        vector=texts.vector,
+        workers=texts.workers,
+        questions=texts.questions,
+    )
     for column in ("score", "adjusted", "weight"):
         np.testing.assert_array_equal(
             fit(texts, resamples=0).estimates["worker"][column],
@@ -233,9 +237,13 @@ def test_many_equal_answers_to_a_question_are_told_with_what_they_weigh() -> Non
     shrug = np.eye(texts.vectors.shape[1])[0]
     vectors[texts.vector[(texts.question == 3) & (texts.worker < 4)]] = shrug
     shrugged = Texts.build(
-        texts.worker, texts.question, vectors,
-        vector=texts.vector, workers=texts.workers, questions=texts.questions,
-    )  # fmt: skip
+        texts.worker,
+        texts.question,
+        vectors,
+        vector=texts.vector,
+        workers=texts.workers,
+        questions=texts.questions,
+    )
     result = fit(shrugged, resamples=0, near_identical=0.999)
     told = result.diagnostics["components"][0]["clusters"]
     assert told["found"] == 1

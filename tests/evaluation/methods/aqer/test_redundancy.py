@@ -89,9 +89,12 @@ def test_bags_of_words_and_baselines_follow_the_same_rule() -> None:
     worker = np.concatenate([rng.choice(6, 2, replace=False) for _ in range(40)])
     words = [[f"w{k}" for k in rng.choice(9, 4, replace=False)] for _ in worker]
     bags = Bags.build(
-        worker, np.repeat(np.arange(40), 2), words,
-        workers=[f"w{k}" for k in range(6)], questions=[f"q{k}" for k in range(40)],
-    )  # fmt: skip
+        worker,
+        np.repeat(np.arange(40), 2),
+        words,
+        workers=[f"w{k}" for k in range(6)],
+        questions=[f"q{k}" for k in range(40)],
+    )
     result = bag_of_words.fit(bags, rng=rng, resamples=0)
     assert result.diagnostics["components"][0]["ranked_by"] == "score"
 

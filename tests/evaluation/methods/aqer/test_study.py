@@ -30,8 +30,9 @@ def make_study(
 
     skills = rng.uniform(0.4, 0.9, workers)
     given = [(w, q, answer(q, skills[w])[0]) for w in range(workers) for q in range(questions)]
-    systems = [(s, q, *answer(q, skill)) for s, skill in enumerate((0.8, 0.4))
-               for q in range(questions)]  # fmt: skip
+    systems = [
+        (s, q, *answer(q, skill)) for s, skill in enumerate((0.8, 0.4)) for q in range(questions)
+    ]
     rng.shuffle(systems)  # type: ignore[arg-type]
     systems = [(int(s), int(q), str(t), str(r) == "True") for s, q, t, r in systems]
     texts = sorted({row[2] for row in (*given, *systems)})
@@ -48,10 +49,8 @@ def make_study(
         outside = more.pop("outside", (None, None))
         return (
             Texts.build(w, q, vectors, workers=who, vector=at, outside=outside[0], **names, **more),
-            Responses.build(
-                w, q, texts, workers=who, text=at, outside=outside[1], **names, **more
-            ),
-        )  # fmt: skip
+            Responses.build(w, q, texts, workers=who, text=at, outside=outside[1], **names, **more),
+        )
 
     outside = both(systems, machines, repeats=True)
     crowd = both(given, people, outside=outside)

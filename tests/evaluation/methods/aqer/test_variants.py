@@ -75,8 +75,15 @@ def test_an_answers_first_vote_is_the_mean_entailment_by_the_others() -> None:
 def test_entailment_votes_make_the_first_exemplary_answer_and_end_where_equal_votes_do() -> None:
     data, texts = worded()
     votes = start_votes(data, texts, made_up)
-    once = aqer.fit(data, rng=RNG(0), start="entailment", start_votes=votes,
-                    max_rounds=1, resamples=0, leave_one_out=False)  # fmt: skip
+    once = aqer.fit(
+        data,
+        rng=RNG(0),
+        start="entailment",
+        start_votes=votes,
+        max_rounds=1,
+        resamples=0,
+        leave_one_out=False,
+    )
     rows, _, _ = prepare(data)
     first = cast_answers(rows, votes, Options())
     np.testing.assert_allclose(once.estimates["answer"]["score"], first.scores)
@@ -93,9 +100,13 @@ def test_entailment_votes_make_the_first_exemplary_answer_and_end_where_equal_vo
 
 def test_each_pair_of_texts_is_scored_once_however_many_workers_wrote_them() -> None:
     texts = Texts.build(
-        [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], np.eye(2),
-        vector=[0, 1, 1, 0, 1, 1], workers=list("abc"), questions=["p", "q"],
-    )  # fmt: skip
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 0, 1, 1, 1],
+        np.eye(2),
+        vector=[0, 1, 1, 0, 1, 1],
+        workers=list("abc"),
+        questions=["p", "q"],
+    )
     asked: list[tuple[str, str]] = []
 
     def scorer(premises: Sequence[str], hypotheses: Sequence[str]) -> FloatArray:
@@ -181,14 +192,22 @@ def test_answers_of_systems_that_copy_one_another_are_shown_to_be_alike() -> Non
     assert outside is not None
     first = np.flatnonzero(outside.worker == 0)
     copied = Texts.build(
-        outside.worker, outside.question, outside.vectors,
+        outside.worker,
+        outside.question,
+        outside.vectors,
         vector=outside.vector[first][outside.question],
-        workers=outside.workers, questions=outside.questions,
-    )  # fmt: skip
+        workers=outside.workers,
+        questions=outside.questions,
+    )
     copies = Texts.build(
-        data.worker, data.question, data.vectors, vector=data.vector,
-        workers=data.workers, questions=data.questions, outside=copied,
-    )  # fmt: skip
+        data.worker,
+        data.question,
+        data.vectors,
+        vector=data.vector,
+        workers=data.workers,
+        questions=data.questions,
+        outside=copied,
+    )
     told = aqer_joint.fit(copies, rng=RNG(0), resamples=0).diagnostics["joint"]["alike"]
     assert told["systems"] == pytest.approx(1.0)
     assert told["workers"] == pytest.approx(alike["workers"])
@@ -196,11 +215,16 @@ def test_answers_of_systems_that_copy_one_another_are_shown_to_be_alike() -> Non
 
 def test_several_answers_of_a_system_to_one_question_are_one_vote_in_their_direction() -> None:
     outside = Texts.build(
-        [0, 0, 1], [0, 0, 0], np.array([[2.0, 0], [0, 3], [1, 0]]),
-        workers=["s", "t"], questions=["q"], repeats=True,
-    )  # fmt: skip
-    data = Texts.build([0], [0], np.eye(2), vector=[0], workers=["a"], questions=["q"],
-                       outside=outside)  # fmt: skip
+        [0, 0, 1],
+        [0, 0, 0],
+        np.array([[2.0, 0], [0, 3], [1, 0]]),
+        workers=["s", "t"],
+        questions=["q"],
+        repeats=True,
+    )
+    data = Texts.build(
+        [0], [0], np.eye(2), vector=[0], workers=["a"], questions=["q"], outside=outside
+    )
     voting = aqer_joint.authors(data).texts
     np.testing.assert_allclose(voting.vectors[voting.vector[1]], np.array([1, 1]) / np.sqrt(2))
 
@@ -267,9 +291,13 @@ def test_a_shrug_of_low_weight_is_marked_and_a_right_answer_is_not() -> None:
         vectors = texts.vectors.copy()
         vectors[texts.vector[(texts.question == 3) & who]] = np.eye(texts.vectors.shape[1])[0]
         again = Texts.build(
-            texts.worker, texts.question, vectors,
-            vector=texts.vector, workers=texts.workers, questions=texts.questions,
-        )  # fmt: skip
+            texts.worker,
+            texts.question,
+            vectors,
+            vector=texts.vector,
+            workers=texts.workers,
+            questions=texts.questions,
+        )
         result = aqer.fit(again, rng=RNG(0), resamples=0, near_identical=0.999)
         (cluster,) = result.diagnostics["components"][0]["clusters"]["listed"]
         assert cluster["low_weighted"] is marked

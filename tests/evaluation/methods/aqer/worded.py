@@ -29,9 +29,13 @@ def written(
         words = np.where(right, truth, rng.integers(0, VOCABULARY, size))
         who, what = np.nonzero(rng.random(size[:2]) < share)
         return Responses.build(
-            who, what, [" ".join(f"w{word}" for word in answer) for answer in words[who, what]],
-            workers=[f"{prefix}{k}" for k in range(len(good))], questions=names, outside=outside,
-        )  # fmt: skip
+            who,
+            what,
+            [" ".join(f"w{word}" for word in answer) for answer in words[who, what]],
+            workers=[f"{prefix}{k}" for k in range(len(good))],
+            questions=names,
+            outside=outside,
+        )
 
     other = None if systems is None else people(systems, 1.0, "s", None)
     return people(quality, density, "w", other)

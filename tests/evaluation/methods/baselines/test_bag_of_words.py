@@ -44,9 +44,12 @@ def crowd(seed: int, *, workers: int = 6, questions: int = 5, density: float = 1
                     [w for w, t, r in zip(VOCABULARY, truth, right, strict=True) if t == r]
                 )
     return Bags.build(
-        who, what, words,
-        workers=[f"w{i}" for i in range(workers)], questions=[f"q{j}" for j in range(questions)],
-    )  # fmt: skip
+        who,
+        what,
+        words,
+        workers=[f"w{i}" for i in range(workers)],
+        questions=[f"q{j}" for j in range(questions)],
+    )
 
 
 def sets_of(bags: Bags) -> dict[tuple[int, int], set[int]]:
@@ -119,10 +122,12 @@ def test_order_of_answers_names_of_words_and_of_workers_do_not_matter(seed: int)
     people, shuffled = rng.permutation(6), rng.permutation(len(bags))
     sets = sets_of(bags)
     again = Bags.build(
-        people[bags.worker[shuffled]], bags.question[shuffled],
+        people[bags.worker[shuffled]],
+        bags.question[shuffled],
         [[f"z{-w}" for w in sets[int(bags.worker[n]), int(bags.question[n])]] for n in shuffled],
-        workers=[f"x{i}" for i in range(6)], questions=bags.questions,
-    )  # fmt: skip
+        workers=[f"x{i}" for i in range(6)],
+        questions=bags.questions,
+    )
     options = Options(max_rounds=4)
     here = np.unique(bags.worker)
     one = dict(zip(people[here], bag_of_words.iterate(bags, options, RNG(0)).grades, strict=True))
@@ -145,10 +150,12 @@ def test_weighing_a_question_double_is_asking_it_twice(density: float) -> None:
     sets, copies = sets_of(bags), np.repeat(np.arange(5), times)
     rows = [(n, k) for k, j in enumerate(copies) for n in np.flatnonzero(bags.question == j)]
     again = Bags.build(
-        [bags.worker[n] for n, _ in rows], [k for _, k in rows],
+        [bags.worker[n] for n, _ in rows],
+        [k for _, k in rows],
         [[str(w) for w in sets[int(bags.worker[n]), int(bags.question[n])]] for n, _ in rows],
-        workers=bags.workers, questions=[str(k) for k in range(len(copies))],
-    )  # fmt: skip
+        workers=bags.workers,
+        questions=[str(k) for k in range(len(copies))],
+    )
     for found, data in zip(grades, (again, bags), strict=True):
         expected = bag_of_words.iterate(data, options, RNG(0)).grades
         np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -45,9 +45,14 @@ def vectors_of(data: Responses) -> TokenVectors:
 
 def with_vectors(data: Responses) -> Responses:
     return Responses.build(
-        data.worker, data.question, data.texts, text=data.text,
-        workers=data.workers, questions=data.questions, vectors=vectors_of(data),
-    )  # fmt: skip
+        data.worker,
+        data.question,
+        data.texts,
+        text=data.text,
+        workers=data.workers,
+        questions=data.questions,
+        vectors=vectors_of(data),
+    )
 
 
 @pytest.mark.parametrize("slug", WORDED)
@@ -70,9 +75,12 @@ def test_bert_score_finds_the_good_writers_and_names_its_model() -> None:
 def test_majority_vote_picks_what_most_wrote_and_credits_its_authors() -> None:
     texts = ["a stack", "A stack", "a queue", "a stack", "a list", "a tree"]
     data = Responses.build(
-        [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], texts,
-        workers=["x", "y", "z"], questions=["p", "q"],
-    )  # fmt: skip
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 0, 1, 1, 1],
+        texts,
+        workers=["x", "y", "z"],
+        questions=["p", "q"],
+    )
     result = fit("majority", data)
     assert result.estimates["answer"]["score"].tolist() == [0.5, 0.5, 0, 0, 0, 0]
     assert result.estimates["worker"]["score"].tolist() == [0.25, 0.25, 0]
@@ -114,9 +122,12 @@ def test_order_of_rows_and_names_of_words_and_workers_change_nothing(seed: int, 
     for old, new in enumerate(rename):
         workers[new] = data.workers[old]
     other = Responses.build(
-        rename[data.worker[shuffle]], data.question[shuffle], swapped,
-        workers=workers, questions=data.questions,
-    )  # fmt: skip
+        rename[data.worker[shuffle]],
+        data.question[shuffle],
+        swapped,
+        workers=workers,
+        questions=data.questions,
+    )
     one, two = fit(slug, data).estimates["worker"], fit(slug, other).estimates["worker"]
     np.testing.assert_allclose(one["score"], two["score"][rename], atol=1e-12)
     np.testing.assert_allclose(one["adjusted"], two["adjusted"][rename], atol=1e-9)
@@ -128,9 +139,13 @@ def test_crowds_that_share_no_question_get_boards_of_their_own() -> None:
     keep |= (whole.worker == 5) & (whole.question == 12)
     keep &= ~((whole.worker == 5) & (whole.question < 12))
     data = Responses.build(
-        whole.worker[keep], whole.question[keep], whole.texts, text=whole.text[keep],
-        workers=[*whole.workers, "idle"], questions=whole.questions,
-    )  # fmt: skip
+        whole.worker[keep],
+        whole.question[keep],
+        whole.texts,
+        text=whole.text[keep],
+        workers=[*whole.workers, "idle"],
+        questions=whole.questions,
+    )
     result = fit("f1", data, resamples=100)
     workers = result.estimates["worker"]
     assert workers["component"].tolist() == [1, 1, 1, 2, 2, 0, 0]
@@ -196,7 +211,12 @@ def test_a_long_comparison_can_be_stopped() -> None:
 
 def test_every_baseline_has_its_own_slug_and_takes_its_defaults() -> None:
     assert [method.slug for method in METHODS] == [
-        "majority", "bleu1", "bleu4", "f1", "rouge_l", "bert_score",
-    ]  # fmt: skip
+        "majority",
+        "bleu1",
+        "bleu4",
+        "f1",
+        "rouge_l",
+        "bert_score",
+    ]
     for method in METHODS:
         method.check(**method.params)

@@ -39,10 +39,12 @@ def test_reliabilities_and_best_responses_are_crowdkits(crowdkit_rasa: Any) -> N
     texts = crowd(QUALITY, questions=20, density=0.7, seed=1)
     frame = pandas.DataFrame(
         {
-            "task": texts.question, "worker": texts.worker, "output": np.arange(len(texts)),
+            "task": texts.question,
+            "worker": texts.worker,
+            "output": np.arange(len(texts)),
             "embedding": list(texts.vectors[texts.vector]),
         }
-    )  # fmt: skip
+    )
     peer = crowdkit_rasa(n_iter=7, tol=0.0)
     chosen = peer.fit_predict(frame)["output"].sort_index()
     ours = rasa.reliabilities(texts, max_rounds=6, tolerance=1e-300)
@@ -84,9 +86,13 @@ def test_a_resample_is_a_fit_of_the_questions_it_drew() -> None:
         picked = np.repeat(np.arange(6), weights)
         rows = np.concatenate([np.flatnonzero(texts.question == j) for j in picked])
         again = Texts.build(
-            texts.worker[rows], np.repeat(np.arange(6), len(EVEN)), texts.vectors,
-            vector=texts.vector[rows], workers=texts.workers, questions=texts.questions,
-        )  # fmt: skip
+            texts.worker[rows],
+            np.repeat(np.arange(6), len(EVEN)),
+            texts.vectors,
+            vector=texts.vector[rows],
+            workers=texts.workers,
+            questions=texts.questions,
+        )
         expected = rasa.reliabilities(again, tolerance=1e-13).reliability
         np.testing.assert_allclose(row, expected, rtol=1e-5)
 
@@ -114,9 +120,13 @@ def test_order_of_rows_names_and_lengths_of_vectors_change_nothing(seed: int, sc
     rng = np.random.default_rng(seed)
     shuffle, rename = rng.permutation(len(texts)), rng.permutation(4)
     other = Texts.build(
-        rename[texts.worker[shuffle]], texts.question[shuffle], texts.vectors * scale,
-        vector=texts.vector[shuffle], workers=texts.workers, questions=texts.questions,
-    )  # fmt: skip
+        rename[texts.worker[shuffle]],
+        texts.question[shuffle],
+        texts.vectors * scale,
+        vector=texts.vector[shuffle],
+        workers=texts.workers,
+        questions=texts.questions,
+    )
     one = rasa.reliabilities(texts).reliability
     np.testing.assert_allclose(one, rasa.reliabilities(other).reliability[rename], rtol=1e-6)
 
@@ -133,9 +143,12 @@ def test_a_fit_that_collapses_onto_one_worker_says_so_and_is_not_sure_of_them() 
 def test_workers_with_the_same_answers_share_the_weight_and_stay_finite() -> None:
     vectors = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1.0]])
     texts = Texts.build(
-        [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], vectors,
-        workers=["a", "b", "c"], questions=["p", "q"],
-    )  # fmt: skip
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 0, 1, 1, 1],
+        vectors,
+        workers=["a", "b", "c"],
+        questions=["p", "q"],
+    )
     result = rasa.fit(texts, rng=np.random.default_rng(0), resamples=0)
     score = result.estimates["worker"]["score"]
     assert np.isfinite(score).all() and score[0] == score[1] > 1000 * score[2]

@@ -37,11 +37,12 @@ def one_by_one(
 @given(
     crowd=st.lists(
         st.tuples(st.lists(st.sampled_from("abcd"), max_size=7), st.integers(0, 2)),
-        min_size=1, max_size=8,
+        min_size=1,
+        max_size=8,
     ),
     longest=st.integers(1, 4),
     support=st.integers(1, 3),
-)  # fmt: skip
+)
 def test_sequences_are_mined_as_if_all_were_written_out(
     crowd: list[tuple[list[str], int]], longest: int, support: int
 ) -> None:
@@ -54,8 +55,11 @@ def test_sequences_are_mined_as_if_all_were_written_out(
 
 def test_inflections_count_as_one_word_and_function_words_as_none() -> None:
     assert stems("The prototypes are simulating a Program's behaviors.") == [
-        "prototyp", "simul", "program", "behavior",
-    ]  # fmt: skip
+        "prototyp",
+        "simul",
+        "program",
+        "behavior",
+    ]
 
 
 def test_planted_quality_of_workers_comes_back_in_order() -> None:

@@ -14,10 +14,16 @@ from evaluation.methods.core.votes import TIE
 
 # What arena-rank 0.1.1 gives for ``many_battles``: rating, lower and upper bound of each model.
 ARENA_RANK = (
-    (1030.675, 1004.543, 1056.807), (1096.526, 1070.343, 1122.709), (919.432, 892.801, 946.063),
-    (959.578, 934.195, 984.961), (1086.022, 1058.886, 1113.158), (918.083, 891.091, 945.076),
-    (926.028, 900.278, 951.779), (857.029, 829.748, 884.309), (1206.628, 1176.358, 1236.897),
-)  # fmt: skip
+    (1030.675, 1004.543, 1056.807),
+    (1096.526, 1070.343, 1122.709),
+    (919.432, 892.801, 946.063),
+    (959.578, 934.195, 984.961),
+    (1086.022, 1058.886, 1113.158),
+    (918.083, 891.091, 945.076),
+    (926.028, 900.278, 951.779),
+    (857.029, 829.748, 884.309),
+    (1206.628, 1176.358, 1236.897),
+)
 
 
 def many_battles(n: int = 2000, models: int = 9) -> list[dict[str, Any]]:
@@ -65,9 +71,9 @@ def test_ratings_are_those_of_a_logistic_regression_with_ties_as_half_wins() -> 
 
 
 def test_a_model_that_only_won_has_no_rating_and_a_reason() -> None:
-    found = arena_ratings(pairs_from_battles(
-        [{"model_a": "x", "model_b": "y", "winner": "model_a"}] * 5
-    ))  # fmt: skip
+    found = arena_ratings(
+        pairs_from_battles([{"model_a": "x", "model_b": "y", "winner": "model_a"}] * 5)
+    )
     assert found["ratings"] == [None, None] and "no finite merit" in found["reasons"][0]
 
 

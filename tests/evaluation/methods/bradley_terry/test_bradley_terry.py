@@ -29,9 +29,13 @@ from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 
 # Citations among four journals (Stigler 1994; Agresti 2002): wins of the first, of the second.
 CITATIONS = {
-    (0, 1): (730, 33), (0, 2): (498, 320), (0, 3): (221, 284), (1, 2): (68, 813),
-    (1, 3): (17, 276), (2, 3): (142, 325),
-}  # fmt: skip
+    (0, 1): (730, 33),
+    (0, 2): (498, 320),
+    (0, 3): (221, 284),
+    (1, 2): (68, 813),
+    (1, 3): (17, 276),
+    (2, 3): (142, 325),
+}
 # Baseball 1987 (Agresti 2002, table 10.10): a row a home team, wins at home and away by guest.
 BASEBALL = """Mil Det43 Tor42 NY43 Bos61 Cle42 Bal60
 Det Mil33 Tor42 NY43 Bos60 Cle61 Bal43
@@ -58,11 +62,14 @@ def crowd(seed: int, votes: int = 400, k: int = 6, *, judges: int = 0) -> Pairs:
     )
     u = rng.random(votes)
     return Pairs.build(
-        first, second, np.where(u < win, FIRST, np.where(u < win + tie, TIE, SECOND)),
-        players=[f"p{i}" for i in range(k)], left=left,
+        first,
+        second,
+        np.where(u < win, FIRST, np.where(u < win + tie, TIE, SECOND)),
+        players=[f"p{i}" for i in range(k)],
+        left=left,
         judge=rng.integers(0, judges, votes) if judges else None,
         judges=[f"j{i}" for i in range(judges)],
-    )  # fmt: skip
+    )
 
 
 def test_the_published_merits_of_journals_come_out_with_their_standard_errors() -> None:
@@ -235,9 +242,15 @@ def test_a_weighted_bootstrap_gives_about_the_intervals_of_the_sandwich() -> Non
 def test_a_judge_who_repeats_itself_counts_once() -> None:
     data = crowd(6, 200, judges=200)
     again = Pairs.build(
-        data.first, data.second, data.outcome, players=data.players, left=data.left,
-        judge=data.judge, judges=data.judges, weight=data.weight * 9,
-    )  # fmt: skip
+        data.first,
+        data.second,
+        data.outcome,
+        players=data.players,
+        left=data.left,
+        judge=data.judge,
+        judges=data.judges,
+        weight=data.weight * 9,
+    )
     once, nine = (fit(d, cluster="judge", regularisation=0.01) for d in (data, again))
     naive = fit(again, cluster="none", regularisation=0.01)
     se = [found.estimates["player"]["se"] for found in (once, nine, naive)]
@@ -270,8 +283,9 @@ def test_order_names_and_repeats_of_votes_do_not_matter(
     other = fit(moved).estimates["player"]
     for column in ("estimate", "se", "low", "rank", "n"):
         assert other[column][new] == pytest.approx(table[column], abs=1e-6, nan_ok=True)
-    twice = fit(Pairs.build(*(np.tile(x, 2) for x in (a, b, y)), players=players,
-                            left=np.tile(left, 2)))  # fmt: skip
+    twice = fit(
+        Pairs.build(*(np.tile(x, 2) for x in (a, b, y)), players=players, left=np.tile(left, 2))
+    )
     heavy = fit(Pairs.build(a, b, y, players=players, left=left, weight=np.full(len(a), 2.0)))
     for column in ("estimate", "se", "high"):
         same = heavy.estimates["player"][column]
@@ -283,13 +297,21 @@ def test_order_names_and_repeats_of_votes_do_not_matter(
 def test_flipping_display_and_vote_together_changes_nothing_but_the_side(seed: int) -> None:
     data = crowd(seed, 60, 4)
     turned = Pairs.build(
-        data.second, data.first, SECOND - data.outcome, players=data.players, left=-data.left,
+        data.second,
+        data.first,
+        SECOND - data.outcome,
+        players=data.players,
+        left=-data.left,
         weight=data.weight,
-    )  # fmt: skip
+    )
     swapped = Pairs.build(
-        data.first, data.second, data.outcome, players=data.players, left=-data.left,
+        data.first,
+        data.second,
+        data.outcome,
+        players=data.players,
+        left=-data.left,
         weight=data.weight,
-    )  # fmt: skip
+    )
     one, two, three = (fit(d, side=True).estimates for d in (data, turned, swapped))
     assert two["player"].rows() == one["player"].rows()
     assert three["player"]["estimate"] == pytest.approx(one["player"]["estimate"], abs=1e-7)
@@ -356,8 +378,12 @@ def test_votes_weigh_as_much_as_their_judge_is_competent() -> None:
     ("rows", "params", "error", "said"),
     [
         ([(0, 1, TIE), (1, 2, TIE)], {}, bt.AllTied, "all 2 comparisons are ties"),
-        ([(0, 1, 0), (0, 1, 0), (0, 2, 0), (1, 2, 0), (1, 2, 2)], {"regularisation": 0.0},
-         bt.Unbounded, "a only won"),
+        (
+            [(0, 1, 0), (0, 1, 0), (0, 2, 0), (1, 2, 0), (1, 2, 2)],
+            {"regularisation": 0.0},
+            bt.Unbounded,
+            "a only won",
+        ),
         ([(0, 1, 0)], {"side": True}, bt.NoSides, "left"),
         ([(0, 1, 0)], {"ties": "elo"}, BadParameter, "ties"),
         ([(0, 1, 0)], {"regularisation": -1}, BadParameter, "regularisation"),
@@ -366,7 +392,7 @@ def test_votes_weigh_as_much_as_their_judge_is_competent() -> None:
         ([(0, 1, 0)], {"cluster": "town"}, BadParameter, "cluster"),
         ([(0, 1, 0)], {"tides": 1}, BadParameter, "tides"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_ranked_is_refused_by_name(
     rows: list[Any], params: dict[str, Any], error: type[Exception], said: str
 ) -> None:

@@ -31,9 +31,10 @@ def literal_recipe(rows: list[tuple[int, int, int]], players: int) -> FloatArray
             if y == TIE:
                 theta = np.exp(0.05)
                 found += np.log10(
-                    np.exp(i + j) * (theta**2 - 1)
+                    np.exp(i + j)
+                    * (theta**2 - 1)
                     / ((np.exp(i) + theta * np.exp(j)) * (np.exp(j) + theta * np.exp(i)))
-                )  # fmt: skip
+                )
             else:
                 found += log10_win(i, j, 0.05) if y == FIRST else log10_win(j, i, 0.05)
         for i in merit:
@@ -97,8 +98,14 @@ def test_equal_merits_share_a_range_and_the_earlier_candidate_gets_the_lower_gra
 def test_bad_comparisons_are_refused_by_name(
     change: dict[str, Any], error: type[Exception], said: str
 ) -> None:
-    good: dict[str, Any] = {"first": [0, 0], "second": [1, 1], "outcome": [FIRST, SECOND],
-                            "table": [0, 1], "players": 2, "tables": 2}  # fmt: skip
+    good: dict[str, Any] = {
+        "first": [0, 0],
+        "second": [1, 1],
+        "outcome": [FIRST, SECOND],
+        "table": [0, 1],
+        "players": 2,
+        "tables": 2,
+    }
     with pytest.raises(error, match=said):
         rao_kupper_grades(**{**good, **change})
 
@@ -121,8 +128,9 @@ def test_the_published_grades_come_out_but_for_exact_ties() -> None:
         [player[row["response_b"]] for row in rows],
         ["anb".index(row["gold"]) for row in rows],
         [number[row["query_id"], row["dimension"]] for row in rows],
-        players=len(names), tables=len(keys),
-    )  # fmt: skip
+        players=len(names),
+        tables=len(keys),
+    )
     published = {}
     with (folder / "grades_published.csv").open() as lines:
         for row in csv.DictReader(lines):

@@ -19,9 +19,14 @@ def made(people: list[str], models: list[str]) -> Attributes:
     vectors = np.eye(len(place))[[place[text] for text in texts]]
     author = [0] * len(people) + [1] * len(models)
     return Attributes.build(
-        texts, vectors, [0] * len(texts), author, dimensions=["Order"], authors=["owl", "gpt"],
+        texts,
+        vectors,
+        [0] * len(texts),
+        author,
+        dimensions=["Order"],
+        authors=["owl", "gpt"],
         model=[False, True],
-    )  # fmt: skip
+    )
 
 
 def fitted(data: Attributes) -> dict[str, object]:
@@ -40,8 +45,10 @@ def test_alike_attributes_have_similarity_one_and_different_ones_none() -> None:
         assert "as like the others" in person[measure]["reason"]
     assert told["differences"] == {}  # neither side has a spread that says how sure it is
     assert [one["condition"] for one in (person, model, combined)] == [
-        "one person", "one model", "people and models",
-    ]  # fmt: skip
+        "one person",
+        "one model",
+        "people and models",
+    ]
 
 
 def test_a_small_set_has_no_interval_and_a_single_attribute_no_pair() -> None:

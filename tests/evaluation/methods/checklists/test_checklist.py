@@ -77,9 +77,13 @@ def test_article_numbers_and_row_order_do_not_matter(seed: int) -> None:
 def checks(**more: Any) -> Checks:
     """Three texts, four questions; the last text has no answer at all."""
     return Checks.build(
-        [0, 0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 0, 1, 2, 0], [1, 1, 1, 0, 0, 1, np.nan, np.nan],
-        texts=["a", "b", "c"], questions=["q1", "q2", "q3", "q4"], **more,
-    )  # fmt: skip
+        [0, 0, 0, 0, 1, 1, 1, 2],
+        [0, 1, 2, 3, 0, 1, 2, 0],
+        [1, 1, 1, 0, 0, 1, np.nan, np.nan],
+        texts=["a", "b", "c"],
+        questions=["q1", "q2", "q3", "q4"],
+        **more,
+    )
 
 
 def test_missing_answers_count_in_neither_number() -> None:
@@ -94,9 +98,7 @@ def test_missing_answers_count_in_neither_number() -> None:
 
 def test_scores_are_compared_with_human_ones_where_there_are_some() -> None:
     found = fit(checks(human=[5.0, 2.0, 4.0]), rng=np.random.default_rng(0))
-    rows = {
-        (row["kind"], row["setting"]): row for row in found.estimates["correlation"].rows()
-    }  # fmt: skip
+    rows = {(row["kind"], row["setting"]): row for row in found.estimates["correlation"].rows()}
     assert rows["kendall", "pooled"]["estimate"] == 1
     assert rows["kendall", "sample-level"]["low"] is None  # one article has no spread
     assert found.diagnostics["texts_compared"] == 2

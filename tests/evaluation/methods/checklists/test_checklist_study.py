@@ -38,13 +38,19 @@ def made(
                 rows.append((author, text, question, yes, 0.25 + yes / 2 if model else np.nan))
     author, text, question, yes, chance = (np.array(column) for column in zip(*rows, strict=True))
     return Study.build(
-        author, text, question, yes, chance=chance, person=[True] * people + [False],
-        authors=[f"a{k}" for k in range(people + 1)], texts=[f"t{k}" for k in range(texts)],
+        author,
+        text,
+        question,
+        yes,
+        chance=chance,
+        person=[True] * people + [False],
+        authors=[f"a{k}" for k in range(people + 1)],
+        texts=[f"t{k}" for k in range(texts)],
         questions=["low", "high", "coin", "always"],
         article=np.repeat(np.arange(articles), systems),
         articles=[f"d{k}" for k in range(articles)],
         human=quality + rng.normal(scale=0.2, size=texts),
-    )  # fmt: skip
+    )
 
 
 def test_people_and_models_get_scores_by_the_share_of_yes_and_by_its_probability() -> None:
@@ -57,14 +63,17 @@ def test_people_and_models_get_scores_by_the_share_of_yes_and_by_its_probability
     # p(yes) is .75 for a yes and .25 for a no
     mean = 0.25 + (text["yes"][model] / 4) / 2
     assert np.allclose(text["weighted"][model], 1 + 4 * mean)
-    by = {(row["answerer"], row["score"], row["kind"], row["setting"]): row
-          for row in found.estimates["correlation"].rows()}  # fmt: skip
+    by = {
+        (row["answerer"], row["score"], row["kind"], row["setting"]): row
+        for row in found.estimates["correlation"].rows()
+    }
     yes, _ = data.grid(3)
     score = np.nansum(yes, axis=1)
     per = [
         stats.spearmanr(score[data.article == k], data.human[data.article == k]).statistic
-        for k in range(12) if len(set(score[data.article == k].tolist())) > 1
-    ]  # fmt: skip
+        for k in range(12)
+        if len(set(score[data.article == k].tolist())) > 1
+    ]
     row = by[4, "share", "spearman", "sample-level"]
     assert row["estimate"] == pytest.approx(np.mean(per))
     assert row["undefined"] == 12 - len(per)
@@ -84,8 +93,9 @@ def test_agreement_on_each_question_is_that_of_a_second_implementation() -> None
     most, _, _ = majority_of(
         data.text[people], data.question[people], data.yes[people], len(data.texts), 4
     )
-    beside = {(row["answerer"], row["question"]): row
-              for row in found.estimates["with_people"].rows()}  # fmt: skip
+    beside = {
+        (row["answerer"], row["question"]): row for row in found.estimates["with_people"].rows()
+    }
     kappa = cohen_kappa_score(data.grid(3)[0][:, 1], most[:, 1])
     assert beside[4, 1]["kappa"] == pytest.approx(kappa)
     assert beside[4, 1]["low"] < kappa < beside[4, 1]["high"]
@@ -132,9 +142,13 @@ def test_the_published_test_is_too_cautious_for_two_scores_of_the_same_texts() -
     common = human + rng.normal(size=160)
     good, worse = (common + rng.normal(scale=scale, size=160) for scale in (0.1, 0.5))
     row, other = compare_rows(
-        [good, worse, np.full(160, np.nan)], human, np.repeat(np.arange(20), 8),
-        [(0, 1), (0, 2)], rng=rng, resamples=500,
-    )  # fmt: skip
+        [good, worse, np.full(160, np.nan)],
+        human,
+        np.repeat(np.arange(20), 8),
+        [(0, 1), (0, 2)],
+        rng=rng,
+        resamples=500,
+    )
     assert row["articles"] == 20 and row["setting"] == "by article"
     assert row["difference"] == pytest.approx(row["s_first"] - row["s_second"])
     assert row["low"] < row["difference"] < row["high"]
@@ -153,8 +167,14 @@ def test_one_answer_throughout_has_no_kappa_and_says_why() -> None:
 
 
 def test_answers_twice_or_none_are_refused() -> None:
-    names = {"person": [True], "authors": ["a"], "texts": ["t"], "questions": ["q"],
-             "article": [0], "articles": ["d"]}  # fmt: skip
+    names = {
+        "person": [True],
+        "authors": ["a"],
+        "texts": ["t"],
+        "questions": ["q"],
+        "article": [0],
+        "articles": ["d"],
+    }
     with pytest.raises(DuplicateAnswer):
         Study.build([0, 0], [0, 0], [0, 0], [1, 0], **names)
     with pytest.raises(EmptyData):

@@ -44,10 +44,14 @@ def crowd(
     shown = np.where(knows, right, guess)
     label = np.where(turned, labels - 1 - shown, shown)
     data = Labels.build(
-        worker, item, label, shown=shown,
+        worker,
+        item,
+        label,
+        shown=shown,
         workers=[f"w{k}" for k in range(len(competence))],
-        items=[f"i{k}" for k in range(items)], labels=[f"l{k}" for k in range(labels)],
-    )  # fmt: skip
+        items=[f"i{k}" for k in range(items)],
+        labels=[f"l{k}" for k in range(labels)],
+    )
     return data, truth
 
 
@@ -110,11 +114,15 @@ votes_of_few = st.lists(
 def built(rows: Any, weight: Any = None, order: Any = (0, 1, 2), shown: Any = (0, 1, 2)) -> Labels:
     worker, item, label, as_shown = (np.array(column) for column in zip(*rows, strict=True))
     return Labels.build(
-        np.append(worker, [0, 1]), np.append(item, [0, 0]),
+        np.append(worker, [0, 1]),
+        np.append(item, [0, 0]),
         np.array(order)[np.append(label, [0, 0])],
         shown=np.array(shown)[np.append(as_shown, [0, 0])],
-        workers="abcd", items="vwxyz", labels="012", weight=weight,
-    )  # fmt: skip
+        workers="abcd",
+        items="vwxyz",
+        labels="012",
+        weight=weight,
+    )
 
 
 def beside(one: Labels, two: Labels) -> Labels:

@@ -32,9 +32,13 @@ def patients() -> Labels:
     votes = np.array([[int(digit) - 1 for digit in patient] for patient in PATIENTS])
     observer = np.tile([0, 0, 0, 1, 2, 3, 4], len(votes))
     return Labels.build(
-        observer, np.repeat(np.arange(len(votes)), 7), votes.ravel(),
-        workers="12345", items=[str(k) for k in range(len(votes))], labels="1234",
-    )  # fmt: skip
+        observer,
+        np.repeat(np.arange(len(votes)), 7),
+        votes.ravel(),
+        workers="12345",
+        items=[str(k) for k in range(len(votes))],
+        labels="1234",
+    )
 
 
 def confusions(found: Any, labels: int) -> FloatArray:
@@ -64,9 +68,13 @@ def crowd(accuracy: list[float], *, items: int = 300, votes: int = 4, seed: int 
     right = rng.random(len(item)) < np.array(accuracy)[worker]
     label = np.where(right, truth[item], (truth[item] + 1) % 3)
     data = Labels.build(
-        worker, item, label, workers=[f"w{k:02}" for k in range(len(accuracy))],
-        items=[f"i{k:04}" for k in range(items)], labels=["l0", "l1", "l2"],
-    )  # fmt: skip
+        worker,
+        item,
+        label,
+        workers=[f"w{k:02}" for k in range(len(accuracy))],
+        items=[f"i{k:04}" for k in range(items)],
+        labels=["l0", "l1", "l2"],
+    )
     return data, truth
 
 

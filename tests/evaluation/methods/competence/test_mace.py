@@ -108,9 +108,15 @@ class Literal:
 def test_all_restarts_in_one_array_give_what_loops_over_votes_give(priors: Priors) -> None:
     data, _ = crowd([0.9, 0.2, 0.6, 0.8, 0.4], items=12, votes=3, seed=3)
     data = Labels.build(
-        data.worker, data.item, data.label, shown=data.shown, workers=data.workers,
-        items=data.items, labels=data.labels, weight=1.0 + np.arange(len(data)) % 3,
-    )  # fmt: skip
+        data.worker,
+        data.item,
+        data.label,
+        shown=data.shown,
+        workers=data.workers,
+        items=data.items,
+        labels=data.labels,
+        weight=1.0 + np.arange(len(data)) % 3,
+    )
     votes = laid_out(data)
     begin = mace_core.starts(votes, 3, 0.5, RNG(1), priors)
     found = mace_core.vb(votes, priors, restarts=3, iterations=8, rng=RNG(1))
@@ -217,9 +223,13 @@ def test_who_always_clicks_the_first_place_is_caught_in_the_coordinates_as_shown
     assert lazy[0] > 0.95
     # Without what was shown, the same clicks look like votes at random.
     blind = Labels.build(
-        data.worker, data.item, data.label,
-        workers=data.workers, items=data.items, labels=data.labels,
-    )  # fmt: skip
+        data.worker,
+        data.item,
+        data.label,
+        workers=data.workers,
+        items=data.items,
+        labels=data.labels,
+    )
     table = mace.fit(blind, rng=RNG(0), strategy_prior=1.0, **QUIET).estimates["strategy"]
     assert table["probability"][table["worker"] == 2].max() < 0.6
 

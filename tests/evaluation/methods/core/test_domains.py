@@ -103,8 +103,10 @@ def test_people_whom_no_task_connects_stand_on_boards_of_their_own() -> None:
 
 
 def test_tasks_joined_by_one_person_only_give_no_interval_but_the_reason() -> None:
-    parts = [Part(np.array(who), np.array([0.0, 1.0]), np.eye(2), np.full(2, 5))
-             for who in ([0, 1], [1, 2])]  # fmt: skip
+    parts = [
+        Part(np.array(who), np.array([0.0, 1.0]), np.eye(2), np.full(2, 5))
+        for who in ([0, 1], [1, 2])
+    ]
     [one] = pool(parts, 3, rng=np.random.default_rng(0))
     assert np.isnan(one.low).all() and "joined by one" in one.reason
     assert not one.separable.any() and not one.group.any()

@@ -63,9 +63,13 @@ def test_coefficients_have_an_interval_from_their_least_number_on(kind: str) -> 
 def agreeing(items: int) -> Labels:
     """Two raters who agree on every item."""
     return Labels.build(
-        np.tile([0, 1], items), np.repeat(np.arange(items), 2), np.repeat(np.arange(items) % 2, 2),
-        workers="ab", items=[str(k) for k in range(items)], labels="01",
-    )  # fmt: skip
+        np.tile([0, 1], items),
+        np.repeat(np.arange(items), 2),
+        np.repeat(np.arange(items) % 2, 2),
+        workers="ab",
+        items=[str(k) for k in range(items)],
+        labels="01",
+    )
 
 
 def test_six_items_that_agree_do_not_look_certain() -> None:
@@ -103,10 +107,15 @@ def shown(topics: int, *, each: int = 12, seed: int = 0) -> tuple[ShownVotes, Un
     vote = np.where(knows, truth[pair][:, None], rng.integers(0, 3, (len(pair), 2)))
     flipped = rng.random(len(pair)) < 0.5
     data = ShownVotes.build(
-        worker, pair, flipped, np.arange(len(pair)) % 16 + 1,
-        np.where(flipped[:, None], 2 - vote, vote), workers="abcde",
-        pairs=[str(k) for k in range(pairs)], dimensions=["clear", "deep"],
-    )  # fmt: skip
+        worker,
+        pair,
+        flipped,
+        np.arange(len(pair)) % 16 + 1,
+        np.where(flipped[:, None], 2 - vote, vote),
+        workers="abcde",
+        pairs=[str(k) for k in range(pairs)],
+        dimensions=["clear", "deep"],
+    )
     return data, Units(topic, "topics")
 
 
@@ -203,16 +212,21 @@ def test_questionnaires_of_nine_workers_have_no_interval() -> None:
 def test_a_difference_of_correlations_has_bounds_on_its_own_scale() -> None:
     rng = np.random.default_rng(0)
     grade = rng.normal(size=120)
-    close, far = (grade + s * rng.normal(size=120) + 0.05 * rng.normal(size=(4, 120))
-                  for s in (0.05, 2.0))  # fmt: skip
+    close, far = (
+        grade + s * rng.normal(size=120) + 0.05 * rng.normal(size=(4, 120)) for s in (0.05, 2.0)
+    )
     frame = Drawn(np.tile(np.arange(4), 30), np.repeat(np.arange(30), 4), grade, 4, 30)
     row = compared(frame, close, far, 0.95)
     r = [np.corrcoef(scores.mean(axis=0), grade)[0, 1] for scores in (close, far)]
     assert row["difference"] == pytest.approx(r[0] - r[1], abs=0.02)
     assert row["low"] < row["difference"] < row["high"] < 1  # z differs by more than 1
     assert row["low"] + row["high"] == pytest.approx(2 * row["difference"])
-    few = compared(Drawn(frame.system[:16], frame.question[:16], grade[:16], 4, 30), close[:, :16],
-                   far[:, :16], 0.95)  # fmt: skip
+    few = compared(
+        Drawn(frame.system[:16], frame.question[:16], grade[:16], 4, 30),
+        close[:, :16],
+        far[:, :16],
+        0.95,
+    )
     assert np.isnan(few["low"]) and few["reason"] == "4 questions; an interval needs 5"
 
 
@@ -224,10 +238,16 @@ def test_a_rater_has_an_agreement_with_the_others_and_its_interval_or_reason() -
     value = np.clip(np.round(3 + quality[text] + 0.5 * rng.normal(size=len(text))), 1, 5)
     keep = (worker != 3) | (text < 4)
     data = ratings.Ratings.build(
-        worker[keep], text[keep], value[keep, None], system=np.zeros(texts, dtype=int),
-        topic=np.arange(texts), workers="abcd", texts=[str(k) for k in range(texts)],
-        systems=["s"], scales=["good"],
-    )  # fmt: skip
+        worker[keep],
+        text[keep],
+        value[keep, None],
+        system=np.zeros(texts, dtype=int),
+        topic=np.arange(texts),
+        workers="abcd",
+        texts=[str(k) for k in range(texts)],
+        systems=["s"],
+        scales=["good"],
+    )
     found = ratings.fit(data, rng=rng, resamples=100).estimates
     assert "competence" not in found["worker"].columns
     full, *_, few = found["worker"].rows()
@@ -256,14 +276,19 @@ def test_two_scorings_of_nine_articles_have_a_difference_and_no_interval_of_it()
     turned = np.where(human < 2, 1 - human, human)  # the same correlation in every article
     noisy = human + np.random.default_rng(0).normal(0, 2, len(human))
     for size, one, why in (
-        (9, noisy, "9 articles; an interval needs 10"), (10, noisy, ""),
+        (9, noisy, "9 articles; an interval needs 10"),
+        (10, noisy, ""),
         (10, turned, units.ALL_SAME),
-    ):  # fmt: skip
+    ):
         few = article < size
         (row,) = compare_rows(
-            [human[few], one[few]], human[few], article[few], [(0, 1)],
-            rng=np.random.default_rng(0), resamples=200,
-        )  # fmt: skip
+            [human[few], one[few]],
+            human[few],
+            article[few],
+            [(0, 1)],
+            rng=np.random.default_rng(0),
+            resamples=200,
+        )
         assert row["difference"] > 0 and row["p"] <= 1
         assert (row["reason"], bool(np.isnan(row["low"]))) == (why, bool(why))
 
@@ -314,8 +339,9 @@ def test_attributes_that_share_nothing_or_are_four_have_no_interval_of_their_sim
 
 def test_a_board_over_two_tasks_has_no_interval_and_no_ranks() -> None:
     rng = np.random.default_rng(0)
-    parts = [Part(np.arange(4), rng.normal(size=4), np.eye(4) / 10, np.full(4, 9))
-             for _ in range(3)]  # fmt: skip
+    parts = [
+        Part(np.arange(4), rng.normal(size=4), np.eye(4) / 10, np.full(4, 9)) for _ in range(3)
+    ]
     for tasks, why in ((2, "2 tasks; an interval needs 3"), (3, "")):
         (one,) = pool(parts[:tasks], 4, rng=rng)
         assert (one.reason, bool(np.isnan(one.low).all())) == (why, bool(why))

@@ -16,11 +16,23 @@ RNG = np.random.default_rng
 
 
 def study(
-    rng: np.random.Generator, *, merits: tuple[float, ...] = (0.6, 0.0, -0.6), topics: int = 8,
-    workers: int = 16, votes: int = 4, dimensions: int = 2, text_sd: float = 0.5,
-    taste: float = 0.2, side: float = 0.0, ties: float = 0.3, sharpness: float = 1.0,
-    guessers: int = 0, lefts: int = 0, forced: bool = False, machines: int = 0,
-) -> Judgments:  # fmt: skip
+    rng: np.random.Generator,
+    *,
+    merits: tuple[float, ...] = (0.6, 0.0, -0.6),
+    topics: int = 8,
+    workers: int = 16,
+    votes: int = 4,
+    dimensions: int = 2,
+    text_sd: float = 0.5,
+    taste: float = 0.2,
+    side: float = 0.0,
+    ties: float = 0.3,
+    sharpness: float = 1.0,
+    guessers: int = 0,
+    lefts: int = 0,
+    forced: bool = False,
+    machines: int = 0,
+) -> Judgments:
     """Every topic has a text of each system, every two of them are a pair.
 
     A vote is Davidson's model on ``sharpness`` times the difference of merit, text (sd
@@ -51,17 +63,29 @@ def study(
     position = np.empty(len(worker), dtype=int)
     position[order] = np.arange(len(worker)) - begins + 1
     shown = ShownVotes.build(
-        worker, pair, flipped, position, vote, workers=[f"w{j}" for j in range(workers)],
+        worker,
+        pair,
+        flipped,
+        position,
+        vote,
+        workers=[f"w{j}" for j in range(workers)],
         pairs=[f"p{i}" for i in range(len(first))],
-        dimensions=[f"d{j}" for j in range(dimensions)], labels=SIDES,
-    )  # fmt: skip
+        dimensions=[f"d{j}" for j in range(dimensions)],
+        labels=SIDES,
+    )
     return Judgments.build(
-        shown, first, second, topic=topic, system=system,
-        candidates=[f"c{i}" for i in range(k * topics)], topics=[f"t{i}" for i in range(topics)],
-        systems=[f"s{i}" for i in range(k)], forced=forced & last,
+        shown,
+        first,
+        second,
+        topic=topic,
+        system=system,
+        candidates=[f"c{i}" for i in range(k * topics)],
+        topics=[f"t{i}" for i in range(topics)],
+        systems=[f"s{i}" for i in range(k)],
+        forced=forced & last,
         machine=judged(rng, shown, text[first] - text[second], machines) if machines else None,
         groups={"half": [0] * (k // 2) + [1] * (k - k // 2)},
-    )  # fmt: skip
+    )
 
 
 def answer(rng: np.random.Generator, lead: FloatArray, ties: FloatArray) -> FloatArray:
@@ -78,11 +102,16 @@ def judged(
     flipped = np.tile(np.repeat([False, True], len(votes.pairs)), machines)
     lead = 2 * np.where(flipped, -1, 1)[:, None] * better[pair]
     return ShownVotes.build(
-        np.repeat(np.arange(machines), 2 * len(votes.pairs)), pair, flipped,
-        np.ones(len(pair), dtype=int), answer(rng, lead, np.full(better.shape[1], 0.05)),
-        workers=[f"m{j}" for j in range(machines)], pairs=votes.pairs,
-        dimensions=votes.dimensions, labels=SIDES,
-    )  # fmt: skip
+        np.repeat(np.arange(machines), 2 * len(votes.pairs)),
+        pair,
+        flipped,
+        np.ones(len(pair), dtype=int),
+        answer(rng, lead, np.full(better.shape[1], 0.05)),
+        workers=[f"m{j}" for j in range(machines)],
+        pairs=votes.pairs,
+        dimensions=votes.dimensions,
+        labels=SIDES,
+    )
 
 
 def turned(votes: ShownVotes, rows: Any = slice(None)) -> ShownVotes:

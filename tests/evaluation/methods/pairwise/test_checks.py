@@ -24,9 +24,13 @@ from tests.evaluation.methods.pairwise.studies import RNG, study, turned
 from tests.evaluation.methods.pairwise.test_pairwise import rows_of, same
 
 FAST = {
-    "restarts": 3, "shuffles": 2, "resamples": 100, "permutations": 199, "worst": 1,
+    "restarts": 3,
+    "shuffles": 2,
+    "resamples": 100,
+    "permutations": 199,
+    "worst": 1,
     "gold_resamples": 0,
-}  # fmt: skip
+}
 
 
 def checked(data: Judgments, **params: Any) -> Result:
@@ -55,9 +59,11 @@ def test_in_pure_noise_the_cross_fitted_alpha_is_none_on_average() -> None:
     found = [
         checked(
             crowd(seed, merits=(0.0,) * 3, text_sd=0.0, taste=0.0, workers=60, topics=12), **fast
-        ).estimates["corrected"].rows()[0]
+        )
+        .estimates["corrected"]
+        .rows()[0]
         for seed in range(16)
-    ]  # fmt: skip
+    ]
     # Three standard errors of the mean of 16.
     assert abs(np.mean([row["cross_fitted"] for row in found])) < 0.05
     assert np.mean([row["corrected"] for row in found]) > 0.3
@@ -131,16 +137,38 @@ def accused_fast(data: Judgments) -> list[int]:
 
 
 def test_a_pair_is_differentiable_where_enough_dimensions_have_enough_votes_on_one_label() -> None:
-    vote = [[0, 0, 2], [0, 1, 2], [0, 2, 2], [0, 0, 1], [1, 1, 0],
-            [0, 1, 2], [0, 1, 2], [1, 2, 0], [1, 2, 0], [2, 0, 1]]  # fmt: skip
+    vote = [
+        [0, 0, 2],
+        [0, 1, 2],
+        [0, 2, 2],
+        [0, 0, 1],
+        [1, 1, 0],
+        [0, 1, 2],
+        [0, 1, 2],
+        [1, 2, 0],
+        [1, 2, 0],
+        [2, 0, 1],
+    ]
     shown = ShownVotes.build(
-        [0, 1, 2, 3, 4] * 2, [0] * 5 + [1] * 5, np.zeros(10, dtype=bool), np.ones(10, dtype=int),
-        vote, workers="abcde", pairs="pq", dimensions="xyz",
-    )  # fmt: skip
+        [0, 1, 2, 3, 4] * 2,
+        [0] * 5 + [1] * 5,
+        np.zeros(10, dtype=bool),
+        np.ones(10, dtype=int),
+        vote,
+        workers="abcde",
+        pairs="pq",
+        dimensions="xyz",
+    )
     data = Judgments.build(
-        shown, [0, 0], [1, 2], topic=[0, 0, 0], system=[0, 1, 2], candidates="klm", topics="t",
+        shown,
+        [0, 0],
+        [1, 2],
+        topic=[0, 0, 0],
+        system=[0, 1, 2],
+        candidates="klm",
+        topics="t",
         systems="uvw",
-    )  # fmt: skip
+    )
     # Pair p: x has 4 of 5, y 2, z 3; pair q: 2 of 5 everywhere.
     found = differentiable(data, shown, needed=2, share=0.6)
     assert found["agreeing"].tolist() == [2, 0]
@@ -199,8 +227,15 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
         crowd(9, topics=3), rng=RNG(0), hooks=hooks, **{**FAST, "gold_resamples": 100}
     )
     assert tuple(dict.fromkeys(seen)) == pairwise_checks.STAGES
-    for name, value in (("folds", 1), ("threshold", 2.0), ("agreeing", 0), ("gold_resamples", 5),
-                        ("permutations", 10), ("share", 0.0), ("other", 1)):  # fmt: skip
+    for name, value in (
+        ("folds", 1),
+        ("threshold", 2.0),
+        ("agreeing", 0),
+        ("gold_resamples", 5),
+        ("permutations", 10),
+        ("share", 0.0),
+        ("other", 1),
+    ):
         with pytest.raises(BadParameter, match=name):
             pairwise_checks.check(**{name: value})
 
@@ -239,9 +274,10 @@ def test_excluding_whoever_alone_connects_a_pair_loses_labels_and_excluding_all_
 def test_a_table_of_checks_has_the_columns_that_are_promised() -> None:
     found = checked(crowd(12, topics=6)).estimates
     wanted = {
-        "corrected": pairwise_checks.CORRECTED, "worst": pairwise_checks.LOWEST,
+        "corrected": pairwise_checks.CORRECTED,
+        "worst": pairwise_checks.LOWEST,
         "without": ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers"),
-    }  # fmt: skip
+    }
     for name, columns in wanted.items():
         table: Table = found[name]
         assert tuple(table.columns) == columns

@@ -45,11 +45,16 @@ def data() -> CrowdRag:
 def built(data: CrowdRag, votes: ShownVotes, ends: tuple[np.ndarray, np.ndarray]) -> Judgments:
     graded = data.graded
     return Judgments.build(
-        replace(votes, labels=SIDES), *ends, topic=graded.topic,
-        system=len(ORIGINS) * graded.style + graded.origin, candidates=graded.responses,
-        topics=graded.topics, systems=[f"{s} {o}" for s in STYLES for o in ORIGINS],
-        forced=FORCED, groups={"origin": [0, 1] * len(STYLES)},
-    )  # fmt: skip
+        replace(votes, labels=SIDES),
+        *ends,
+        topic=graded.topic,
+        system=len(ORIGINS) * graded.style + graded.origin,
+        candidates=graded.responses,
+        topics=graded.topics,
+        systems=[f"{s} {o}" for s in STYLES for o in ORIGINS],
+        forced=FORCED,
+        groups={"origin": [0, 1] * len(STYLES)},
+    )
 
 
 def models(data: CrowdRag, calls: dict[str, Directed], pairs: tuple[str, ...]) -> ShownVotes:
@@ -60,9 +65,16 @@ def models(data: CrowdRag, calls: dict[str, Directed], pairs: tuple[str, ...]) -
         for name in ("pair", "flipped", "label")
     )
     return ShownVotes.build(
-        who, pair, flipped, np.ones(len(who), dtype=int), label, workers=list(calls),
-        pairs=pairs, dimensions=DIMENSIONS, labels=SIDES,
-    )  # fmt: skip
+        who,
+        pair,
+        flipped,
+        np.ones(len(who), dtype=int),
+        label,
+        workers=list(calls),
+        pairs=pairs,
+        dimensions=DIMENSIONS,
+        labels=SIDES,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +89,11 @@ def ordered(data: CrowdRag) -> Judgments:
     """The paper's way: each direction of a pair is a pair of its own, always shown as stored."""
     votes = data.artifact
     one_way = replace(
-        votes, pair=2 * votes.pair + votes.flipped, flipped=np.zeros(len(votes), dtype=bool),
+        votes,
+        pair=2 * votes.pair + votes.flipped,
+        flipped=np.zeros(len(votes), dtype=bool),
         pairs=data.items,
-    )  # fmt: skip
+    )
     ends = (
         np.stack([data.left, data.right], axis=1).ravel(),
         np.stack([data.right, data.left], axis=1).ravel(),
@@ -127,9 +141,13 @@ def test_table_9_with_directions_fixed_and_nobodys_self_agreement(
         for name, part in data.llm.items()
     }
     tables = judge_tables(
-        models(data, calls, data.items), gold(data), ordered.votes,
-        rng=np.random.default_rng(0), resamples=100, level=0.95,
-    )  # fmt: skip
+        models(data, calls, data.items),
+        gold(data),
+        ordered.votes,
+        rng=np.random.default_rng(0),
+        resamples=100,
+        level=0.95,
+    )
     combined = tables["judge"]["machine"] == 0
     share = tables["judge"]["decisive"][combined][1:]
     assert (share.min(), share.max()) == pytest.approx((0.52, 0.70), abs=0.006)
@@ -139,9 +157,13 @@ def test_table_9_with_directions_fixed_and_nobodys_self_agreement(
     assert alpha == pytest.approx([0.30, 0.03, 0.21, 0.30, 0.24, 0.31, 0.19], abs=0.0055)
     # What did not depend on directions stands as printed: both orders of a pair.
     whole = judge_tables(
-        canonical.machine, np.full((975, 7), -1), canonical.votes.once(),
-        rng=np.random.default_rng(0), resamples=100, level=0.95,
-    )["judge"]  # fmt: skip
+        canonical.machine,
+        np.full((975, 7), -1),
+        canonical.votes.once(),
+        rng=np.random.default_rng(0),
+        resamples=100,
+        level=0.95,
+    )["judge"]
     for machine, kind in enumerate(data.llm):
         own = whole["machine"] == machine
         printed, _, _ = published.TABLE9[kind]

@@ -18,11 +18,15 @@ def shown(edges: list[tuple[int, int]], *, seed: int = 0) -> ShownVotes:
     worker, pair = (np.array([edge[k] for edge in edges]) for k in (0, 1))
     position = np.array([sum(w == e[0] for e in edges[:k]) + 1 for k, w in enumerate(worker)])
     return ShownVotes.build(
-        worker, pair, rng.random(len(edges)) < 0.5, position,
+        worker,
+        pair,
+        rng.random(len(edges)) < 0.5,
+        position,
         rng.integers(0, 3, size=(len(edges), 2)),
         workers=[str(k) for k in range(int(worker.max()) + 1)],
-        pairs=[str(k) for k in range(int(pair.max()) + 1)], dimensions=["one", "two"],
-    )  # fmt: skip
+        pairs=[str(k) for k in range(int(pair.max()) + 1)],
+        dimensions=["one", "two"],
+    )
 
 
 def connected(nodes: list[int], links: list[tuple[int, int]]) -> bool:
@@ -49,9 +53,10 @@ def test_the_thinnest_link_is_the_most_shared_pairs_that_still_reach_everybody(s
         of = {w: {p for v, p in edges if v == w} for w in own}
         shared = {(a, b): len(of[a] & of[b]) for a, b in combinations(sorted(own), 2)}
         reach = [
-            t for t in range(1, 13)
+            t
+            for t in range(1, 13)
             if connected(sorted(own), [pair for pair, n in shared.items() if n >= t])
-        ]  # fmt: skip
+        ]
         assert part["link"] == max(reach)
         assert part["side"] is not None and 1 <= part["side"] <= 3
 
@@ -60,8 +65,10 @@ def test_parts_are_told_apart_and_somebody_alone_hangs_on_nothing() -> None:
     two = [(w, p) for w in (0, 1, 2) for p in (0, 1, 2)] + [(3, 3), (4, 3), (5, 9)]
     parts = parts_of(shown(two))
     assert [(p["workers"], p["link"], p["side"]) for p in parts] == [
-        (3, 3, 1), (2, 1, 1), (1, None, None),
-    ]  # fmt: skip
+        (3, 3, 1),
+        (2, 1, 1),
+        (1, None, None),
+    ]
     assert [p["judgments"] for p in parts] == [9, 2, 1]
 
 
@@ -74,7 +81,13 @@ def test_neutral_answers_by_place_are_the_plain_shares_whichever_way_pairs_were_
         assert row["neutral"] == pytest.approx((here == 1).mean())
         assert row["low"] < row["neutral"] < row["high"] and row["workers"] == 9
     turned = ShownVotes.build(
-        people.worker, people.pair, ~people.flipped, people.position, 2 - people.vote,
-        workers=people.workers, pairs=people.pairs, dimensions=people.dimensions,
-    )  # fmt: skip
+        people.worker,
+        people.pair,
+        ~people.flipped,
+        people.position,
+        2 - people.vote,
+        workers=people.workers,
+        pairs=people.pairs,
+        dimensions=people.dimensions,
+    )
     assert by_position(turned, 0.95).rows() == rows

@@ -59,17 +59,26 @@ def test_what_has_no_order_gets_a_reason_and_no_number(
 ) -> None:
     author, question, one, two = (column[keep] for column in _crowd(1))
     found = boards_agree(
-        author, question, one, np.full(len(one), 50.0) if flat else two,
-        rng=np.random.default_rng(1), authors=8, questions=12,
-    )  # fmt: skip
+        author,
+        question,
+        one,
+        np.full(len(one), 50.0) if flat else two,
+        rng=np.random.default_rng(1),
+        authors=8,
+        questions=12,
+    )
     assert (found.rho, found.reason) == (None, reason)
 
 
 def _study(turn: int, topics: int = 12, systems: int = 5) -> Judgments:
     """People who prefer the earlier system; a judge that does too (``turn`` 1) or not (-1)."""
     rng, size = np.random.default_rng(5), topics * systems
-    pairs = [(t * systems + i, t * systems + j) for t in range(topics)
-             for i in range(systems) for j in range(i + 1, systems)]  # fmt: skip
+    pairs = [
+        (t * systems + i, t * systems + j)
+        for t in range(topics)
+        for i in range(systems)
+        for j in range(i + 1, systems)
+    ]
     first, second = np.array(pairs).T
     gap = (second - first).astype(float)
 
@@ -79,18 +88,28 @@ def _study(turn: int, topics: int = 12, systems: int = 5) -> Judgments:
         wins = rng.random(len(pair)) < 1 / (1 + np.exp(-lean * gap[pair]))
         vote = np.where(wins != flipped, 0, 2)[:, None]
         return ShownVotes.build(
-            np.repeat(np.arange(authors), 2 * len(pairs)), pair, flipped,
-            np.ones(len(pair), dtype=np.int64), vote,
+            np.repeat(np.arange(authors), 2 * len(pairs)),
+            pair,
+            flipped,
+            np.ones(len(pair), dtype=np.int64),
+            vote,
             workers=[f"{names}{k}" for k in range(authors)],
-            pairs=[str(k) for k in range(len(pairs))], dimensions=["good"], labels=SIDES,
-        )  # fmt: skip
+            pairs=[str(k) for k in range(len(pairs))],
+            dimensions=["good"],
+            labels=SIDES,
+        )
 
     return Judgments.build(
-        votes(12, 1.0, "w"), first, second, topic=np.arange(size) // systems,
-        system=np.arange(size) % systems, candidates=[str(k) for k in range(size)],
-        topics=[str(k) for k in range(topics)], systems=[str(k) for k in range(systems)],
+        votes(12, 1.0, "w"),
+        first,
+        second,
+        topic=np.arange(size) // systems,
+        system=np.arange(size) % systems,
+        candidates=[str(k) for k in range(size)],
+        topics=[str(k) for k in range(topics)],
+        systems=[str(k) for k in range(systems)],
         machine=votes(2, 1.2 * turn, "m"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("turn", [1, -1])
@@ -98,8 +117,9 @@ def test_a_judges_board_is_ranked_by_its_own_votes_and_tau_has_its_sign(turn: in
     found = judge_boards(
         _study(turn), rng=np.random.default_rng(2), settings=pairwise.DEFAULTS, resamples=100
     )
-    board = [row for row in found["judge_system"].rows()
-             if (row["machine"], row["dimension"]) == (1, 0)]  # fmt: skip
+    board = [
+        row for row in found["judge_system"].rows() if (row["machine"], row["dimension"]) == (1, 0)
+    ]
     order = sorted(board, key=lambda row: -row["estimate"])
     assert [row["system"] for row in order] == list(range(5))[::turn]
     assert all(row["low"] < row["estimate"] < row["high"] for row in board)

@@ -72,9 +72,15 @@ def test_showing_everything_the_other_way_round_mirrors_side_effects_and_nothing
 def test_one_label_on_every_dimension_is_counted_per_worker() -> None:
     vote = [[0, 0], [0, 1], [2, 2], [MISSING, 1], [1, 1]]
     data = ShownVotes.build(
-        [0, 0, 1, 1, 1], [0, 1, 0, 1, 2], np.zeros(5, dtype=bool), [1, 2, 1, 2, 3], vote,
-        workers="ab", pairs="xyz", dimensions=["d", "e"],
-    )  # fmt: skip
+        [0, 0, 1, 1, 1],
+        [0, 1, 0, 1, 2],
+        np.zeros(5, dtype=bool),
+        [1, 2, 1, 2, 3],
+        vote,
+        workers="ab",
+        pairs="xyz",
+        dimensions=["d", "e"],
+    )
     found = order.straight_lining(data)
     assert found.share.estimate == 3 / 4
     assert found.worker.rows() == [
@@ -141,9 +147,15 @@ def test_bad_judgments_are_refused_by_name(
     change: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     good: dict[str, Any] = {
-        "worker": [0], "pair": [0], "flipped": np.array([False]), "position": np.array([1]),
-        "vote": [[1]], "workers": "a", "pairs": "x", "dimensions": "d",
-    }  # fmt: skip
+        "worker": [0],
+        "pair": [0],
+        "flipped": np.array([False]),
+        "position": np.array([1]),
+        "vote": [[1]],
+        "workers": "a",
+        "pairs": "x",
+        "dimensions": "d",
+    }
     assert len(ShownVotes.build(**good)) == 1
     with pytest.raises(error, match=said):
         ShownVotes.build(**{**good, **change})

@@ -48,9 +48,12 @@ def same(one: Table, two: Table, *, but: tuple[str, ...] = ()) -> None:
 
 @settings(max_examples=6, deadline=None)
 @given(
-    seed=st.integers(0, 10**6), pooled=st.booleans(), forced=st.booleans(),
-    rank_by=st.sampled_from(["votes", "competence"]), side=st.sampled_from([-0.4, 0.0, 0.5]),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    pooled=st.booleans(),
+    forced=st.booleans(),
+    rank_by=st.sampled_from(["votes", "competence"]),
+    side=st.sampled_from([-0.4, 0.0, 0.5]),
+)
 def test_turning_every_display_and_vote_changes_nothing_but_the_sign_of_side_effects(
     seed: int, pooled: bool, forced: bool, rank_by: str, side: float
 ) -> None:
@@ -120,9 +123,17 @@ def test_a_repeat_counts_for_consistency_and_for_nothing_else_of_competence_and_
 def test_spammers_come_last_the_order_of_systems_and_their_habit_are_recovered() -> None:
     merits = (1.0, 0.4, 0.0, -0.5, -1.0)
     data = study(
-        RNG(3), merits=merits, topics=40, workers=60, votes=5, side=-0.3, guessers=9, lefts=3,
-        dimensions=3, sharpness=3.0,
-    )  # fmt: skip
+        RNG(3),
+        merits=merits,
+        topics=40,
+        workers=60,
+        votes=5,
+        side=-0.3,
+        guessers=9,
+        lefts=3,
+        dimensions=3,
+        sharpness=3.0,
+    )
     found = scored(data, restarts=10)
     worker, system = rows_of(found.estimates["worker"]), rows_of(found.estimates["system"])
     bad = np.arange(60) < 12
@@ -154,9 +165,15 @@ def test_intervals_of_systems_cover_over_other_topics_texts_and_workers() -> Non
     chosen = {**pairwise.DEFAULTS, "resamples": 100}
     for seed in range(60):
         data = study(
-            RNG(seed), merits=(0.0,) * 4, topics=16, workers=24, dimensions=1, text_sd=1.0,
-            taste=0.5, side=-0.2,
-        )  # fmt: skip
+            RNG(seed),
+            merits=(0.0,) * 4,
+            topics=16,
+            workers=24,
+            dimensions=1,
+            text_sd=1.0,
+            taste=0.5,
+            side=-0.2,
+        )
         people = data.votes.once()
         table = boards(data, people, None, chosen, rng=RNG(0), hooks=Hooks()).system
         table = rows_of(table, 0)
@@ -172,10 +189,14 @@ def test_intervals_of_systems_cover_over_other_topics_texts_and_workers() -> Non
 
 def compared(data: Judgments, people: ShownVotes, unit: Any) -> Pairs:
     return Pairs.build(
-        data.system[data.first[people.pair]], data.system[data.second[people.pair]],
-        people.canonical()[:, 0], players=data.systems, left=np.where(people.flipped, -1, 1),
-        judge=unit, judges=[str(k) for k in range(int(np.max(unit)) + 1)],
-    )  # fmt: skip
+        data.system[data.first[people.pair]],
+        data.system[data.second[people.pair]],
+        people.canonical()[:, 0],
+        players=data.systems,
+        left=np.where(people.flipped, -1, 1),
+        judge=unit,
+        judges=[str(k) for k in range(int(np.max(unit)) + 1)],
+    )
 
 
 def test_systems_equal_a_bradley_terry_fit_and_one_vote_a_worker_leaves_topics_as_clusters() -> (
@@ -332,9 +353,18 @@ def test_the_same_seed_gives_the_same_tables_and_a_run_can_be_cancelled() -> Non
 
 
 @pytest.mark.parametrize(
-    "bad", [{"algorithm": "x"}, {"draws": 50}, {"pooled": 1}, {"rank_by": "luck"}, {"level": 1.0},
-            {"early": 0}, {"resamples": 99}, {"colour": 1}]
-)  # fmt: skip
+    "bad",
+    [
+        {"algorithm": "x"},
+        {"draws": 50},
+        {"pooled": 1},
+        {"rank_by": "luck"},
+        {"level": 1.0},
+        {"early": 0},
+        {"resamples": 99},
+        {"colour": 1},
+    ],
+)
 def test_a_bad_parameter_is_refused_by_name(bad: dict[str, Any]) -> None:
     with pytest.raises(BadParameter, match=next(iter(bad))):
         pairwise.check(**bad)

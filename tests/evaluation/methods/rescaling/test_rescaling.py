@@ -30,17 +30,28 @@ def crowd(seed: int, workers: int = 4, items: int = 60, **more: Any) -> Annotati
     score = np.clip(np.round(50 + 20 * (quality + 0.5 * rng.normal(size=len(item)))), 0, 100)
     score[rng.random(len(item)) < 0.1] = np.nan
     return Annotations.build(
-        worker, item, label, score, workers=[f"w{k}" for k in range(workers)],
-        items=[f"i{k}" for k in range(items)], labels=LABELS, **more,
-    )  # fmt: skip
+        worker,
+        item,
+        label,
+        score,
+        workers=[f"w{k}" for k in range(workers)],
+        items=[f"i{k}" for k in range(items)],
+        labels=LABELS,
+        **more,
+    )
 
 
 def test_a_missing_score_takes_the_annotators_mean_for_the_label() -> None:
     data = Annotations.build(
-        [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 1, 1, 2, 0],
+        [0, 0, 0, 1, 1, 1],
+        [0, 1, 2, 0, 1, 2],
+        [1, 1, 1, 1, 2, 0],
         [40.0, 60.0, np.nan, 10.0, np.nan, np.nan],
-        workers=["a", "b"], items=["x", "y", "z"], labels=LABELS, values=[0, 30, 100],
-    )  # fmt: skip
+        workers=["a", "b"],
+        items=["x", "y", "z"],
+        labels=LABELS,
+        values=[0, 30, 100],
+    )
     means = label_means(data)
     assert means.mean[0, 1] == 50
     # Nobody has a score for "all" and "none": their places on the scale stand in.
@@ -52,9 +63,15 @@ def test_a_missing_score_takes_the_annotators_mean_for_the_label() -> None:
 
 def test_a_score_without_an_explanation_is_not_used() -> None:
     data = Annotations.build(
-        [0, 0, 1], [0, 1, 0], [2, 2, 2], [80.0, 0.0, 60.0], explained=[True, False, True],
-        workers=["a", "b", "c"], items=["x", "y"], labels=LABELS,
-    )  # fmt: skip
+        [0, 0, 1],
+        [0, 1, 0],
+        [2, 2, 2],
+        [80.0, 0.0, 60.0],
+        explained=[True, False, True],
+        workers=["a", "b", "c"],
+        items=["x", "y"],
+        labels=LABELS,
+    )
     means = label_means(data)
     assert means.mean[:, 2].tolist() == [80, 60, 70]  # c has none: the mean over annotators
     assert means.source[2, 2] == LABEL
@@ -106,12 +123,15 @@ def test_renaming_and_reordering_change_nothing(seed: int) -> None:
     data = crowd(5)
     worker, item, rows = rng.permutation(4), rng.permutation(60), rng.permutation(len(data))
     other = Annotations.build(
-        worker[data.worker][rows], item[data.item][rows], data.label[rows], data.score[rows],
-        workers=[f"w{k}" for k in range(4)], items=[f"i{k}" for k in range(60)], labels=LABELS,
-    )  # fmt: skip
-    means = [
-        agreement(d, shared(d), d.rating, rescale(d)).mean for d in (data, other)
-    ]  # fmt: skip
+        worker[data.worker][rows],
+        item[data.item][rows],
+        data.label[rows],
+        data.score[rows],
+        workers=[f"w{k}" for k in range(4)],
+        items=[f"i{k}" for k in range(60)],
+        labels=LABELS,
+    )
+    means = [agreement(d, shared(d), d.rating, rescale(d)).mean for d in (data, other)]
     for name in ("before", "after", "low", "high"):
         assert getattr(means[0], name) == pytest.approx(getattr(means[1], name), abs=1e-12)
 
@@ -128,10 +148,14 @@ def test_noise_breaks_ties_without_favouring_anybody() -> None:
 
 def test_a_pair_without_tau_is_counted_and_not_scored() -> None:
     data = Annotations.build(
-        [0, 1, 0, 1, 0, 1, 2], [0, 0, 1, 1, 2, 2, 3], [2, 2, 2, 1, 2, 0, 0],
+        [0, 1, 0, 1, 0, 1, 2],
+        [0, 0, 1, 1, 2, 2, 3],
+        [2, 2, 2, 1, 2, 0, 0],
         [90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 0.0],
-        workers=["a", "b", "alone"], items=list("wxyz"), labels=LABELS,
-    )  # fmt: skip
+        workers=["a", "b", "alone"],
+        items=list("wxyz"),
+        labels=LABELS,
+    )
     found = fit(data, rng=np.random.default_rng(0))
     pair = found.estimates["pair"].rows()[0]
     assert pair["before"] is None

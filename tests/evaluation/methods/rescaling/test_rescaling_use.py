@@ -39,13 +39,21 @@ def test_every_score_lies_in_the_bin_of_its_nearest_multiple_of_five() -> None:
 
 def test_labels_are_described_by_the_scores_that_they_became() -> None:
     data = Annotations.build(
-        [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 2], [5.0, 40.0, 60.0, 90.0],
-        workers=["a", "b"], items=["x", "y"], labels=["bad", "fair", "good"], values=[1, 2, 5],
-    )  # fmt: skip
+        [0, 0, 1, 1],
+        [0, 1, 0, 1],
+        [0, 1, 1, 2],
+        [5.0, 40.0, 60.0, 90.0],
+        workers=["a", "b"],
+        items=["x", "y"],
+        labels=["bad", "fair", "good"],
+        values=[1, 2, 5],
+    )
     rows = by_label(data, data.score)
     assert [(row["label"], row["n"], row["mean"]) for row in rows] == [
-        ("bad", 1, 5.0), ("fair", 2, 50.0), ("good", 1, 90.0)
-    ]  # fmt: skip
+        ("bad", 1, 5.0),
+        ("fair", 2, 50.0),
+        ("good", 1, 90.0),
+    ]
     own = by_label(data, data.score, data.worker == 0)
     assert [row["n"] for row in own] == [1, 1, 0] and own[2]["mean"] is None
     assert places(data).tolist() == [0.0, 25.0, 25.0, 100.0]

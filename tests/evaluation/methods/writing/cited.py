@@ -31,9 +31,15 @@ def responses(written: Sequence[Written], passages: Mapping[str, Sequence[str]])
         [styles.index(row[1]) for row in written],
         [topics.index(row[2]) for row in written],
         [row[3] for row in written],
-        response=cited[:, 0], start=cited[:, 1], end=cited[:, 2], rank=cited[:, 3],
-        passages=list(passages.values()), groups=groups, styles=styles, topics=topics,
-    )  # fmt: skip
+        response=cited[:, 0],
+        start=cited[:, 1],
+        end=cited[:, 2],
+        rank=cited[:, 3],
+        passages=list(passages.values()),
+        groups=groups,
+        styles=styles,
+        topics=topics,
+    )
 
 
 def figures(data: Responses, *, seed: int = 0, **params: Any) -> dict[str, Any]:

@@ -19,15 +19,17 @@ from evaluation.methods.writing.order import places, with_each_other, with_ranki
 from evaluation.methods.writing.statements import cut
 from tests.evaluation.methods.writing.cited import Written, figures, responses, row
 
-PASSAGES = {"a": ["Cats sleep.", "Dogs bark.", "Birds fly.", "Fish swim."],
-            "b": ["Cats sleep.", "Dogs bark.", "Birds fly.", "Fish swim."]}  # fmt: skip
+PASSAGES = {
+    "a": ["Cats sleep.", "Dogs bark.", "Birds fly.", "Fish swim."],
+    "b": ["Cats sleep.", "Dogs bark.", "Birds fly.", "Fish swim."],
+}
 WRITTEN = [
     ("people", "essay", "a", "Cats sleep all day [1]. They like it [1, 2]. The end."),
     ("people", "essay", "b", "Dogs bark [2]."),
     ("models", "essay", "a", "Birds fly while dogs bark [3, 2]."),
     ("models", "essay", "b", "Nothing is cited here."),
     ("people", "news", "a", "Fish swim [4]. Cats sleep [1]."),
-]  # fmt: skip
+]
 
 
 def test_lengths_and_citations_by_hand() -> None:
@@ -62,9 +64,7 @@ def test_ranks_by_hand() -> None:
     essay = row(ranks, group="people", style="essay")
     assert essay["probability"] == [0.5, 1.0, 0.0, 0.0]
     assert essay["lists"] == [2, 2, 2, 2]
-    assert (essay["cited"]["value"], essay["uncited"]["value"]) == (
-        (1.5 + 2) / 2, (3.5 + 3) / 2
-    )  # fmt: skip
+    assert (essay["cited"]["value"], essay["uncited"]["value"]) == ((1.5 + 2) / 2, (3.5 + 3) / 2)
 
 
 def test_order_of_citation_ties_within_a_statement() -> None:
@@ -89,10 +89,15 @@ TEXT = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), max_size=5)
     lambda marks: " ".join(f"word {some}" for some in marks)
 )
 STUDY = st.lists(
-    st.tuples(st.sampled_from(["people", "models"]), st.sampled_from(["essay", "news"]),
-              st.sampled_from("abc"), TEXT),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    st.tuples(
+        st.sampled_from(["people", "models"]),
+        st.sampled_from(["essay", "news"]),
+        st.sampled_from("abc"),
+        TEXT,
+    ),
+    min_size=1,
+    max_size=8,
+)
 
 
 @settings(deadline=None, max_examples=50)
@@ -203,8 +208,14 @@ def test_density_says_where_citations_stand() -> None:
 
 def test_bad_parameters_are_named_and_a_fit_can_be_stopped() -> None:
     data = responses(WRITTEN, PASSAGES)
-    for name, value in (("resamples", 7), ("level", 1.0), ("heavy", 101.0), ("bins", 1),
-                        ("order", 0), ("nonsense", 1)):  # fmt: skip
+    for name, value in (
+        ("resamples", 7),
+        ("level", 1.0),
+        ("heavy", 101.0),
+        ("bins", 1),
+        ("order", 0),
+        ("nonsense", 1),
+    ):
         with pytest.raises(BadParameter, match=name):
             writing.check(**{name: value})
     with pytest.raises(Cancelled):

@@ -13,14 +13,23 @@ from evaluation.methods.writing.readability import flesch, medians, sentences, s
 SPOKEN = {
     1: "a the cat breathed makes friend through don't strengths queue played passed eyes whales",
     2: "table tables little people being science quiet wanted churches lifestyle business doing "
-       "didn't makes-up poem create really moved-on unique",
+    "didn't makes-up poem create really moved-on unique",
     3: "area idea media syllable influence radio experience-s violence happily-er behaviour animal "
-       "suicide different area's",
+    "suicide different area's",
     4: "experience information ability politically-s diabetes society well-intentioned education",
     5: "university immediately possibility communication-s",
-}  # fmt: skip
-UNSURE = {"makes-up", "moved-on", "experience-s", "happily-er", "politically-s", "communication-s",
-          "different", "really", "well-intentioned"}  # fmt: skip
+}
+UNSURE = {
+    "makes-up",
+    "moved-on",
+    "experience-s",
+    "happily-er",
+    "politically-s",
+    "communication-s",
+    "different",
+    "really",
+    "well-intentioned",
+}
 
 
 @pytest.mark.parametrize(
@@ -49,12 +58,17 @@ def test_a_worked_example() -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("", 0), ("...", 0), ("One word", 1), ("Is it so? It is so! Good that it is.", 3),
-        ("It costs 3.5 euros a day.", 1), ("Dr. Who met her (e.g. at home). She was glad.", 2),
-        ("First line here\nSecond line here", 2), ("He said “go home now.” She did so then.", 2),
+        ("", 0),
+        ("...", 0),
+        ("One word", 1),
+        ("Is it so? It is so! Good that it is.", 3),
+        ("It costs 3.5 euros a day.", 1),
+        ("Dr. Who met her (e.g. at home). She was glad.", 2),
+        ("First line here\nSecond line here", 2),
+        ("He said “go home now.” She did so then.", 2),
         ("A list of things\n- one\n- two\n- three", 2),
     ],
-)  # fmt: skip
+)
 def test_sentences_end_with_a_stop_and_a_space_or_a_line(text: str, count: int) -> None:
     assert sentences(text) == count
 

@@ -27,8 +27,9 @@ def test_long_statements_score_as_with_nltk(cases: list[tuple[list[str], list[li
     found = bleu(
         [" ".join(text) for text, _ in cases],
         ["\n".join(" ".join(line) for line in passage) for _, passage in cases],
-        np.arange(len(cases)), np.arange(len(cases)),
-    )  # fmt: skip
+        np.arange(len(cases)),
+        np.arange(len(cases)),
+    )
     smooth = SmoothingFunction().method3
     wanted = [
         100 * sentence_bleu(passage, text, weights=[1 / 8] * 8, smoothing_function=smooth)
@@ -61,8 +62,18 @@ def test_n_grams_are_clipped_within_a_line_not_over_all_lines() -> None:
 
 def test_tokens_keep_numbers_whole() -> None:
     assert tokens_13a("It's 3.5%, (see A&amp;B).") == [
-        "It's", "3.5", "%", ",", "(", "see", "A", "&", "B", ")", "."
-    ]  # fmt: skip
+        "It's",
+        "3.5",
+        "%",
+        ",",
+        "(",
+        "see",
+        "A",
+        "&",
+        "B",
+        ")",
+        ".",
+    ]
 
 
 def test_the_share_of_heavy_reuse_separates_copying_from_writing() -> None:

@@ -28,8 +28,10 @@ def statements(text: str) -> list[tuple[str, list[int]]]:
     ("text", "wanted"),
     [
         ("Cats sleep [1]. Dogs bark [2, 3].", [("Cats sleep.", [1]), ("Dogs bark.", [2, 3])]),
-        ("Cats sleep. [1][2] Dogs bark [3] loudly", [
-            ("Cats sleep.", [1, 2]), ("Dogs bark", [3]), ("loudly", [])]),
+        (
+            "Cats sleep. [1][2] Dogs bark [3] loudly",
+            [("Cats sleep.", [1, 2]), ("Dogs bark", [3]), ("loudly", [])],
+        ),
         ("- Cats [1]\n- Dogs [1] [2]\n", [("Cats", [1]), ("Dogs", [1, 2])]),
         ("Cats [1]. [3]", [("Cats.", [1, 3])]),
         ("[2] Cats sleep", [("Cats sleep", [2])]),
@@ -38,7 +40,7 @@ def statements(text: str) -> list[tuple[str, list[int]]]:
         ("", []),
         ("[1] ...", []),
     ],
-)  # fmt: skip
+)
 def test_a_statement_is_the_text_before_its_marks(
     text: str, wanted: list[tuple[str, list[int]]]
 ) -> None:
@@ -64,9 +66,15 @@ def test_every_citation_has_a_statement_and_no_word_is_lost(parts: list[str]) ->
 
 def build(**other: object) -> Responses:
     given_ = {
-        "response": [0], "start": [5], "end": [8], "rank": [0], "passages": [["one"]],
-        "groups": ["people"], "styles": [""], "topics": ["t"],
-    } | other  # fmt: skip
+        "response": [0],
+        "start": [5],
+        "end": [8],
+        "rank": [0],
+        "passages": [["one"]],
+        "groups": ["people"],
+        "styles": [""],
+        "topics": ["t"],
+    } | other
     return Responses.build([0], [0], [0], ["Cats [1]"], **given_)  # type: ignore[arg-type]
 
 
@@ -82,6 +90,16 @@ def test_arrays_that_do_not_fit_are_refused_by_name() -> None:
         build(rank=[0, 1])
     with pytest.raises(EmptyData):
         Responses.build(
-            [], [], [], [], response=[], start=[], end=[], rank=[], passages=[["one"]],
-            groups=["people"], styles=[""], topics=["t"],
-        )  # fmt: skip
+            [],
+            [],
+            [],
+            [],
+            response=[],
+            start=[],
+            end=[],
+            rank=[],
+            passages=[["one"]],
+            groups=["people"],
+            styles=[""],
+            topics=["t"],
+        )

@@ -133,9 +133,11 @@ def test_held_out_responses_are_scored_better_than_by_chance(bench: aqer_cs.Benc
 @pytest.mark.data
 def test_other_grades_give_other_rows(bench: aqer_cs.Bench) -> None:
     swapped = GradedAnswers(
-        bench.answers.questions, bench.answers.question, bench.answers.texts,
+        bench.answers.questions,
+        bench.answers.question,
+        bench.answers.texts,
         5.0 - bench.answers.grades,
-    )  # fmt: skip
+    )
     other = aqer_cs.Bench(swapped, bench.vectors, repetitions=2, seed=0)
     rows = aqer_cs.worker_rows(other, recipes=recipes("AQER, MiniLM, P"))
     assert by_variant(rows, "AQER")["rand20"] < 0
@@ -150,16 +152,29 @@ def test_the_command_prints_rows_that_outside_checks_can_read(
     monkeypatch.setattr(aqer_cs, "token_vectors", lambda texts: None)  # leaves BERTScore out
     out, err = io.StringIO(), io.StringIO()
     call_command(
-        "reproduce", "aqer-cs", "--data", str(folder), "--json", "--repetitions", "2",
-        stdout=out, stderr=err,
-    )  # fmt: skip
+        "reproduce",
+        "aqer-cs",
+        "--data",
+        str(folder),
+        "--json",
+        "--repetitions",
+        "2",
+        stdout=out,
+        stderr=err,
+    )
     rows = json.loads(out.getvalue())
     tables = {"Table 3", "Table B1", "Table C1", "Table D1", "Table G1", "Table G2", "Table N1"}
     assert {row["table"] for row in rows} >= {*tables, "Figure 3", "Figure E1", "Figure I1"}
     for row in rows:
         assert list(row) == [
-            "table", "quantity", "protocol", "published", "measured", "difference", "note"
-        ]  # fmt: skip
+            "table",
+            "quantity",
+            "protocol",
+            "published",
+            "measured",
+            "difference",
+            "note",
+        ]
         assert row["protocol"] in ("top20", "bot20", "rand20")
         if row["published"] is None:
             assert row["difference"] is None

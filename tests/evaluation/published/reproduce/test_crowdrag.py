@@ -92,9 +92,11 @@ def test_tables_4_to_7_equal_the_recomputed_figures_to_four_decimals(
 ) -> None:
     expected = json.loads((folder / "crowdrag" / "expected_values.json").read_text())
     names = {
-        "alpha_C": "all pairs, C,", "alpha_Cstar": "all pairs, C*,",
-        "alpha_C_diff": "differentiable, C,", "alpha_Cstar_diff": "differentiable, C*,",
-    }  # fmt: skip
+        "alpha_C": "all pairs, C,",
+        "alpha_Cstar": "all pairs, C*,",
+        "alpha_C_diff": "differentiable, C,",
+        "alpha_Cstar_diff": "differentiable, C*,",
+    }
     for key, name in names.items():
         wanted = [expected["table4"][dimension][key] for dimension in DIMENSIONS]
         assert values(rows, "Table 4", f"alpha, {name}") == pytest.approx(wanted, abs=6e-5), name
@@ -103,9 +105,12 @@ def test_tables_4_to_7_equal_the_recomputed_figures_to_four_decimals(
     within = within_item_alpha(data.artifact, rng=rng, resamples=100)
     across = across_item_alpha(data.artifact, rng=rng, resamples=100)
     for key, column in (
-        ("sorted_desc", within["backward"]), ("sorted_asc", within["forward"]),
-        ("both", within["both"]), ("first7", across["early"]), ("rest", across["late"]),
-    ):  # fmt: skip
+        ("sorted_desc", within["backward"]),
+        ("sorted_asc", within["forward"]),
+        ("both", within["both"]),
+        ("first7", across["early"]),
+        ("rest", across["late"]),
+    ):
         wanted = [expected["table5"][dimension][key] for dimension in DIMENSIONS]
         assert column.tolist() == pytest.approx(wanted, abs=6e-5), key
     short = dict(zip(DIMENSIONS, crowdrag_published.SHORT, strict=True))
@@ -176,8 +181,10 @@ def test_order_effects_that_alpha_hides_are_shown_with_worker_clustered_interval
 def test_over_all_styles_the_grades_of_all_seven_dimensions_differ(rows: list[Row]) -> None:
     differ = [row for row in rows if row.quantity.startswith("dimensions where LLM and human")]
     assert [(row.table, row.measured) for row in differ] == [
-        ("Table 7", 5), ("Table 7, corrected", 7), ("Table 7, corrected", 7)
-    ]  # fmt: skip
+        ("Table 7", 5),
+        ("Table 7, corrected", 7),
+        ("Table 7, corrected", 7),
+    ]
 
 
 @pytest.mark.data
@@ -208,8 +215,10 @@ def test_table_8_is_exact_for_bleu_once_its_rows_stand_under_their_own_labels(
     folder: Path, data: CrowdRag
 ) -> None:
     found = overlap_rows(data, folder, say=lambda line: None, bert=False)
-    moved = {name: [row for row in found if row.table == "Table 8, corrected"
-                    and name in row.quantity] for name in ("BLEU", "ROUGE-L")}  # fmt: skip
+    moved = {
+        name: [row for row in found if row.table == "Table 8, corrected" and name in row.quantity]
+        for name in ("BLEU", "ROUGE-L")
+    }
     assert len(moved["BLEU"]) == len(moved["ROUGE-L"]) == 14
     assert max(abs(row.difference or 0) for row in moved["BLEU"]) < 0.0005
     assert max(abs(row.difference or 0) for row in moved["ROUGE-L"]) < 0.032
@@ -257,9 +266,14 @@ def study(tmp_path: Path) -> Path:
         names = [f"t{topic}r{k}" for k in range(6)]
         for k, name in enumerate(names):
             tables["grades"].append(
-                {"response": name, "topic": f"t{topic}", "style": STYLES[k % 3],
-                 "origin": ORIGINS[k // 3], **dict.fromkeys(DIMENSIONS, str(k + 1))}
-            )  # fmt: skip
+                {
+                    "response": name,
+                    "topic": f"t{topic}",
+                    "style": STYLES[k % 3],
+                    "origin": ORIGINS[k // 3],
+                    **dict.fromkeys(DIMENSIONS, str(k + 1)),
+                }
+            )
         for a, b in ((a, b) for a in range(6) for b in range(6) if a != b):
             pair = {"response_a": names[a], "response_b": names[b]}
             truth = 0 if a > b else 2
@@ -267,9 +281,14 @@ def study(tmp_path: Path) -> Path:
                 noise = rng.random(7) < 0.3
                 votes = np.where(noise, rng.integers(0, 3, 7), truth)
                 tables["votes"].append(
-                    {"worker": f"w{worker}", "position": str(rng.integers(1, 15)),
-                     "in_artifact": "1", **pair, **labelled(votes)}
-                )  # fmt: skip
+                    {
+                        "worker": f"w{worker}",
+                        "position": str(rng.integers(1, 15)),
+                        "in_artifact": "1",
+                        **pair,
+                        **labelled(votes),
+                    }
+                )
             for dimension in DIMENSIONS:
                 tables["gold"].append({**pair, "dimension": dimension, "gold": "anb"[truth]})
             calls = labelled(np.where(rng.random(7) < 0.2, 2 - truth, truth))
@@ -337,7 +356,23 @@ def test_a_bad_file_names_the_file_the_column_and_the_value(study: Path) -> None
 
 def test_tokens_are_cut_as_the_published_scorers_cut_them() -> None:
     assert tokens_13a("Costs 1,000.5 &amp; more: it's (so-so), e.g. 3-4.") == [
-        "Costs", "1,000.5", "&", "more", ":", "it's", "(", "so-so", ")", ",", "e", ".", "g", ".",
-        "3", "-", "4", ".",
-    ]  # fmt: skip
+        "Costs",
+        "1,000.5",
+        "&",
+        "more",
+        ":",
+        "it's",
+        "(",
+        "so-so",
+        ")",
+        ",",
+        "e",
+        ".",
+        "g",
+        ".",
+        "3",
+        "-",
+        "4",
+        ".",
+    ]
     assert tokens_rouge("The Ponies' 2 cars, running") == ["the", "poni", "2", "car", "run"]

@@ -73,10 +73,12 @@ def test_the_figures_that_the_text_gives_are_met(
     assert measured["Table 1", "responses"] == 1806
     assert measured["Table 1", "words per response, human"] == pytest.approx(270, abs=2)
     heavy = {
-        who: [measured["Figure 3", f"heavy reuse (BLEU 50 or more), {style}, {who}"]
-              for style in ("bullet", "news", "essay")]
+        who: [
+            measured["Figure 3", f"heavy reuse (BLEU 50 or more), {style}, {who}"]
+            for style in ("bullet", "news", "essay")
+        ]
         for who in ("human", "LLM")
-    }  # fmt: skip
+    }
     assert heavy["human"] == sorted(heavy["human"], reverse=True)
     assert heavy["human"][0] > 0.4 and max(heavy["LLM"]) < 0.001
     centres = [row for row in rows if row.table == "Figure 5"]
@@ -128,10 +130,12 @@ def test_altering_one_text_changes_what_is_measured(
     again = measure(tmp_path)
     changed = {new.quantity for old, new in zip(rows, again, strict=True) if old != new}
     for quantity in (
-        "documents per response, human", "Jaccard, human and LLM, bullet",
-        "rank of cited passages, bullet, human", "heavy reuse (BLEU 50 or more), bullet, human",
+        "documents per response, human",
+        "Jaccard, human and LLM, bullet",
+        "rank of cited passages, bullet, human",
+        "heavy reuse (BLEU 50 or more), bullet, human",
         "mean position of the first citation, bullet, human",
-    ):  # fmt: skip
+    ):
         assert quantity in changed
     assert "Jaccard, human and LLM, essay" not in changed
     assert "correlation of knowledge and expertise" not in changed
@@ -149,25 +153,44 @@ def small(tmp_path: Path) -> Path:
     folder.mkdir()
     topics, styles = ("t1", "t2"), ("bullet", "essay", "news")
     ids = ["d", "b", "a", "e", "c"]
-    dump(folder / PASSAGES, [
-        {"topic": topic, "references_ids": ids,
-         "references_texts": [f"Passage {one} is here.\nIt says {one}." for one in ids]}
-        for topic in topics
-    ])  # fmt: skip
+    dump(
+        folder / PASSAGES,
+        [
+            {
+                "topic": topic,
+                "references_ids": ids,
+                "references_texts": [f"Passage {one} is here.\nIt says {one}." for one in ids],
+            }
+            for topic in topics
+        ],
+    )
     texts = {
         "human": "It says a [2]. It says d [0], and then b [1] and e [3].",
         "llm": "Many say so [1, 0]. Others do not [4] or [2].",
     }
-    dump(folder / RESPONSES, [
-        {"response": f"{topic}{style}{origin}", "topic": topic, "style": style, "origin": origin,
-         "text": text}
-        for topic in topics for style in styles for origin, text in texts.items()
-    ])  # fmt: skip
+    dump(
+        folder / RESPONSES,
+        [
+            {
+                "response": f"{topic}{style}{origin}",
+                "topic": topic,
+                "style": style,
+                "origin": origin,
+                "text": text,
+            }
+            for topic in topics
+            for style in styles
+            for origin, text in texts.items()
+        ],
+    )
     answers = dict.fromkeys(ASKED, 1)
-    dump(folder / SURVEYS, [
-        {"worker": f"w{k % 2}", **{name: value + k % 2 for name, value in answers.items()}}
-        for k in range(6)
-    ])  # fmt: skip
+    dump(
+        folder / SURVEYS,
+        [
+            {"worker": f"w{k % 2}", **{name: value + k % 2 for name, value in answers.items()}}
+            for k in range(6)
+        ],
+    )
     (folder / LOGS).write_text("response,active_seconds_gapcap60\n" + "r,600\n" * 6)
     return folder
 
@@ -209,8 +232,9 @@ def test_the_published_order_is_that_of_the_alphabet(small: Path) -> None:
 
 def test_broken_files_are_named_with_their_line(small: Path) -> None:
     with gzip.open(small / RESPONSES, "at", encoding="utf-8") as handle:
-        handle.write('{"response": "x", "topic": "t9", "style": "news", "origin": "llm", '
-                     '"text": ""}\n')  # fmt: skip
+        handle.write(
+            '{"response": "x", "topic": "t9", "style": "news", "origin": "llm", "text": ""}\n'
+        )
     with pytest.raises(Invalid, match=r"line 13: topic is 't9'"):
         load(small)
     dump(small / RESPONSES, [{"response": "x"}])

@@ -25,21 +25,32 @@ def survey_rows(found: Writing) -> list[Row]:
     return [
         Row(SECTION, "human responses", "all", 903, len(found.writers)),
         Row(SECTION, "writers", "all", 34, workers),
-        Row(SECTION, "responses per writer", "mean", 26, len(found.writers) / workers,
-            "printed cut off, not rounded"),
-        Row(SECTION, "minutes per response", "median", 10 + 22 / 60, float(np.median(minutes)),
-            time),
+        Row(
+            SECTION,
+            "responses per writer",
+            "mean",
+            26,
+            len(found.writers) / workers,
+            "printed cut off, not rounded",
+        ),
+        Row(
+            SECTION, "minutes per response", "median", 10 + 22 / 60, float(np.median(minutes)), time
+        ),
         Row("Table 1", "minutes per response", "median", 11, float(np.median(minutes)), time),
         *_correlations(found, some),
         _middle("knowledge", 2, asked["worker_knowledge"], some),
         _middle("expertise", 1, asked["worker_expertise"], some),
-        _middle("quality of passages", 4, asked["references_quality"],
-                f"{some}; more than half of the rest give 5"),
+        _middle(
+            "quality of passages",
+            4,
+            asked["references_quality"],
+            f"{some}; more than half of the rest give 5",
+        ),
         _share("own knowledge used least (1)", 0.66, asked["references_extra"], some),
         _share("some passages omitted", 0.60, asked["references_omission"], some),
         _share("satisfied with the response", 0.87, asked["worker_satisfaction"], some),
         *_omissions(asked["references_quality"], asked["references_omission"]),
-    ]  # fmt: skip
+    ]
 
 
 def _correlations(found: Writing, some: str) -> list[Row]:
@@ -52,16 +63,28 @@ def _correlations(found: Writing, some: str) -> list[Row]:
         x, y = asked[first][known], asked[second][known]
         straight = float(pearson(x, y).value[0])
         rows.append(
-            Row(SECTION, f"correlation of {name}", "Spearman", target,
-                float(spearman(x, y).value[0]), f"Pearson's r is {straight:.3f}; {some}")
-        )  # fmt: skip
+            Row(
+                SECTION,
+                f"correlation of {name}",
+                "Spearman",
+                target,
+                float(spearman(x, y).value[0]),
+                f"Pearson's r is {straight:.3f}; {some}",
+            )
+        )
     return rows
 
 
 def _middle(name: str, target: float, values: FloatArray, note: str) -> Row:
     measured = float(np.nanmedian(values))
-    return Row(SECTION, f"median {name}", "answers given", target, measured,
-               "" if measured == target else note)  # fmt: skip
+    return Row(
+        SECTION,
+        f"median {name}",
+        "answers given",
+        target,
+        measured,
+        "" if measured == target else note,
+    )
 
 
 def _share(name: str, target: float, values: FloatArray, note: str) -> Row:
@@ -74,9 +97,14 @@ def _omissions(quality: FloatArray, omitted: FloatArray) -> list[Row]:
     rows = []
     for point in np.unique(quality[np.isfinite(quality)]).tolist():
         given = omitted[(quality == point) & np.isfinite(omitted)]
-        rows.append(Row(
-            SECTION, f"some passages omitted, quality {point:.0f}", "share of answers given", None,
-            float((given == 1).mean()) if len(given) else float("nan"),
-            f"{len(given)} answers; said to be about the same at every quality",
-        ))  # fmt: skip
+        rows.append(
+            Row(
+                SECTION,
+                f"some passages omitted, quality {point:.0f}",
+                "share of answers given",
+                None,
+                float((given == 1).mean()) if len(given) else float("nan"),
+                f"{len(given)} answers; said to be about the same at every quality",
+            )
+        )
     return rows

@@ -29,9 +29,13 @@ from evaluation.published.reproduce.crowdrag.data import ORIGINS, STYLES
 RESPONSES, PASSAGES = "responses.jsonl.gz", "study1_retrieval.jsonl.gz"
 SURVEYS, LOGS = "study1_tasks_surveys.jsonl.gz", "writing_log_summary.csv"
 ASKED = (
-    "worker_knowledge", "worker_expertise", "worker_satisfaction", "references_quality",
-    "references_extra", "references_omission",
-)  # fmt: skip
+    "worker_knowledge",
+    "worker_expertise",
+    "worker_satisfaction",
+    "references_quality",
+    "references_extra",
+    "references_omission",
+)
 # The published reading of a mark: whatever stands in brackets, and all whole numbers in it.
 BRACKETS, NUMBER = re.compile(r"\[[^\]]+\]"), re.compile(r"\d+")
 
@@ -74,20 +78,22 @@ def load(folder: Path) -> Writing:
     log = columns(folder, "crowdrag", LOGS, ("active_seconds_gapcap60",))
     return Writing(
         data=_responses(rows, marks, topics, passages),
-        as_published=_responses(
-            rows, [_lenient(row["text"]) for row in rows], topics, passages
-        ),
+        as_published=_responses(rows, [_lenient(row["text"]) for row in rows], topics, passages),
         documents=tuple(tuple(retrieved[topic]["references_ids"]) for topic in topics),
         surveys={name: _answers(surveys, name) for name in ASKED},
         writers=tuple(row["worker"] for row in surveys),
         active=numbers(LOGS, "active_seconds_gapcap60", log["active_seconds_gapcap60"]),
-    )  # fmt: skip
+    )
 
 
 def lines(folder: Path, name: str, needed: Sequence[str]) -> list[dict[str, Any]]:
     """Objects of a gzipped JSON Lines file with all ``needed`` keys. Raises Invalid."""
-    places = [folder / "crowdrag" / name, folder / "crowdrag" / "raw" / name,
-              folder / name, folder / "raw" / name]  # fmt: skip
+    places = [
+        folder / "crowdrag" / name,
+        folder / "crowdrag" / "raw" / name,
+        folder / name,
+        folder / "raw" / name,
+    ]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise Invalid(f"There is no {name} in {folder}.", fields={"data": "no file"})
@@ -136,9 +142,15 @@ def _responses(
         [STYLES.index(row["style"]) for row in rows],
         [place[row["topic"]] for row in rows],
         [row["text"] for row in rows],
-        response=cited[:, 0], start=cited[:, 1], end=cited[:, 2], rank=cited[:, 3],
-        passages=passages, groups=ORIGINS, styles=STYLES, topics=topics,
-    )  # fmt: skip
+        response=cited[:, 0],
+        start=cited[:, 1],
+        end=cited[:, 2],
+        rank=cited[:, 3],
+        passages=passages,
+        groups=ORIGINS,
+        styles=STYLES,
+        topics=topics,
+    )
 
 
 def _answers(rows: list[dict[str, Any]], name: str) -> FloatArray:

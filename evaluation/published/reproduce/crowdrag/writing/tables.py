@@ -53,10 +53,16 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESAM
     rng = np.random.default_rng([seed, 1])
     ours = writing.fit(found.data, rng=rng, resamples=resamples).figures
     return [
-        *general_rows(found, printed), *overlap_rows(printed, ours), *order_rows(found, ours),
-        *rank_rows(found, ours), *reuse_rows(printed), *position_rows(ours),
-        *readability_rows(found, ours), *survey_rows(found), *number_rows(found),
-    ]  # fmt: skip
+        *general_rows(found, printed),
+        *overlap_rows(printed, ours),
+        *order_rows(found, ours),
+        *rank_rows(found, ours),
+        *reuse_rows(printed),
+        *position_rows(ours),
+        *readability_rows(found, ours),
+        *survey_rows(found),
+        *number_rows(found),
+    ]
 
 
 def as_published(data: writing.Responses) -> Figures:
@@ -108,19 +114,42 @@ def general_rows(found: Writing, printed: Figures) -> list[Row]:
     rows = [
         Row("Table 1", "responses", "all", 1806, len(data)),
         *(
-            Row("Table 1", f"responses, {style}, {WHO[group]}", "all", 301,
-                cell(printed["general"], group, style)["responses"])
-            for group in ORIGINS for style in STYLES
+            Row(
+                "Table 1",
+                f"responses, {style}, {WHO[group]}",
+                "all",
+                301,
+                cell(printed["general"], group, style)["responses"],
+            )
+            for group in ORIGINS
+            for style in STYLES
         ),
-        Row("Table 1", "words per response, human", "median, split at single spaces", 270,
-            float(np.median(spaced[human])), "printed as about 270"),
-        Row("Table 1", "words per response, all", "median, split at single spaces", None,
-            float(np.median(spaced)), "marks count as words here and in the paper; without them "
-            f"the human median is {cell(printed['general'], 'human')['words']['median']:.0f}"),
-        Row("section 4.1", "human responses under 50 words", "split at single spaces", None,
+        Row(
+            "Table 1",
+            "words per response, human",
+            "median, split at single spaces",
+            270,
+            float(np.median(spaced[human])),
+            "printed as about 270",
+        ),
+        Row(
+            "Table 1",
+            "words per response, all",
+            "median, split at single spaces",
+            None,
+            float(np.median(spaced)),
+            "marks count as words here and in the paper; without them "
+            f"the human median is {cell(printed['general'], 'human')['words']['median']:.0f}",
+        ),
+        Row(
+            "section 4.1",
+            "human responses under 50 words",
+            "split at single spaces",
+            None,
             int((spaced[human] < 50).sum()),
-            "said to be left out of Figure 1; they are in all other figures, here as there"),
-    ]  # fmt: skip
+            "said to be left out of Figure 1; they are in all other figures, here as there",
+        ),
+    ]
     for quantity, name, values in (
         ("documents per response", "documents", (6.3, 9.2)),
         ("citations per document", "citations_per_document", (2.1, 1.35)),
@@ -128,18 +157,30 @@ def general_rows(found: Writing, printed: Figures) -> list[Row]:
     ):
         for group, target in zip(ORIGINS, values, strict=True):
             each = [_value(cell(printed["general"], group, style)[name]) for style in STYLES]
-            rows.append(_row("section 4.1", f"{quantity}, {WHO[group]}", MEAN_OF_STYLES,
-                             (target, float(np.mean(each))), AS_CUT))  # fmt: skip
+            rows.append(
+                _row(
+                    "section 4.1",
+                    f"{quantity}, {WHO[group]}",
+                    MEAN_OF_STYLES,
+                    (target, float(np.mean(each))),
+                    AS_CUT,
+                )
+            )
     for group, target in zip(ORIGINS, (4.4, 10.8), strict=True):
         measured = cell(printed["general"], group, "bullet")["documents"]["mean"]
-        rows.append(_row("section 4.2", f"documents per response, bullet, {WHO[group]}", "mean",
-                         (target, measured), "printed cut off, not rounded"))  # fmt: skip
+        rows.append(
+            _row(
+                "section 4.2",
+                f"documents per response, bullet, {WHO[group]}",
+                "mean",
+                (target, measured),
+                "printed cut off, not rounded",
+            )
+        )
     return rows
 
 
-AS_CUT = (
-    "the published code also makes a statement of a stretch of spaces between two marks"
-)  # fmt: skip
+AS_CUT = "the published code also makes a statement of a stretch of spaces between two marks"
 
 
 def _value(found: Figures) -> float:
@@ -174,32 +215,63 @@ def overlap_rows(printed: Figures, ours: Figures) -> list[Row]:
     rows = []
     for (first, second, name), (means, spreads) in zip(PAIRS, JACCARD, strict=True):
         found = [pairing(printed["overlap"], first, second, style) for style in STYLES]
-        rows += _table3("Jaccard", name, "marks read as published", (means, spreads),
-                        [(number(row["value"]), number(row["sd"])) for row in found])  # fmt: skip
+        rows += _table3(
+            "Jaccard",
+            name,
+            "marks read as published",
+            (means, spreads),
+            [(number(row["value"]), number(row["sd"])) for row in found],
+        )
         every = pairing(ours["overlap"], first, second, "")
         note = f"{interval(every)}; " + (
             f"drawn blindly, sets of these sizes would share {number(every['chance']):.3f}"
             if second
             else "with the whole ranking the coefficient is only the share of passages cited"
         )
-        rows.append(Row("Table 3, corrected", f"Jaccard, {name}, average", "all pairs", means[3],
-                        number(every["value"]), note))  # fmt: skip
+        rows.append(
+            Row(
+                "Table 3, corrected",
+                f"Jaccard, {name}, average",
+                "all pairs",
+                means[3],
+                number(every["value"]),
+                note,
+            )
+        )
     return rows
 
 
 def _table3(
-    measure: str, name: str, protocol: str, targets: tuple[tuple[float, ...], tuple[float, ...]],
+    measure: str,
+    name: str,
+    protocol: str,
+    targets: tuple[tuple[float, ...], tuple[float, ...]],
     found: Iterable[tuple[float, float]],
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     values, spreads = zip(*found, strict=True)
     rows = []
     for style, mean, value in zip(STYLES, targets[0], values, strict=False):
         rows.append(_row("Table 3", f"{measure}, {name}, {style}", protocol, (mean, value), ""))
     for style, target, value in zip(STYLES, targets[1], spreads, strict=True):
-        rows.append(Row("Table 3", f"{measure}, {name}, {style}, plus or minus",
-                        "standard deviation", target, value, SPREAD))  # fmt: skip
-    rows.append(_row("Table 3", f"{measure}, {name}, average", MEAN_OF_STYLES,
-                     (targets[0][3], float(np.mean(values))), FROM_PRINTED))  # fmt: skip
+        rows.append(
+            Row(
+                "Table 3",
+                f"{measure}, {name}, {style}, plus or minus",
+                "standard deviation",
+                target,
+                value,
+                SPREAD,
+            )
+        )
+    rows.append(
+        _row(
+            "Table 3",
+            f"{measure}, {name}, average",
+            MEAN_OF_STYLES,
+            (targets[0][3], float(np.mean(values))),
+            FROM_PRINTED,
+        )
+    )
     return rows
 
 
@@ -217,28 +289,43 @@ def order_rows(found: Writing, ours: Figures) -> list[Row]:
     for (first, second, name), targets in zip(PAIRS, RHO, strict=True):
         measured = alphabetical_rho(found.as_published, found.documents, first, second)
         rows += [
-            Row(row.table, row.quantity, row.protocol, row.published, row.measured,
-                "; ".join(part for part in (row.note, MISTAKEN) if part))
-            if "plus" not in row.quantity else row
+            Row(
+                row.table,
+                row.quantity,
+                row.protocol,
+                row.published,
+                row.measured,
+                "; ".join(part for part in (row.note, MISTAKEN) if part),
+            )
+            if "plus" not in row.quantity
+            else row
             for row in _table3("Spearman", name, ALPHABETICAL, targets, measured)
-        ]  # fmt: skip
+        ]
         for k, style in enumerate((*STYLES, "")):
             true = pairing(ours["order"], first, second, style)
-            rows.append(Row(
-                "Table 3, corrected", f"Spearman, {name}, {style or 'average'}",
-                "rank and number of the statement that cites it first", targets[0][k],
-                number(true["value"]),
-                f"{interval(true)}; sd {number(true['sd']):.2f}, {true['undefined']} of "
-                f"{true['undefined'] + true['pairs']} undefined",
-            ))  # fmt: skip
+            rows.append(
+                Row(
+                    "Table 3, corrected",
+                    f"Spearman, {name}, {style or 'average'}",
+                    "rank and number of the statement that cites it first",
+                    targets[0][k],
+                    number(true["value"]),
+                    f"{interval(true)}; sd {number(true['sd']):.2f}, {true['undefined']} of "
+                    f"{true['undefined'] + true['pairs']} undefined",
+                )
+            )
         if not second:
             mine = found.data.group == ORIGINS.index(first)
-            rows.append(Row(
-                "Table 3, corrected", f"Spearman, {name}, average, each number a place of its own",
-                "rank and order of first citation", targets[0][3],
-                float(np.nanmean(with_ranking(found.data.first)[mine])),
-                "numbers within a mark are mostly listed upwards, which is habit, not order",
-            ))  # fmt: skip
+            rows.append(
+                Row(
+                    "Table 3, corrected",
+                    f"Spearman, {name}, average, each number a place of its own",
+                    "rank and order of first citation",
+                    targets[0][3],
+                    float(np.nanmean(with_ranking(found.data.first)[mine])),
+                    "numbers within a mark are mostly listed upwards, which is habit, not order",
+                )
+            )
     return rows
 
 
@@ -255,38 +342,56 @@ def rank_rows(found: Writing, ours: Figures) -> list[Row]:
     rows = []
     for (group, kind), targets in FIGURE2.items():
         each = [mean_rank(found.as_published, group, style, kind == "cited") for style in STYLES]
-        for style, target, value in zip((*STYLES, "average"), targets,
-                                        (*each, float(np.mean(each))), strict=True):  # fmt: skip
-            rows.append(Row(
-                "Figure 2", f"rank of {kind} passages, {style}, {WHO[group]}",
-                "mean rank from 0, mean over responses", target, value,
-                "printed as the median; the figures are means of ranks that start at 0",
-            ))  # fmt: skip
+        for style, target, value in zip(
+            (*STYLES, "average"), targets, (*each, float(np.mean(each))), strict=True
+        ):
+            rows.append(
+                Row(
+                    "Figure 2",
+                    f"rank of {kind} passages, {style}, {WHO[group]}",
+                    "mean rank from 0, mean over responses",
+                    target,
+                    value,
+                    "printed as the median; the figures are means of ranks that start at 0",
+                )
+            )
         for style, target in zip((*STYLES, ""), targets, strict=True):
             true = cell(ours["ranks"], group, style)[kind]
-            rows.append(Row(
-                "Figure 2, corrected",
-                f"rank of {kind} passages, {style or 'average'}, {WHO[group]}",
-                "median rank from 1, mean over responses", target, number(true["value"]),
-                interval(true),
-            ))  # fmt: skip
+            rows.append(
+                Row(
+                    "Figure 2, corrected",
+                    f"rank of {kind} passages, {style or 'average'}, {WHO[group]}",
+                    "median rank from 1, mean over responses",
+                    target,
+                    number(true["value"]),
+                    interval(true),
+                )
+            )
     for group in ORIGINS:
         every = cell(ours["ranks"], group)
         for rank in (one for one in (1, 10, 20) if one <= len(every["low"])):
             low, high = every["low"][rank - 1], every["high"][rank - 1]
-            rows.append(Row(
-                "Figure 2", f"probability of being cited, rank {rank}, {WHO[group]}", "all styles",
-                None, number(every["probability"][rank - 1]),
-                interval({"low": low, "high": high}),
-            ))  # fmt: skip
+            rows.append(
+                Row(
+                    "Figure 2",
+                    f"probability of being cited, rank {rank}, {WHO[group]}",
+                    "all styles",
+                    None,
+                    number(every["probability"][rank - 1]),
+                    interval({"low": low, "high": high}),
+                )
+            )
     return rows
 
 
 def reuse_rows(printed: Figures) -> list[Row]:
     """Figure 3 and section 4.4."""
     protocol = "sentence BLEU-8, lines of the passage as references"
-    targets = {("human", "news"): 0.75, ("human", "essay"): 0.88,
-               **dict.fromkeys((("llm", style) for style in STYLES), 1.0)}  # fmt: skip
+    targets = {
+        ("human", "news"): 0.75,
+        ("human", "essay"): 0.88,
+        **dict.fromkeys((("llm", style) for style in STYLES), 1.0),
+    }
     rows = []
     for group in ORIGINS:
         for style in STYLES:
@@ -301,10 +406,25 @@ def reuse_rows(printed: Figures) -> list[Row]:
                     "share is probably read from the figure"
                 )
             name = f"{style}, {WHO[group]}"
-            rows.append(Row("Figure 3", f"statements under BLEU 25, {name}", protocol, target,
-                            number(found["below"]["value"]), why))  # fmt: skip
-            rows.append(Row("Figure 3", f"heavy reuse (BLEU 50 or more), {name}", protocol, None,
-                            number(found["heavy"]["value"])))  # fmt: skip
+            rows.append(
+                Row(
+                    "Figure 3",
+                    f"statements under BLEU 25, {name}",
+                    protocol,
+                    target,
+                    number(found["below"]["value"]),
+                    why,
+                )
+            )
+            rows.append(
+                Row(
+                    "Figure 3",
+                    f"heavy reuse (BLEU 50 or more), {name}",
+                    protocol,
+                    None,
+                    number(found["heavy"]["value"]),
+                )
+            )
     return rows
 
 
@@ -316,13 +436,30 @@ def position_rows(ours: Figures) -> list[Row]:
             found, name = cell(ours["position"], group, style), f"{style}, {WHO[group]}"
             later = "; said to come later than in human responses" if group == "llm" else ""
             rows += [
-                Row("Figure 4", f"mean position of the first citation, {name}", "0 to 1", None,
-                    number(found["first"]["value"]), interval(found["first"]) + later),
-                Row("Figure 4", f"mean position of the last citation, {name}", "0 to 1", None,
-                    number(found["last"]["value"]), interval(found["last"])),
-                Row("Figure 4", f"citing statements per response, {name}", "mean", None,
-                    found["marks"] / max(1, cell(ours["general"], group, style)["responses"])),
-            ]  # fmt: skip
+                Row(
+                    "Figure 4",
+                    f"mean position of the first citation, {name}",
+                    "0 to 1",
+                    None,
+                    number(found["first"]["value"]),
+                    interval(found["first"]) + later,
+                ),
+                Row(
+                    "Figure 4",
+                    f"mean position of the last citation, {name}",
+                    "0 to 1",
+                    None,
+                    number(found["last"]["value"]),
+                    interval(found["last"]),
+                ),
+                Row(
+                    "Figure 4",
+                    f"citing statements per response, {name}",
+                    "mean",
+                    None,
+                    found["marks"] / max(1, cell(ours["general"], group, style)["responses"]),
+                ),
+            ]
     return rows
 
 
@@ -333,8 +470,12 @@ POINTS = (
     "every count is cut by that much; textstat 0.7.4 itself gives 46, 49, 20 and 49 (human text "
     "and sources, LLM text and sources)"
 )
-CENTRES = {("human", "text"): 50.0, ("human", "source"): 50.0, ("llm", "text"): 20.0,
-           ("llm", "source"): 50.0}  # fmt: skip
+CENTRES = {
+    ("human", "text"): 50.0,
+    ("human", "source"): 50.0,
+    ("llm", "text"): 20.0,
+    ("llm", "source"): 50.0,
+}
 
 
 def readability_rows(found: Writing, ours: Figures) -> list[Row]:
@@ -346,20 +487,36 @@ def readability_rows(found: Writing, ours: Figures) -> list[Row]:
         quantity = f"centre of Flesch reading ease, {name}, {WHO[group]}"
         true = cell(ours["readability"], group)[name]
         rows += [
-            Row("Figure 5", quantity, "median over responses, 94 % of syllables", target,
-                float(np.nanmedian(crude[name][mine])), POINTS),
-            Row("Figure 5, corrected", quantity, "median over responses, syllables as spoken",
-                target, number(true["median"]),
-                interval({"low": true["median_low"], "high": true["median_high"]})),
-        ]  # fmt: skip
+            Row(
+                "Figure 5",
+                quantity,
+                "median over responses, 94 % of syllables",
+                target,
+                float(np.nanmedian(crude[name][mine])),
+                POINTS,
+            ),
+            Row(
+                "Figure 5, corrected",
+                quantity,
+                "median over responses, syllables as spoken",
+                target,
+                number(true["median"]),
+                interval({"low": true["median_low"], "high": true["median_high"]}),
+            ),
+        ]
     for group in ORIGINS:
         less = cell(ours["readability"], group)["difference"]
         target = CENTRES[group, "text"] - CENTRES[group, "source"]
-        rows.append(Row(
-            "Figure 5, corrected", f"text less sources, {WHO[group]}",
-            "mean over responses, syllables as spoken", target, number(less["value"]),
-            f"{interval(less)}; printed: distance of the two centres",
-        ))  # fmt: skip
+        rows.append(
+            Row(
+                "Figure 5, corrected",
+                f"text less sources, {WHO[group]}",
+                "mean over responses, syllables as spoken",
+                target,
+                number(less["value"]),
+                f"{interval(less)}; printed: distance of the two centres",
+            )
+        )
     return rows
 
 
@@ -370,6 +527,13 @@ def number_rows(found: Writing) -> list[Row]:
     shares = shared_words(found.data, list(shifts))
     for name, each in zip(shifts.values(), shares, strict=True):
         for group, share in zip(ORIGINS, each, strict=True):
-            rows.append(Row("citations", f"words of a statement in passage {name}, {WHO[group]}",
-                            "mean over citations", None, float(share)))  # fmt: skip
+            rows.append(
+                Row(
+                    "citations",
+                    f"words of a statement in passage {name}, {WHO[group]}",
+                    "mean over citations",
+                    None,
+                    float(share),
+                )
+            )
     return rows
