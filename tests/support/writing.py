@@ -18,8 +18,8 @@ PASSAGES = (
         "title": "A nest that lasts",
         "text": "Storks build large nests of sticks on chimneys, church towers and poles. A nest "
         "is used for many years, and every spring the pair adds new branches, earth and "
-        "grass, so that old nests may weigh more than a ton.\n\nBuilding a new one takes weeks, which are missing "
-        "for breeding.",
+        "grass, so that old nests may weigh more than a ton.\n\nBuilding a new one takes weeks, "
+        "which are missing for breeding.",
     },
     {
         "key": "pair-02",
