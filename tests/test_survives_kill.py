@@ -39,7 +39,7 @@ import json, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
 import django
 django.setup()
-from tests import factories as f
+from tests.support import factories as f
 world = f.make_world(n={QUESTIONS}, redundancy={REDUNDANCY}, items_per_assignment={BUNDLE})
 workers = [f.make_worker(world.project).user for _ in range({PEOPLE})]
 tokens = [f.api_token(user, per_minute=6000) for user in workers]
@@ -52,7 +52,7 @@ import os, sys, uuid
 os.environ["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
 import django
 django.setup()
-from annotation.actions import payouts
+from annotation.payouts.actions import proposals as payouts
 from annotation.models import Assignment, PayoutBatch, Task, User
 from annotation.accounts.tokens.actions import digest
 from annotation.models import ApiToken

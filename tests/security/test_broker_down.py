@@ -26,7 +26,7 @@ import django
 django.setup()
 from django.db import connection, transaction
 from annotation.models import Task
-from evaluation import runs
+from evaluation.runs import engine as runs
 from evaluation.jobs import run_job
 connection.ensure_connection()
 took = []

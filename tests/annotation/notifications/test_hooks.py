@@ -218,8 +218,8 @@ def test_private_networks_are_refused_when_entered_and_again_when_sent(
 
 KILLED = """
 import django; django.setup()
-from annotation.actions import deliver
-deliver.deliver_due()
+from annotation.notifications.actions import webhook_delivery
+webhook_delivery.deliver_due()
 """
 
 

@@ -33,7 +33,7 @@ from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN
 from crowdqc.errors import Invalid
 
 # Where the templates of the builder lie, and which parts a shape has of its own.
-FOLDER = "annotation/requester"
+FOLDER = "annotation/authoring"
 JUDGED_PARTS = {"text", "asked", "texts", "pairs"}
 RATING_PARTS = {"rules", "documents"}
 WANTED = (("none", "None"), ("optional", "Optional"), ("required", "Required"))
