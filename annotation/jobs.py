@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import shared_task
 
-from annotation.accounts import mail
+from annotation.accounts.actions import mail
 from annotation.accounts.signing import actions as accounts
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import actions as uploads

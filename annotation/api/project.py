@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import bound_to, get_access
-from annotation.accounts.invitation_mail import MOST_AT_ONCE, invite_by_mail
+from annotation.accounts.actions.invitation_mail import MOST_AT_ONCE, invite_by_mail
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects import selectors as members
 from annotation.api.frame.auth import require_scope, unbound

@@ -16,8 +16,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation import demo
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.projects import actions as people
-from annotation.accounts.signing import demo_accounts as accounts
 from annotation.authoring.actions import tasks
 from annotation.demo import logs
 from annotation.formats.actions.imports import import_rows

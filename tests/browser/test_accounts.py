@@ -12,7 +12,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.models import User
 from tests.browser.people import PASSWORD, is_well, misfits
 from tests.security.mailbox import code_for

@@ -21,8 +21,8 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 from scipy.stats import spearmanr
 
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.projects.actions import invitation_token
-from annotation.accounts.signing import demo_accounts as accounts
 from annotation.models import Answer, Assignment, Invitation, LedgerEntry, Membership
 from annotation.work.selectors import log
 from crowdqc.errors import Invalid

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.core import mail as django_mail
 
-from annotation.accounts import mail
+from annotation.accounts.actions import mail
 from annotation.accounts.signing import outbox
 from annotation.models import AccountMail
 from crowdqc.sealing import sealed

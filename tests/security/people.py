@@ -11,8 +11,8 @@ from allauth.account.models import EmailAddress
 from django.core import mail as outgoing
 from django.test import Client
 
-from annotation.accounts import mail
-from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.actions import mail
+from annotation.accounts.actions.invitation_mail import invite_by_mail
 from annotation.models import Correction, LedgerEntry, PayoutBatch, Project, Role, Task, User
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import proposals as payouts

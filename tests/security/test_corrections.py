@@ -22,7 +22,7 @@ from annotation.models import (
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import statements
-from annotation.payouts.corrections import decide
+from annotation.payouts.corrections.actions import decide
 from crowdqc.errors import NotAllowed
 from tests.security.people import JSON, MEMO, browser, correct, person, program, propose
 from tests.support import factories

@@ -166,7 +166,7 @@ def test_one_check_of_a_password_whatever_the_name(
     """Names cannot be told apart by how long an answer takes: each costs one hash."""
     from django.contrib.auth import hashers
 
-    from annotation.accounts.signing import demo_accounts as accounts
+    from annotation.accounts.actions import vouched_accounts as accounts
 
     accounts.sign_up(username="ada@example.org", display_name="Ada", password=factories.PASSWORD)
     factories.make_user("plain", password=factories.PASSWORD)

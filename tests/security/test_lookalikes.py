@@ -7,7 +7,7 @@ from allauth.account.models import EmailAddress
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.signing import selectors
 from annotation.models import AccountMail, User
 from tests.security.mailbox import letters

@@ -15,9 +15,9 @@ from django.urls import reverse
 from annotation.accounts.projects.actions import invitation_token, invite, read_invitation
 from annotation.models import Role
 from annotation.notifications.actions import webhooks as hooks
-from annotation.payouts.actions import sending as payment_sending
 from annotation.records.actions import replies
 from annotation.recruitment.platforms import webhook
+from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, DomainError
 from crowdqc.sealing import resealing, sealed
 from evaluation.llm.endpoints import keys
@@ -46,7 +46,7 @@ def test_every_sealed_field_is_registered() -> None:
 def fill(world: factories.World) -> None:
     """One value of each kind, sealed under the key of the moment."""
     way_in = prolific.make_recruitment(world.task)
-    way_in.token_sealed = sealed.seal("token", payment_sending.PURPOSE)
+    way_in.token_sealed = sealed.seal("token", PURPOSE)
     way_in.webhook_sealed = sealed.seal("webhook", webhook.PURPOSE)
     way_in.save()
     hooks.add_hook(by=world.requester, project=world.project, url="https://hooks.example/a")

@@ -19,7 +19,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.actions.invitation_mail import invite_by_mail
 from annotation.accounts.projects import actions as people
 from annotation.accounts.roles import actions as roles
 from annotation.accounts.security import log as security_log

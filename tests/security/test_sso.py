@@ -16,7 +16,7 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.signing import demo_accounts as accounts
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.signing import selectors
 from annotation.models import AuditEntry, User
 from crowdqc import limits

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts import mail
-from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.actions import mail
+from annotation.accounts.actions.invitation_mail import invite_by_mail
 from annotation.accounts.projects import actions as people
 from annotation.accounts.roles import actions as roles
 from annotation.models import AuditEntry, Invitation, Membership, Notice, Role, RoleGrant, User

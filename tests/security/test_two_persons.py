@@ -22,7 +22,7 @@ from annotation.models import (
     User,
 )
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.corrections import decide
+from annotation.payouts.corrections.actions import decide
 from crowdqc.errors import Conflict
 from tests.security.people import (
     JSON,

@@ -25,7 +25,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from annotation.models import Assignment, Recruitment, Task, Visit
-from annotation.payouts.actions.sending import PURPOSE
+from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.sealing import sealed
 from tests.support import factories
 

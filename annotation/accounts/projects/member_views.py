@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
-from annotation.accounts.invitation_mail import invite_by_mail
+from annotation.accounts.actions.invitation_mail import invite_by_mail
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import selectors as members
 from annotation.accounts.projects.forms import InvitationForm, add_errors

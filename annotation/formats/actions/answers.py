@@ -25,8 +25,8 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from annotation.records.actions.audit import record
+from annotation.records.actions.bulk import copy_into, new_ids, parts
 from annotation.records.actions.table_statistics import fresh_plans
-from annotation.records.bulk import copy_into, new_ids, parts
 from annotation.work.actions.leases import lock_items
 from crowdqc.errors import Conflict
 

@@ -21,7 +21,7 @@ from annotation.models import (
 )
 from annotation.notifications.actions.notices import notify
 from annotation.payouts.actions.rules import require_decider
-from annotation.payouts.corrections.propose import propose_above_limit
+from annotation.payouts.corrections.actions.propose import propose_above_limit
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed

@@ -29,7 +29,7 @@ from annotation.payouts.actions import statement_rows
 from annotation.payouts.actions.payments import confirm
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
-from annotation.payouts.corrections.propose import ABOVE_LIMIT, propose_above_limit
+from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
 from annotation.payouts.statement_file import read_statement
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed

@@ -12,7 +12,7 @@ from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Correction
 from annotation.payouts.actions.rules import require_decider
-from annotation.payouts.corrections import decide
+from annotation.payouts.corrections.actions import decide
 from annotation.payouts.corrections.selectors import corrections_of
 from annotation.payouts.corrections.views import get_correction
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_access
 from annotation.models import Correction
-from annotation.payouts.corrections import decide
+from annotation.payouts.corrections.actions import decide
 from crowdqc.errors import Invalid, Missing
 
 

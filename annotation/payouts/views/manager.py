@@ -26,7 +26,7 @@ from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
-from annotation.payouts.corrections.propose import ABOVE_LIMIT
+from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
 from annotation.payouts.corrections.selectors import waiting
 from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors.balance import account_names, correctable, trial_balances

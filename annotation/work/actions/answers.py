@@ -28,7 +28,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
-from annotation.records.bulk import copy_into
+from annotation.records.actions.bulk import copy_into
 from annotation.task_types import Values, get_type
 from annotation.work.actions import visits
 from annotation.work.actions.assignments import DONE, MAX_SEQ, DraftChanged, is_apart

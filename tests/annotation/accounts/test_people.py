@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.projects import actions as people
-from annotation.accounts.signing import demo_accounts as accounts
 from annotation.accounts.tokens import actions as tokens
 from annotation.models import AuditEntry, Invitation, Membership, Project, Role, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed

@@ -21,8 +21,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts import invitation_mail as invite_mail
-from annotation.accounts import mail
+from annotation.accounts.actions import invitation_mail as invite_mail
+from annotation.accounts.actions import mail
 from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.models import AuditEntry, Invitation, Item, Notice, Project, Role, User
