@@ -22,8 +22,8 @@ django.setup()
 from django.utils import timezone  # noqa: E402
 from openai import OpenAI  # noqa: E402
 
-from evaluation.llm.ask import Ask, ask_all  # noqa: E402
-from evaluation.llm.calls import 
+from evaluation.llm.ask import Ask  # noqa: E402
+from evaluation.llm.calls import ask_all  # noqa: E402
 from evaluation.llm.prompting import load  # noqa: E402
 from evaluation.llm.schemas import SCORE  # noqa: E402
 from evaluation.models import LLMAttempt, LLMCall, Run, RunState  # noqa: E402
