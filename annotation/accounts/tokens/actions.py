@@ -42,6 +42,21 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int) -> None:
+    """Raise Invalid naming every field of a new token that cannot be so."""
+    wrong: dict[str, str] = {}
+    if not name.strip() or len(name.strip()) > 80:
+        wrong["name"] = "A name of 1 to 80 characters, to know it by."
+    if not scopes or set(scopes) - set(ALL):
+        wrong["scopes"] = f"At least one of: {', '.join(ALL)}."
+    if not 1 <= days <= MOST_DAYS:
+        wrong["days"] = f"1 to {MOST_DAYS} days."
+    if not 1 <= per_minute <= 6000:
+        wrong["per_minute"] = "1 to 6,000 requests a minute."
+    if wrong:
+        raise Invalid("The token cannot be made so.", fields=wrong)
+
+
 @stepup.needs_stepup("create a token")
 @transaction.atomic
 def make(
@@ -60,17 +75,7 @@ def make(
     It holds whether a second factor was shown: in the session that makes it, or by a code
     (``code_shown``). Where one is required, no other token gets the scope ``pay``.
     """
-    wrong: dict[str, str] = {}
-    if not name.strip() or len(name.strip()) > 80:
-        wrong["name"] = "A name of 1 to 80 characters, to know it by."
-    if not scopes or set(scopes) - set(ALL):
-        wrong["scopes"] = f"At least one of: {', '.join(ALL)}."
-    if not 1 <= days <= MOST_DAYS:
-        wrong["days"] = f"1 to {MOST_DAYS} days."
-    if not 1 <= per_minute <= 6000:
-        wrong["per_minute"] = "1 to 6,000 requests a minute."
-    if wrong:
-        raise Invalid("The token cannot be made so.", fields=wrong)
+    _check_wanted(name, scopes, days, per_minute)
     if project and not project.memberships.filter(user=by, removed_at=None).exists():
         raise Invalid("You do not belong to it.", fields={"project": "One of your projects."})
     if is_unverified(by):

@@ -30,7 +30,7 @@ from annotation.models import (
     User,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.models.tasks import TaskState
+from annotation.models.tasks import TaskState, TaskVersion
 from annotation.records.actions.bulk import copy_into, new_ids
 from annotation.records.actions.table_statistics import fresh_plans
 from annotation.task_types import Values
@@ -198,6 +198,25 @@ def _groups(
     return found | {group.key: group.pk for group in made}
 
 
+def _bundle(
+    task: Task, version: TaskVersion, author: int, told: Session, now: dt.datetime
+) -> Assignment:
+    """The submitted assignment, without pay, that votes from elsewhere belong to."""
+    return Assignment(
+        task=task,
+        version=version,
+        worker_id=author,
+        source="import",
+        pay=0,
+        state=AssignmentState.SUBMITTED,
+        leased_at=told.opened or told.submitted,
+        opened_at=told.opened,
+        submitted_at=told.submitted,
+        settled_at=now,
+        expires_at=told.submitted,
+    )
+
+
 @transaction.atomic
 def add_votes(
     *,
@@ -220,19 +239,7 @@ def add_votes(
         where = (vote.author, vote.bundle)
         if where not in bundles:
             told = (sessions or {}).get(where) or Session(None, now + len(bundles) * TICK)
-            bundles[where] = Assignment(
-                task=task,
-                version=version,
-                worker_id=vote.author,
-                source="import",
-                pay=0,
-                state=AssignmentState.SUBMITTED,
-                leased_at=told.opened or told.submitted,
-                opened_at=told.opened,
-                submitted_at=told.submitted,
-                settled_at=now,
-                expires_at=told.submitted,
-            )
+            bundles[where] = _bundle(task, version, vote.author, told, now)
     Assignment.objects.bulk_create(bundles.values(), batch_size=BATCH)
     for first in range(0, len(new), BATCH):
         part = new[first : first + BATCH]

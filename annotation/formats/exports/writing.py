@@ -106,6 +106,27 @@ def changes(events: Iterable[Mapping[str, Any]]) -> list[Delta]:
     return found
 
 
+OF_A_RESPONSE = (
+    "text",
+    "answer_id",
+    "answer__item__question",
+    "answer__item__group__key",
+    "answer__item__group_id",
+    "answer__item__settings",
+    "answer__worker_id",
+    "answer__worker__pseudonym",
+    "answer__system__name",
+    "answer__system__prompt_strategy",
+    "answer__replicate",
+    "answer__assignment_id",
+    "answer__assignment__opened_at",
+    "answer__answered_at",
+    "answer__counts",
+    "answer__uncounted_reason",
+    "answer__version__number",
+)
+
+
 def _responses(task: Task) -> Iterator[Row]:
     cited: dict[int, list[int]] = {}
     spans = SpanValue.objects.filter(answer__item__task=task, field=CITATION)
@@ -116,29 +137,7 @@ def _responses(task: Task) -> Iterator[Row]:
         for pk, passages in task.groups.values_list("pk", "passages")
     }
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
-    for stored in (
-        _answers(task)
-        .values(
-            "text",
-            "answer_id",
-            "answer__item__question",
-            "answer__item__group__key",
-            "answer__item__group_id",
-            "answer__item__settings",
-            "answer__worker_id",
-            "answer__worker__pseudonym",
-            "answer__system__name",
-            "answer__system__prompt_strategy",
-            "answer__replicate",
-            "answer__assignment_id",
-            "answer__assignment__opened_at",
-            "answer__answered_at",
-            "answer__counts",
-            "answer__uncounted_reason",
-            "answer__version__number",
-        )
-        .iterator(CHUNK)
-    ):
+    for stored in _answers(task).values(*OF_A_RESPONSE).iterator(CHUNK):
         row = {name.removeprefix("answer__"): value for name, value in stored.items()}
         ranks = cited.get(row["answer_id"], [])
         different, known = list(dict.fromkeys(ranks)), keys[row["item__group_id"]]

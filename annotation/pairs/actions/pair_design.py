@@ -29,6 +29,23 @@ from crowdqc.errors import Invalid
 POINTS = ("poor", "rather poor", "rather good", "good")
 
 
+def _asked_pairs(
+    task: Task, items: Sequence[Item], workers: Sequence[Membership]
+) -> dict[tuple[int | None, int | None], Item]:
+    """The pairs that ``items`` hold, each once; Invalid where they cannot go to a panel."""
+    if get_type(task.type).shape != "pairs":
+        raise Invalid("Only pairs go to a panel.")
+    pairs = {(i.first_id, i.second_id): i for i in items}
+    if not pairs or any(
+        item.task_id != task.pk or item.second_id is None or item.expected is not None
+        for item in pairs.values()
+    ):
+        raise Invalid("Choose pairs of this task.", fields={"items": "One pair at least."})
+    if not workers:
+        raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
+    return pairs
+
+
 @transaction.atomic
 def panel_task(
     *,
@@ -50,16 +67,7 @@ def panel_task(
     there = made_with(by=by, project=task.project, key=key)
     if there is not None:
         return there
-    if get_type(task.type).shape != "pairs":
-        raise Invalid("Only pairs go to a panel.")
-    pairs = {(i.first_id, i.second_id): i for i in items}
-    if not pairs or any(
-        item.task_id != task.pk or item.second_id is None or item.expected is not None
-        for item in pairs.values()
-    ):
-        raise Invalid("Choose pairs of this task.", fields={"items": "One pair at least."})
-    if not workers:
-        raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
+    pairs = _asked_pairs(task, items, workers)
     new = create_task(by=by, project=task.project, type=task.type, title=title, key=key)
     new.source = task
     new.panel = panels.named(by=by, project=task.project, name=panel_name)

@@ -6,7 +6,7 @@ its key, so that people who answer meanwhile (their audit rows name the project)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from uuid import UUID
 
@@ -78,6 +78,12 @@ def _lock_batch(batch: PayoutBatch) -> PayoutBatch:
     )
 
 
+def _locked(task: Task, ids: Collection[int]) -> dict[int, Assignment]:
+    """The task's assignments of these ids with their workers, locked in one order."""
+    rows = Assignment.objects.select_for_update(of=("self",), no_key=True).select_related("worker")
+    return {row.pk: row for row in rows.filter(pk__in=ids, task=task).order_by("pk")}
+
+
 @transaction.atomic
 def propose_payout(
     *,
@@ -107,13 +113,7 @@ def propose_payout(
     done = PayoutBatch.objects.filter(key=key).first()
     if done:
         return _same_again(done, by, task, lines)
-    rows = {
-        row.pk: row
-        for row in Assignment.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("worker")
-        .filter(pk__in=ids, task=task)
-        .order_by("pk")
-    }
+    rows = _locked(task, ids)
     check_proposable(lines, rows)
     number = project.payout_batches.aggregate(m=Max("number"))["m"] or 0
     batch = PayoutBatch.objects.create(

@@ -126,6 +126,20 @@ def against_people(project_id: int, scores: Scores) -> Row:
     return told
 
 
+def _score_rows(scores: Scores) -> list[Row]:
+    return [
+        {
+            "candidate_id": candidate,
+            "dimension": dimension,
+            "estimate": float(score),
+            "n": 1,
+            "extra": {"no_interval": NO_INTERVAL},
+        }
+        for dimension, given in sorted(scores.items())
+        for candidate, score in sorted(given.items())
+    ]
+
+
 @transaction.atomic
 def publish(
     *,
@@ -143,17 +157,7 @@ def publish(
     else is known of them (evaluator, prompt).
     """
     Project.objects.select_for_update().get(pk=task.project_id)
-    rows = [
-        {
-            "candidate_id": candidate,
-            "dimension": dimension,
-            "estimate": float(score),
-            "n": 1,
-            "extra": {"no_interval": NO_INTERVAL},
-        }
-        for dimension, given in sorted(scores.items())
-        for candidate, score in sorted(given.items())
-    ]
+    rows = _score_rows(scores)
     digest = result_hash({CandidateScore: rows}, {})
     params = {"name": name, "role": role, **(about or {})}
     there = task.runs.filter(

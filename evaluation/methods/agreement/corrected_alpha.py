@@ -81,6 +81,20 @@ class _Plan:
     thin: int
 
 
+def _by_dimension(
+    data: Mapping[str, Labels], plan: _Plan, rng: np.random.Generator, hooks: Hooks
+) -> Table:
+    rows = []
+    for done, (name, votes) in enumerate(data.items()):
+        hooks.step("corrected alpha", done, len(data))
+        rows.append({"dimension": name, **_dimension(votes, plan, rng)})
+    hooks.step("corrected alpha", len(data), len(data))
+    return Table({key: np.array([row[key] for row in rows]) for key in rows[0]})
+
+
+TOLD = ("threshold", "level", "shuffles", "thin", "resamples", "confidence")  # of a plan
+
+
 def corrected_alpha(
     data: Mapping[str, Labels],
     competence: Competence | None = None,
@@ -134,20 +148,9 @@ def corrected_alpha(
         thin,
     )
     _check(plan)
-    hooks, rows = hooks or Hooks(), []
-    for done, (name, votes) in enumerate(data.items()):
-        hooks.step("corrected alpha", done, len(data))
-        rows.append({"dimension": name, **_dimension(votes, plan, rng)})
-    hooks.step("corrected alpha", len(data), len(data))
-    table = Table({key: np.array([row[key] for row in rows]) for key in rows[0]})
-    recipe = {
-        "threshold": threshold,
-        "level": level,
+    table = _by_dimension(data, plan, rng, hooks or Hooks())
+    recipe = {name: getattr(plan, name) for name in TOLD} | {
         "folds": folds,
-        "shuffles": shuffles,
-        "thin": thin,
-        "resamples": resamples,
-        "confidence": confidence,
         "scored": int(plan.scored.sum()),
     }
     means = {name: _mean(table[name]) for name in _MEANS}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,23 @@ def check(**params: Any) -> None:
         raise BadParameter(f"level is {settings['level']!r}; it must lie between .5 and 1")
 
 
+def _frame(data: Study) -> Drawn:
+    """The graded answers of systems, as draws are held against them."""
+    outside = data.texts.outside
+    assert outside is not None  # Study says so  # noqa: S101
+    return Drawn(
+        _given(outside, outside.worker),
+        _given(outside, outside.question),
+        data.grade,
+        len(outside.workers),
+        len(outside.questions),
+    )
+
+
+def _tick(hooks: Hooks, before: int, total: int, done: int) -> None:
+    hooks.step("draws", before + done, total)
+
+
 def fit(
     data: Study, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -168,28 +186,14 @@ def fit(
     sizes = [size for size in settings["sizes"] if size <= there]
     if not sizes:
         raise TooFewWorkers(f"there are {there} {settings['draw']} to draw from, fewer than asked")
-    outside = data.texts.outside
-    assert outside is not None  # Study says so  # noqa: S101
-    frame = Drawn(
-        _given(outside, outside.worker),
-        _given(outside, outside.question),
-        data.grade,
-        len(outside.workers),
-        len(outside.questions),
-    )
+    frame = _frame(data)
     rows: list[dict[str, Any]] = []
     against: list[dict[str, Any]] = []
     total = len(sizes) * settings["repetitions"]
     for at, size in enumerate(sizes):
-        scores = _scores(
-            data,
-            size,
-            settings,
-            rng,
-            lambda done, before=at: hooks.step(  # type: ignore[misc]
-                "draws", before * settings["repetitions"] + done, total
-            ),
-        )
+        before = at * settings["repetitions"]
+        tick = partial(_tick, hooks, before, total)
+        scores = _scores(data, size, settings, rng, tick)
         family = len(scores) - 1
         for slug, drawn in scores.items():
             told = by_system(frame, drawn, settings["level"], MIN_QUESTIONS)

@@ -264,6 +264,14 @@ def _result(
     )
 
 
+def _weighted(yes: FloatArray, chance: FloatArray) -> FloatArray:
+    """Scores (texts,) by the probability of yes; NaN where an answered question has none."""
+    known = np.isfinite(yes)
+    complete = (np.isfinite(chance) | ~known).all(axis=1) & known.any(axis=1)
+    total = np.where(known, np.nan_to_num(chance), 0.0).sum(axis=1)
+    return np.where(complete, LOWEST + RANGE * total / np.maximum(known.sum(axis=1), 1), np.nan)
+
+
 def _scored(
     data: Study,
     answerer: int,
@@ -290,10 +298,7 @@ def _scored(
         rng=np.random.default_rng(0),
         level=level,
     )
-    known = np.isfinite(yes)
-    complete = (np.isfinite(chance) | ~known).all(axis=1) & known.any(axis=1)
-    total = np.where(known, np.nan_to_num(chance), 0.0).sum(axis=1)
-    weighted = np.where(complete, LOWEST + RANGE * total / np.maximum(known.sum(axis=1), 1), np.nan)
+    known, weighted = np.isfinite(yes), _weighted(yes, chance)
     rows["text"] += [
         {
             "answerer": answerer,

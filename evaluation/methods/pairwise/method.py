@@ -70,6 +70,22 @@ def check(**params: Any) -> None:
     between(settings, DEFAULTS, 0.5, 0.9999, "level")
 
 
+def _scores(gold: Gold, board: Boards, grades: Grades) -> dict[str, Table]:
+    """The tables of labels, workers, systems and texts."""
+    return {
+        "worker": gold.worker,
+        "label": gold.label,
+        "system": board.system,
+        "shared": board.shared,
+        "win": board.win,
+        "candidate": grades.candidate,
+        "grade_mean": grades.mean,
+        "grade_test": grades.test,
+        "group_mean": grades.group_mean,
+        "group_test": grades.group_test,
+    }
+
+
 def fit(
     data: Judgments, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -111,16 +127,7 @@ def fit(
     grades = graded(data, gold.gold, votes_behind(people), level=settings["level"])
     hooks.step(GRADES, 1, 1)
     tables = {
-        "worker": gold.worker,
-        "label": gold.label,
-        "system": board.system,
-        "shared": board.shared,
-        "win": board.win,
-        "candidate": grades.candidate,
-        "grade_mean": grades.mean,
-        "grade_test": grades.test,
-        "group_mean": grades.group_mean,
-        "group_test": grades.group_test,
+        **_scores(gold, board, grades),
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }

@@ -77,14 +77,21 @@ def propose_above_limit(
         )
         return None
     made = Correction.objects.create(**fields)
+    _tell_of(made, by)
+    return made
+
+
+def _tell_of(made: Correction, by: User) -> None:
+    """Record a proposal, and tell who may approve it."""
+    project, amount = made.project, made.amount
     record(
         by=by,
         project=project,
         action="correction.propose",
         on=made,
         amount=str(amount),
-        debit=debit,
-        credit=credit,
+        debit=made.debit,
+        credit=made.credit,
     )
     notify(
         to=approvers(project, by),
@@ -95,4 +102,3 @@ def propose_above_limit(
         project=project,
         url=reverse("ledger", args=[project.pk]) + "#corrections",
     )
-    return made

@@ -21,6 +21,7 @@ import numpy as np
 from annotation.task_types.writing import deltas
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
+from evaluation.methods.core.base import FloatArray
 from evaluation.methods.writing.measures import corrections, part_text, speed
 from evaluation.methods.writing.process import Process, Sources, read
 from evaluation.methods.writing.signals import (
@@ -104,27 +105,10 @@ def as_events(log: WritingLog) -> list[dict[str, Any]]:
     ]
 
 
-def log_rows(
-    logs: Mapping[str, WritingLog],
-    events: Mapping[str, Sequence[Mapping[str, Any]]],
-    processes: Mapping[str, Process],
-) -> list[Row]:
-    """How much there is, how fine it is, and whether it replays."""
-    table = "Logs"
-    exact = sum(processes[name].text == log.texts[-1] for name, log in logs.items())
-    steps = np.concatenate([np.diff(log.times) for log in logs.values()])
-    raw = sum(len(text.encode()) for log in logs.values() for text in log.texts)
-    rows = [[event["delta"] for event in listed] for listed in events.values()]
-    kept = sum(
-        len(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()) for row in rows
-    )
-    pauses = np.array([len(process.pauses) for process in processes.values()])
-    minutes = np.array([process.length / 60_000 for process in processes.values()])
+def _spacing_rows(table: str, steps: FloatArray) -> list[Row]:
+    """How fine the snapshots are; ``steps`` are the ms between two of them."""
     while_typing = steps[(steps > 0) & (steps <= TYPING_MS)]
     return [
-        Row(table, "responses", "logs", 903, len(logs)),
-        Row(table, "snapshots", "logs", None, len(steps) + len(logs)),
-        Row(table, "replay equals the last snapshot", "logs", None, exact),
         Row(
             table,
             "ms between snapshots, median",
@@ -156,6 +140,30 @@ def log_rows(
             float(100 * np.mean(steps == 0)),
             "their order in the file is as good as random",
         ),
+    ]
+
+
+def log_rows(
+    logs: Mapping[str, WritingLog],
+    events: Mapping[str, Sequence[Mapping[str, Any]]],
+    processes: Mapping[str, Process],
+) -> list[Row]:
+    """How much there is, how fine it is, and whether it replays."""
+    table = "Logs"
+    exact = sum(processes[name].text == log.texts[-1] for name, log in logs.items())
+    steps = np.concatenate([np.diff(log.times) for log in logs.values()])
+    raw = sum(len(text.encode()) for log in logs.values() for text in log.texts)
+    rows = [[event["delta"] for event in listed] for listed in events.values()]
+    kept = sum(
+        len(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()) for row in rows
+    )
+    pauses = np.array([len(process.pauses) for process in processes.values()])
+    minutes = np.array([process.length / 60_000 for process in processes.values()])
+    return [
+        Row(table, "responses", "logs", 903, len(logs)),
+        Row(table, "snapshots", "logs", None, len(steps) + len(logs)),
+        Row(table, "replay equals the last snapshot", "logs", None, exact),
+        *_spacing_rows(table, steps),
         Row(table, "text of snapshots over JSON of deltas", "bytes", None, raw / kept),
         Row(
             table,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,11 +21,21 @@ from evaluation.methods.writing.reuse import reuse, scores
 from evaluation.methods.writing.statements import cut
 from evaluation.published.reproduce.crowdrag.data import ORIGINS, STYLES
 from evaluation.published.reproduce.crowdrag.writing.asked import survey_rows
+from evaluation.published.reproduce.crowdrag.writing.cells import (
+    MEAN_OF_STYLES,
+    WHO,
+    Figures,
+    cell,
+    figure_row,
+    interval,
+    number,
+    pairing,
+)
 from evaluation.published.reproduce.crowdrag.writing.data import Writing, load, shared_words
+from evaluation.published.reproduce.crowdrag.writing.general import general_rows
 from evaluation.published.reproduce.crowdrag.writing.printed import (
     alphabetical_rho,
     mean_rank,
-    said,
 )
 from evaluation.published.reproduce.rows import Row
 
@@ -38,9 +47,6 @@ LEFT_OUT = (
     "rows of shared words."
 )
 Say = Callable[[str], None]
-Figures = dict[str, Any]
-WHO = {"human": "human", "llm": "LLM"}
-MEAN_OF_STYLES = "mean of the three styles"
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESAMPLES) -> list[Row]:
@@ -77,119 +83,6 @@ def as_published(data: writing.Responses) -> Figures:
         "overlap": overlap(data, Pairs.of(data), draws),
         "reuse": reuse(statements, score, draws, **limits),
     }
-
-
-def cell(rows: list[Figures], group: str, style: str = "") -> Figures:
-    """The row of a cell."""
-    return next(row for row in rows if row["group"] == group and row["style"] == style)
-
-
-def pairing(rows: list[Figures], first: str, second: str, style: str) -> Figures:
-    """The row of a pairing on the same style."""
-    return next(
-        row
-        for row in rows
-        if (row["first"], row["second"], row["style"], row["scope"])
-        == (first, second, style, "style")
-    )
-
-
-def interval(row: Figures) -> str:
-    """An estimate's interval in words."""
-    if row["low"] is None:
-        return f"no interval: {row.get('reason') or 'nothing to measure'}"
-    return f"95 % over topics: {row['low']:.3f} to {row['high']:.3f}"
-
-
-def number(value: float | None) -> float:
-    """A figure, NaN where it does not exist."""
-    return float("nan") if value is None else float(value)
-
-
-def general_rows(found: Writing, printed: Figures) -> list[Row]:
-    """Table 1 and Figure 1 with the text of section 4.1."""
-    data = found.data
-    spaced = np.array([len(text.split(" ")) for text in data.texts])
-    human = data.group == ORIGINS.index("human")
-    rows = [
-        Row("Table 1", "responses", "all", 1806, len(data)),
-        *(
-            Row(
-                "Table 1",
-                f"responses, {style}, {WHO[group]}",
-                "all",
-                301,
-                cell(printed["general"], group, style)["responses"],
-            )
-            for group in ORIGINS
-            for style in STYLES
-        ),
-        Row(
-            "Table 1",
-            "words per response, human",
-            "median, split at single spaces",
-            270,
-            float(np.median(spaced[human])),
-            "printed as about 270",
-        ),
-        Row(
-            "Table 1",
-            "words per response, all",
-            "median, split at single spaces",
-            None,
-            float(np.median(spaced)),
-            "marks count as words here and in the paper; without them "
-            f"the human median is {cell(printed['general'], 'human')['words']['median']:.0f}",
-        ),
-        Row(
-            "section 4.1",
-            "human responses under 50 words",
-            "split at single spaces",
-            None,
-            int((spaced[human] < 50).sum()),
-            "said to be left out of Figure 1; they are in all other figures, here as there",
-        ),
-    ]
-    for quantity, name, values in (
-        ("documents per response", "documents", (6.3, 9.2)),
-        ("citations per document", "citations_per_document", (2.1, 1.35)),
-        ("documents per statement", "documents_per_statement", (1.62, 1.93)),
-    ):
-        for group, target in zip(ORIGINS, values, strict=True):
-            each = [_value(cell(printed["general"], group, style)[name]) for style in STYLES]
-            rows.append(
-                _row(
-                    "section 4.1",
-                    f"{quantity}, {WHO[group]}",
-                    MEAN_OF_STYLES,
-                    (target, float(np.mean(each))),
-                    AS_CUT,
-                )
-            )
-    for group, target in zip(ORIGINS, (4.4, 10.8), strict=True):
-        measured = cell(printed["general"], group, "bullet")["documents"]["mean"]
-        rows.append(
-            _row(
-                "section 4.2",
-                f"documents per response, bullet, {WHO[group]}",
-                "mean",
-                (target, measured),
-                "printed cut off, not rounded",
-            )
-        )
-    return rows
-
-
-AS_CUT = "the published code also makes a statement of a stretch of spaces between two marks"
-
-
-def _value(found: Figures) -> float:
-    return number(found["mean"] if "mean" in found else found["value"])
-
-
-def _row(table: str, quantity: str, protocol: str, figures: tuple[float, float], why: str) -> Row:
-    """A row of (printed, measured) that gives its reason only where rounding does not explain."""
-    return Row(table, quantity, protocol, *figures, said(*figures, why))
 
 
 PAIRS = (
@@ -251,7 +144,9 @@ def _table3(
     values, spreads = zip(*found, strict=True)
     rows = []
     for style, mean, value in zip(STYLES, targets[0], values, strict=False):
-        rows.append(_row("Table 3", f"{measure}, {name}, {style}", protocol, (mean, value), ""))
+        rows.append(
+            figure_row("Table 3", f"{measure}, {name}, {style}", protocol, (mean, value), "")
+        )
     for style, target, value in zip(STYLES, targets[1], spreads, strict=True):
         rows.append(
             Row(
@@ -264,7 +159,7 @@ def _table3(
             )
         )
     rows.append(
-        _row(
+        figure_row(
             "Table 3",
             f"{measure}, {name}, average",
             MEAN_OF_STYLES,
