@@ -1,0 +1,1 @@
+"""The collecting side: what people author, answer and are paid for."""

@@ -1,1 +1,4 @@
-"""Accounts: signing up and in, roles, second factors, sessions, and what is logged of it."""
+"""People.
+
+Accounts, proof of who acts, projects and their members, roles, invitations and tokens.
+"""

@@ -1,0 +1,1 @@
+"""The API of the collecting side; ``frame`` is what every endpoint shares."""

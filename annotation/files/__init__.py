@@ -1,0 +1,1 @@
+"""Files as tables, read within limits and written in pieces; no format is known here."""

@@ -1,1 +1,1 @@
-"""Files that come in: their limits, how they are read in a stream, and how they wait for import."""
+"""Formats in and out: importers, exporters, uploads, and files written in the background."""

@@ -1,1 +1,1 @@
-"""Notices on pages, mail, and webhooks."""
+"""What people and other systems are told: notices on pages, mail, and webhooks."""

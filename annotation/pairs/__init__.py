@@ -1,0 +1,1 @@
+"""Texts under judgment: candidates, their pairs, and tasks made of other tasks."""

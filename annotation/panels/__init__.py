@@ -1,0 +1,1 @@
+"""Panels of chosen workers, qualification rounds, and who is left out of results."""

@@ -1,1 +1,1 @@
-"""Paying people: what needs a second person."""
+"""Money: rules, proposals, the ledger, payments, statements, rejections and corrections."""

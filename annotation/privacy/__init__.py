@@ -1,1 +1,1 @@
-"""Erasing what people wrote and what others call them."""
+"""Erasure, retention, and how an account is closed."""

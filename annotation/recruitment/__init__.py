@@ -1,1 +1,1 @@
-"""Ways into a task: what is written and read about them."""
+"""Ways into a task from elsewhere, and the platforms that people come from."""

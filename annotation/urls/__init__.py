@@ -1,0 +1,1 @@
+"""Addresses of the pages and endpoints of the collecting side."""

@@ -1,0 +1,1 @@
+"""Working: leases, drafts, answers, the interaction log, visits, and what evaluation may freeze."""

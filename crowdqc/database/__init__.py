@@ -1,0 +1,1 @@
+"""First tables, and locks between processes."""

@@ -1,0 +1,1 @@
+"""What production must not run with."""

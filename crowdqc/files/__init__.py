@@ -1,0 +1,1 @@
+"""CSV, JSON and ZIP as they are read and written safely."""

@@ -1,0 +1,1 @@
+"""Secrets at rest, and bringing them under a new key."""

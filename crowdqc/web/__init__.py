@@ -1,0 +1,1 @@
+"""What every request passes through: limits of bodies, headers, errors, probes."""

@@ -1,0 +1,1 @@
+"""Runs as files that compute their numbers again."""

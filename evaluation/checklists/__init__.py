@@ -1,1 +1,1 @@
-"""From think-aloud attributes to a frozen checklist (InteractEval, sections 3.3 and 3.4)."""
+"""Checklists: made from attributes, and the scores that filled ones give."""

@@ -1,0 +1,1 @@
+"""The demo project, loaded through the real actions."""

@@ -1,0 +1,1 @@
+"""Encoders of texts, and vectors kept by encoder and text."""

@@ -1,0 +1,1 @@
+"""Runs on free text (AQER) and their boards."""

@@ -1,0 +1,1 @@
+"""Expert grading of answers of systems, and methods held against it."""

@@ -1,1 +1,1 @@
-"""Language models: what they are asked, how they are reached, and every call as a row."""
+"""Language models: endpoints and their keys, calls as rows, prompts, budgets."""

@@ -1,0 +1,1 @@
+"""Runs that ask models: answering items, judging pairs, giving points."""

@@ -1,0 +1,1 @@
+"""What changes when another run becomes official."""

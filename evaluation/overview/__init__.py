@@ -1,0 +1,1 @@
+"""A project at a glance: what waits, what results say, how precise they can be."""

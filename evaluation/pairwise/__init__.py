@@ -1,0 +1,1 @@
+"""Runs on judgments of pairs: boards, wins, agreement, judges, adaptive collection."""

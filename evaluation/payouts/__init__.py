@@ -1,0 +1,1 @@
+"""Proposals with their evidence, bonus rules, and what work pays by the hour."""

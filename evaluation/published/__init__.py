@@ -1,0 +1,1 @@
+"""Published studies: their data as imports, their tables measured again."""

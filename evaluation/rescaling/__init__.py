@@ -1,0 +1,1 @@
+"""Ratings rescaled by their explanations, and audits of the scores."""

@@ -1,0 +1,1 @@
+"""The engine of runs: freeze, fit, store; official runs, schedules, exports and pages of runs."""

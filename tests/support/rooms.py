@@ -26,6 +26,7 @@ ROOMS = (
     "annotation.payouts",
     "annotation.formats",
     "annotation.privacy",
+    "annotation.api",
     "evaluation.methods",
     "evaluation.models",
     "evaluation.charts",

@@ -1,0 +1,1 @@
+"""Which run of a task is official, and how the others stand."""
