@@ -265,7 +265,7 @@ def test_the_page_of_attributes_compares_conditions_once_a_run_has(
     assert combined["n"] == 13 and 0 < combined["rouge"]["low"] < combined["rouge"]["high"]
     assert sum(combined["spread"]["share"]) == pytest.approx(1)
     pair = told["conditions"][2]["rouge"]
-    assert pair["low"] is None and pair["reason"] == "2 attributes; an interval needs 5"
+    assert pair["low"] is None and pair["reason"] == "2 attributes; an interval needs 10"
     assert set(told["differences"]) == {"rouge", "jaccard", "cosine"}
     page = text(client, address)
     assert "People and models combined" in page and "less alike" in page + "cannot be separated"
