@@ -51,6 +51,7 @@ def test_a_job_is_done_at_once_and_the_worker_reports_itself(
 
 def test_every_job_has_an_end_and_those_of_other_systems_a_queue_of_their_own() -> None:
     """(B8) Soft and hard limits for all, the hard one later; the table names jobs that exist."""
+    app.loader.import_default_modules()  # as a worker does
     ours = {
         name: job
         for name, job in app.tasks.items()
