@@ -194,7 +194,7 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             )
     if not told["differences"] and told["conditions"]:
         made.append(
-            "People and models are compared once each side has five attributes, not all "
+            "People and models are compared once each side has ten attributes, not all "
             "equally alike."
         )
     spread = [
