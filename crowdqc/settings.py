@@ -375,6 +375,14 @@ CROWDQC_QUEUE_AGE = env.float("CROWDQC_QUEUE_AGE", default=600.0)
 # Seconds after which a run is stopped: one that computes, and one that asks language models.
 CROWDQC_RUN_LIMIT = env.int("CROWDQC_RUN_LIMIT", default=6 * 3600)
 CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
+# What the judging side adds to rooms below it, by dotted path: files to be made, the recipes of a
+# task's finished runs, and encoders that are models at an endpoint ("endpoint:12").
+CROWDQC_FILE_MAKERS = {
+    "run": "evaluation.bundles.makers.RUN",
+    "bundle": "evaluation.bundles.makers.BUNDLE",
+}
+CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
+CROWDQC_ENDPOINT_ENCODER = "evaluation.llm.encoder.encoder_at"
 # Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
 CROWDQC_JOB_QUEUES = {
     "annotation.jobs.process_upload": "files",

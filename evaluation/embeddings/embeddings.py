@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from django.conf import settings
+from django.utils.module_loading import import_string
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
@@ -247,14 +249,6 @@ ENCODERS: dict[str, Callable[[int], Encoder]] = {
 ENDPOINT = "endpoint:"  # before the id of a model that a project reaches over the network
 
 
-def _nowhere(slug: str) -> Encoder:
-    raise Invalid(f"There is no encoder {slug!r} without a database.")
-
-
-# Given by the app, as such an encoder itself builds on this module.
-at_endpoint: Callable[[str], Encoder] = _nowhere
-
-
 def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     """The encoder of this slug, not loaded yet.
 
@@ -264,7 +258,8 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     if slug.startswith("path:"):
         return _at_path(slug.removeprefix("path:"), threads)
     if slug.startswith(ENDPOINT):
-        return at_endpoint(slug)
+        found: Encoder = import_string(settings.CROWDQC_ENDPOINT_ENCODER)(slug)
+        return found
     if slug not in ENCODERS:
         known = ", ".join([*sorted(ENCODERS), "path:<folder>", "endpoint:<model>"])
         raise Invalid(

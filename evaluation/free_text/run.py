@@ -68,9 +68,9 @@ def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
     slug = run.params["encoder"]
     if slug.startswith("endpoint:"):
         # Not above: the client's libraries take a second, which pages need not wait for.
-        from evaluation.llm.encoder import EndpointEncoder, model_of
+        from evaluation.llm.encoder import encoder_at
 
-        return EndpointEncoder(model_of(slug)).bound(run, steps)
+        return encoder_at(slug).bound(run, steps)
     return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
 
 

@@ -15,14 +15,20 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Conflict, Invalid
-from evaluation.embeddings.embeddings import Progress, Vectors, normal, text_hash, unit_rows
+from evaluation.embeddings.embeddings import (
+    ENDPOINT,
+    Progress,
+    Vectors,
+    normal,
+    text_hash,
+    unit_rows,
+)
 from evaluation.llm import calls, completion, engine, ledger, wording
 from evaluation.llm.completion import Completion, Outcome
 from evaluation.llm.wording import Read, Size
 from evaluation.models import CallState, CallUse, Embedding, LanguageModel, LLMCall, Run
 from evaluation.runs.progress import Recorder
 
-PREFIX = "endpoint:"
 A_CALL = 32  # texts of one request
 IDENTITY = 120  # characters that the cache has for an encoder's name
 NOBODY = "there is no such embedding model"
@@ -30,7 +36,7 @@ NOBODY = "there is no such embedding model"
 
 def model_of(slug: str) -> LanguageModel:
     """The model that ``endpoint:<id>`` names; Invalid where there is none to be used."""
-    number = slug.removeprefix(PREFIX)
+    number = slug.removeprefix(ENDPOINT)
     rows = LanguageModel.objects.select_related("endpoint__project").filter(
         use=LanguageModel.Use.EMBEDDING,
         archived_at__isnull=True,
@@ -60,7 +66,7 @@ class EndpointEncoder:
     def bound(self, run: Run, steps: Recorder) -> EndpointEncoder:
         """This encoder for a run of its own project; Invalid for one of another."""
         if self.model.endpoint.project_id != run.project_id:
-            slug = f"{PREFIX}{self.model.pk}"
+            slug = f"{ENDPOINT}{self.model.pk}"
             raise Invalid(f"There is no encoder {slug!r}.", fields={"encoder": NOBODY})
         self.run, self.steps = run, steps
         return self
@@ -69,7 +75,7 @@ class EndpointEncoder:
     def identity(self) -> str:
         """Address and model, with a hash in place of what does not fit."""
         address, name = self.model.endpoint.base_url, self.model.name
-        whole = f"{PREFIX}{address} {name}"
+        whole = f"{ENDPOINT}{address} {name}"
         if len(whole) <= IDENTITY:
             return whole
         digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
@@ -203,3 +209,8 @@ class Batches:
 
     def tries(self, call_id: int) -> int:
         return 3
+
+
+def encoder_at(slug: str) -> EndpointEncoder:
+    """The encoder that ``endpoint:<id>`` names; Invalid where there is none to be used."""
+    return EndpointEncoder(model_of(slug))

@@ -1,7 +1,7 @@
 """What can be written as a file in the background: a maker each, found by name.
 
-Files about runs are made on the judging side, which this side does not know: that side registers
-its makers here (``evaluation.apps``), and they are loaded when they are wanted.
+Files about runs are made on the judging side, which this side does not know: the settings name
+their makers (``CROWDQC_FILE_MAKERS``), and they are loaded when they are wanted.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from django.conf import settings
 from django.utils.module_loading import import_string
 
 from annotation.files.writing.zips import zipped
@@ -26,8 +27,6 @@ from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Invalid
 
 ALL = "all"  # every table of a task, or of all of them
-MAKERS: dict[str, str] = {}  # name -> dotted path, beside those of a task's tables
-RECIPES: list[str] = []  # dotted paths of what gives the recipes of a task's finished runs
 TABLES = ("csv", "jsonl", "parquet")
 
 
@@ -64,13 +63,15 @@ class Maker(Protocol):
 
 def maker_of(what: str) -> Maker:
     """The maker of this name; of a name that is not known, that of a task's tables."""
-    found: Maker = import_string(MAKERS[what]) if what in MAKERS else TableMaker()
+    path = settings.CROWDQC_FILE_MAKERS.get(what)
+    found: Maker = import_string(path) if path else TableMaker()
     return found
 
 
 def recipes(task: Task) -> list[dict[str, Any]]:
     """What it takes to compute the scores of the task's finished runs again."""
-    return [row for path in RECIPES for row in import_string(path)(task)]
+    found: list[dict[str, Any]] = import_string(settings.CROWDQC_RECIPES)(task)
+    return found
 
 
 def refuse_options(params: Mapping[str, Any], *known: str) -> None:
