@@ -52,7 +52,7 @@ def read(path: Path) -> Found:
     found, tree = Found(), ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.imports += modules(path, node)
+            found.imports += modules(node)
             found.aliases += [(alias.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -72,18 +72,15 @@ def read(path: Path) -> Found:
                 found.numbers.append((node.lineno, ast.unparse(node)))
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.eager += modules(path, node)
+            found.eager += modules(node)
     return found
 
 
-def modules(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Modules that a statement imports, absolute."""
+def modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Modules that a statement imports; the linter allows absolute imports only."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if not node.level:
-        return [node.module or ""]
-    package = path.relative_to(ROOT).parent.as_posix().split("/")
-    return [".".join([*package[: len(package) - node.level + 1], node.module or ""]).rstrip(".")]
+    return [node.module or ""]
 
 
 def imports(path: Path) -> list[str]:

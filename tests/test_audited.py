@@ -73,17 +73,13 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             yield module_name(path), ast.parse(path.read_text())
 
 
-def _imported(module: str, tree: ast.Module) -> dict[str, str]:
+def imported_names(tree: ast.Module) -> dict[str, str]:
     """Names of a module that come from elsewhere, with where from."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = module.split(".")[: -node.level]
-                base = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
-                found[alias.asname or alias.name] = f"{base}.{alias.name}"
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return found
 
 
@@ -93,7 +89,7 @@ def graph() -> tuple[dict[Place, set[Place]], set[Place]]:
     calls: dict[Place, set[Place]] = {}
     writing: set[Place] = set()
     for module, tree in modules():
-        names = _imported(module, tree)
+        names = imported_names(tree)
         for node in tree.body:
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -153,7 +149,7 @@ def entered() -> set[Place]:
         if not is_door(module_name(path), *ENTRANCES):
             continue
         tree = ast.parse(path.read_text())
-        names = _imported(module_name(path), tree)
+        names = imported_names(tree)
         for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
             at = call.func
             if isinstance(at, ast.Name) and at.id in names:

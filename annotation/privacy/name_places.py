@@ -42,8 +42,6 @@ PLACES = (
     Place("Statement", "rows", (EVERY, "participant"), Holds.PARTICIPANT),
     Place("Statement", "rows", (EVERY, "submission"), Holds.SESSION),
 )
-# Fields of import formats that hold the id of a worker (annotation.formats.imports, Field.name).
-WORKER_FIELDS = ("worker_id", "worker", "author")
 # The part of a request's address that is the id of a submission.
 SUBMISSION = re.compile(r"(?<= submissions/)[^/ ]+(?=/)")
 

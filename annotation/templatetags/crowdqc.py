@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from django import template
 from django.utils import timezone
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from crowdqc import numbers
@@ -112,12 +112,6 @@ def money(value: numbers.Number | None, currency: str = "EUR") -> str:
 def currency_sign(currency: str) -> str:
     """``€``, for the heads of columns."""
     return numbers.currency_sign(currency)
-
-
-@register.filter
-def whole_money(value: numbers.Number | None, currency: str = "EUR") -> str:
-    """``€1,100``, for key figures."""
-    return numbers.money(value, currency, whole=True)
 
 
 @register.filter
@@ -259,15 +253,6 @@ def heat(value: float | None, top: float = 0.5) -> str:
 def recipe_text(pairs: Iterable[tuple[str, Any]]) -> str:
     """The recipe as one line for the clipboard."""
     return "; ".join(f"{name} {value}" for name, value in pairs)
-
-
-@register.filter
-def bold_first(text: str) -> SafeString:
-    """The first sentence in bold, for warnings that come as one text."""
-    head, stop, rest = str(text).partition(". ")
-    if not stop:
-        return format_html("<b>{}</b>", head)
-    return mark_safe(f"<b>{escape(head)}.</b> {escape(rest)}")  # noqa: S308 - both escaped
 
 
 @register.simple_tag(takes_context=True)

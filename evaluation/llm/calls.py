@@ -11,13 +11,12 @@ from typing import Any
 
 from crowdqc.errors import Conflict
 from evaluation.llm import completion, estimate, ledger, wording
-from evaluation.llm.ask import Ask, Preview, Reply
+from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.completion import Completion
 from evaluation.llm.wording import Read, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
 from evaluation.runs.progress import Recorder
 
-__all__ = ["ask_all", "key_of", "messages_of", "preview"]
 PART = 500  # rows read or written by one statement
 
 
@@ -176,8 +175,3 @@ def _replies(asks: Sequence[Ask], ids: Sequence[int], cached: Collection[int]) -
         for at, call_id in enumerate(part, start):
             _, value, text, reason, chances = rows[call_id]
             yield Reply(asks[at].subject, call_id, value, text, reason, call_id in cached, chances)
-
-
-def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
-    """What these questions would cost; asks nothing and writes nothing."""
-    return estimate.preview(model, asks)

@@ -11,7 +11,7 @@ from annotation.models import Task, User
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from evaluation.llm.ask import Preview
-from evaluation.llm.calls import preview
+from evaluation.llm.estimate import preview
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types

@@ -71,7 +71,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Foreseen:
     """What a run says: scores by table and place, figures by their path."""
 
     scores: Mapping[str, Mapping[Place, Score]]
@@ -199,9 +199,9 @@ def _bounded(
 
 def _outcome(
     task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
-) -> Outcome:
+) -> Foreseen:
     """What the run would write, read back before it is all taken back."""
-    found: list[Outcome] = []
+    found: list[Foreseen] = []
     try:
         with transaction.atomic(), vectors.kept_only():
             if without is not None:
@@ -216,7 +216,7 @@ def _outcome(
         raise Conflict(f"This cannot be foreseen: {problem}.") from problem
 
 
-def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
+def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Foreseen:
     kind, now = run_types.run_types()[method], timezone.now()
     run = Run.objects.create(
         project_id=task.project_id,
@@ -238,7 +238,7 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Outcome:
         raise Conflict("It did not converge without them, so it cannot be foreseen.")
     results.store(run, kind.write(run, done), steps.finish())
     counts = run.snapshot.counts if run.snapshot is not None else {}
-    return Outcome(
+    return Foreseen(
         {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},
         dict(_figures(run)),
         counts.get("answers", 0),
@@ -273,7 +273,7 @@ def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str,
                 yield f"{path}, {name}".replace("_", " "), float(value)
 
 
-def _table(name: str, title: str, before: Outcome, after: Outcome, worker: Membership) -> Table:
+def _table(name: str, title: str, before: Foreseen, after: Foreseen, worker: Membership) -> Table:
     """Every place of either side but the worker's own; boards may be numbered anew."""
     sides = [
         {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)

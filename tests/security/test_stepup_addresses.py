@@ -19,7 +19,7 @@ from tests.support import factories as make
 from tests.support import prolific
 from tests.support.everything import second_person_values
 from tests.support.import_graph import ROOT
-from tests.test_audited import _imported, reaching
+from tests.test_audited import imported_names, reaching
 
 pytestmark = [pytest.mark.django_db]
 STEPUP = "annotation.accounts.security.stepup"
@@ -107,7 +107,7 @@ def reaches_guard(view: Any) -> bool:
     if module.__name__.split(".")[0] not in ("annotation", "evaluation"):
         return False
     tree = ast.parse((ROOT / (module.__name__.replace(".", "/") + ".py")).read_text())
-    names, goals = _imported(module.__name__, tree), reaching(GUARDS)
+    names, goals = imported_names(tree), reaching(GUARDS)
     own = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
     ahead, seen, reached = [view.__name__], set(), False
     while ahead:

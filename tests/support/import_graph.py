@@ -35,21 +35,18 @@ def is_door(module: str, *doors: str) -> bool:
 def import_graph() -> Mapping[str, frozenset[str]]:
     """Module -> modules of ours that it imports anywhere, lazily or for types too."""
     files = {module_name(one): one for name in PACKAGES for one in (ROOT / name).rglob("*.py")}
-    return {name: frozenset(_imports(name, path, files)) for name, path in sorted(files.items())}
+    return {name: frozenset(_imports(path, files) - {name}) for name, path in sorted(files.items())}
 
 
-def _imports(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
-    inside = path.name == "__init__.py"
-    package = name.split(".") if inside else name.split(".")[:-1]
+def _imports(path: Path, files: Mapping[str, Path]) -> set[str]:
+    """Modules of ours that a file imports; the linter allows absolute imports only."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {_nearest(alias.name, files) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            found |= {_nearest(f"{base}.{alias.name}", files) for alias in node.names}
-    return found - {"", name}
+            found |= {_nearest(f"{node.module}.{alias.name}", files) for alias in node.names}
+    return found - {""}
 
 
 def _nearest(name: str, files: Mapping[str, Path]) -> str:

@@ -59,11 +59,6 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
         return _store(by, project, made, len(rows), name)
 
 
-def add_task_candidates(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
-    """Add checked rows of a file to the project of ``task``; returns how many are new."""
-    return add_candidates(by=by, project=task.project, rows=rows, name=name)[0]
-
-
 def import_candidates(
     *,
     by: User,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -17,7 +16,7 @@ from annotation.pairs.actions.pair_items import make_texts
 from annotation.pairs.actions.topics import About, add_topics
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
-from annotation.task_types.checklist.type import MAX_COMPONENT, clean_questions, free_name
+from annotation.task_types.checklist.type import MAX_COMPONENT, free_name
 from crowdqc.errors import Invalid
 
 QUESTIONS = "questions"
@@ -178,15 +177,3 @@ def remove_question(*, by: User, task: Task, name: str) -> None:
 def move_question(*, by: User, task: Task, name: str, step: int) -> None:
     """Move a line up (-1) or down (1); at the end it stays where it is."""
     _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
-
-
-@transaction.atomic
-def replace_questions(
-    *, by: User, task: Task, questions: Sequence[Mapping[str, Any]], version: int = 0
-) -> None:
-    """Put another whole list in place of the lines; ``version``: the frozen list they are of."""
-    rows = [{**row, "label": row.get("label") or row.get("text", "")} for row in questions]
-    clean = clean_questions(copy.deepcopy(rows))
-    if get_type(task.type).shape != SHAPE:
-        raise Invalid("This type of task has no checklist.")
-    edit_draft(by=by, task=task, fields={"settings": {QUESTIONS: clean, "version": version}})

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.task_types.free_text.type import DONT_KNOW
 from annotation.task_types.texts import MAX_CHARACTERS, storable
 from evaluation.llm.schemas import Schema, WrongForm
 
@@ -75,4 +74,3 @@ class ResponseSchema(Schema):
 
 
 RESPONSE = ResponseSchema("response@1")
-UNKNOWN_WORDS = DONT_KNOW

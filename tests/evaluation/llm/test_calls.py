@@ -15,7 +15,8 @@ from django.utils import timezone
 from crowdqc.errors import Conflict
 from evaluation.llm import client, engine, ledger
 from evaluation.llm.ask import EndpointFails
-from evaluation.llm.calls import ask_all, preview
+from evaluation.llm.calls import ask_all
+from evaluation.llm.estimate import preview
 from evaluation.llm.schemas import TEXT, YES_NO
 from evaluation.methods.core.base import Cancelled
 from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall, Run, RunState
