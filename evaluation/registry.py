@@ -1,27 +1,33 @@
-"""The types of runs: one table for methods that fit answers and for those that ask models."""
+"""Types of runs, that fit answers or ask models, and what is known of each shape of answers."""
 
 from __future__ import annotations
 
+from evaluation.checklists.adapter import Attributes, Checks
 from evaluation.checklists.filled import ask as checks_ask
 from evaluation.checklists.filled import g_eval
 from evaluation.checklists.filled import run as checks
 from evaluation.checklists.making import diversity as attribute_diversity
 from evaluation.checklists.making import runs as checklist_runs
 from evaluation.free_text import run as text_runs
+from evaluation.free_text.adapter import Texts
 from evaluation.grading import study_run as study_runs
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
 from evaluation.pairwise import run as pair_runs
+from evaluation.pairwise.adapter import Pairs, Ratings
 from evaluation.panels import run as panel_runs
 from evaluation.panels import watch as panel_watch
 from evaluation.published.studies import crowdrag_checks as published_checks
 from evaluation.rescaling import run as rescaling
 from evaluation.runs.run_types import RunType
 from evaluation.writing import run as writing_runs
+from evaluation.writing.adapter import Responses
 
-_TEXTS = RunType(("texts",), "free text", text_runs, {"aqer": text_runs.STEPS})
-_STUDY = RunType(("texts",), "free text", study_runs, study_runs.STEPS)
+_TEXTS = RunType(
+    ("texts",), "free text", text_runs, {"aqer": text_runs.STEPS}, own=(text_runs.ENCODER,)
+)
+_STUDY = RunType(("texts",), "free text", study_runs, study_runs.STEPS, own=study_runs.OWN)
 _PAIRS = RunType(("pairs",), "pairwise judgments", pair_runs, pair_runs.STEPS)
 _RATINGS = RunType(("ratings",), "ratings", pair_runs, pair_runs.STEPS)
 _RESPONSES = RunType(("responses",), "writing with sources", writing_runs, writing_runs.STEPS)
@@ -33,7 +39,9 @@ RUN_TYPES: dict[str, RunType] = {
     "ratings": _RATINGS,
     "writing": _RESPONSES,
 }
-RUN_TYPES[panel_runs.SLUG] = RunType(("texts",), "free text", panel_runs, panel_runs.STEPS)
+RUN_TYPES[panel_runs.SLUG] = RunType(
+    ("texts",), "free text", panel_runs, panel_runs.STEPS, own=panel_runs.OWN
+)
 RUN_TYPES[rescaling.SLUG] = RunType(
     ("ratings",),
     "ratings with explanations",
@@ -85,15 +93,9 @@ IMPORTED = {
         ("pairs",), "pairwise judgments", published_checks, published_checks.STEPS
     )
 }
-# The method that runs by itself on tasks of a shape, and what follows a finished run.
-MAIN = {
-    "texts": "aqer",
-    "pairs": "pairwise",
-    "ratings": "ratings",
-    "responses": "writing",
-    "attributes": attribute_diversity.SLUG,
-    "checks": checks.SLUG,
-}
+# What the judging side knows of answers of a shape.
+ADAPTERS = (Texts(), Pairs(), Ratings(), Responses(), Attributes(), Checks())
 # What is told of a run that is done, or that became official.
 AFTER = (panel_watch.note_run,)
+# What follows a finished run.
 FOLLOWS = {"pairwise": "pairwise_checks"}

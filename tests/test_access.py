@@ -11,7 +11,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from tests.security.headers import lacks
+from tests.security.proxy.headers import lacks
 from tests.support import access_api
 from tests.support.everything import ROUTES, address, everything
 

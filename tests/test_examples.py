@@ -14,7 +14,7 @@ from django.core.cache import caches
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Project, Role
 from evaluation.runs import engine as runs
-from tests.security.factors import code_of, set_up_app
+from tests.security.accounts.factors import code_of, set_up_app
 from tests.support import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True)]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
 from pathlib import Path
 
-from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph
+from annotation.task_types import TYPES
+from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph, sources
 from tests.support.rooms import DOORS, UPWARDS, floor, is_wiring, room_of
 
 MOST_ENTRIES, MOST_OF_A_PREFIX = 20, 2
@@ -104,3 +107,42 @@ def test_three_files_of_one_prefix_are_a_folder() -> None:
         )
         wrong += [f"{name}/{one}*" for one, count in of.items() if count > MOST_OF_A_PREFIX]
     assert wrong == []
+
+
+# Where code still asks a task which type it is, and how often; nothing is added here (rule 6).
+ASKING_TYPES = {
+    "annotation/formats/actions/published/rows.py": 1,  # a study says which of two types it is
+}
+
+
+def asks_for_type(node: ast.AST) -> bool:
+    """Whether code compares the shape or the type of a task with a name of one."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
+    asked = {side.attr for side in sides if isinstance(side, ast.Attribute)}
+    asked |= {side.id for side in sides if isinstance(side, ast.Name)}
+    named = {
+        part.value
+        for side in sides
+        for part in ast.walk(side)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
+    shapes = {one.shape for one in TYPES.values()}
+    of_shape = "shape" in asked and bool(named & shapes or {"SHAPE", "SHAPES"} & asked)
+    return of_shape or ("type" in asked and bool(named & set(TYPES)))
+
+
+def test_no_code_asks_a_task_which_type_it_is() -> None:
+    found = Counter[str]()
+    for path in sources("annotation", "evaluation"):
+        if "task_types" not in path.parts:
+            nodes = ast.walk(ast.parse(path.read_text()))
+            found[str(path.relative_to(ROOT))] += sum(map(asks_for_type, nodes))
+    assert +found == Counter(ASKING_TYPES)
+    pages = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        if re.search(r"\{%[^%]*\b(type\.shape|build\.shape|task\.type) *[!=]=", path.read_text())
+    ]
+    assert pages == []

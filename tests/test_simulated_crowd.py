@@ -1,6 +1,6 @@
 """A simulated crowd judges a whole study over HTTP; who looked and who did not is then found out.
 
-150 workers, 1,000 pairs of texts by eight sources whose order is known, five votes a pair; one
+60 workers, 400 pairs of texts by eight sources whose order is known, five votes a pair; one
 worker in five does not look: half of these always choose the left text, the others guess.
 ``CROWDQC_CROWD=300 pytest tests/test_simulated_crowd.py`` takes a crowd of the usual size.
 """
@@ -40,7 +40,7 @@ from tests.support import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-WORKERS = int(os.environ.get("CROWDQC_CROWD", "150"))
+WORKERS = int(os.environ.get("CROWDQC_CROWD", "60"))
 PAIRS, VOTES, BUNDLE, SPAMMERS = WORKERS * 20 // 3, 5, 33, WORKERS // 5
 MERITS = np.array([1.4, 1.0, 0.6, 0.2, -0.2, -0.6, -1.0, -1.4])
 DIMENSIONS = ("clarity", "depth", "overall")

@@ -5,6 +5,7 @@ A worker reaches their own assignments and nothing of anybody else's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -28,16 +29,17 @@ from annotation.api.frame.serializers import (
     OwnRowOut,
 )
 from annotation.models import Assignment, AssignmentItem, Membership, Role
-from annotation.task_types import get_type
-from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.writing import page as writing
 from annotation.work.actions import answers, assignments, events, leases
 from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import work
+from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing, NotAllowed
 
 # Settings that say how a study was made, which is nothing for its workers to know.
 DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment", "version", "copies"})
+
+# Of an item that has none of its own to work from.
+NO_MATERIALS: Mapping[str, Any] = {"style": None, "passages": None, "samples": []}
 
 
 class WorkEndpoint(Endpoint):
@@ -47,9 +49,10 @@ class WorkEndpoint(Endpoint):
 def shown(assignment: Assignment) -> dict[str, Any]:
     """An assignment as its worker may see it: what may not be read (any more) is null."""
     states: dict[int, str] = {}
-    entries = []
+    entries, pages = [], pages_of(assignment.task)
     for step in work.steps(assignment):
         entry, item = step.entry, step.entry.item
+        settings = {**assignment.version.settings, **item.settings}
         if item.group_id not in states:
             states[item.group_id] = work.passage_state(assignment, item.group)
         state = states[item.group_id]
@@ -60,12 +63,12 @@ def shown(assignment: Assignment) -> dict[str, Any]:
                 "item_id": item.key if item.first_id is None else str(item.pk),
                 "position": entry.position,
                 "texts": texts_shown(entry),
-                **responses_shown(assignment, entry),
-                "samples": samples_shown(assignment, entry),
+                **NO_MATERIALS,
+                **pages.materials(entry, settings),
                 "question": None if state == "first" else item.question,
                 "passage": state,
                 "context": item.group.passage if state in ("open", "first") else None,
-                "settings": settings_shown({**assignment.version.settings, **item.settings}),
+                "settings": settings_shown(settings),
                 "draft": entry.draft,
                 "draft_seq": entry.draft_seq,
             }
@@ -94,23 +97,6 @@ def settings_shown(settings: dict[str, Any]) -> dict[str, Any]:
         asked = ("name", "label", "component")
         found["questions"] = [{name: row[name] for name in asked} for row in found["questions"]]
     return found
-
-
-def samples_shown(assignment: Assignment, entry: AssignmentItem) -> list[think_aloud.Sample]:
-    """The scored samples of a dimension that is thought aloud."""
-    if get_type(assignment.task.type).shape != "attributes":
-        return []
-    return think_aloud.samples(entry.item.group)
-
-
-def responses_shown(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
-    """What a response is written from: its style and, once the entry form is answered, passages."""
-    if get_type(assignment.task.type).shape != "responses":
-        return {"style": None, "passages": None}
-    settings = {**assignment.version.settings, **entry.item.settings}
-    shown = writing.seen(entry.draft, settings)
-    rows = writing.passages(entry.item.group, settings) if shown else None
-    return {"style": writing.style_of(settings), "passages": rows}
 
 
 def texts_shown(entry: AssignmentItem) -> list[str]:

@@ -18,7 +18,7 @@ from annotation.api.staff import ALL_OR_NONE, CREATED, import_into
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.models import ItemGroup, Role
 from annotation.pairs.actions import derived_tasks as chain
-from annotation.task_types.writing.type import Writing
+from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
 
@@ -63,7 +63,7 @@ class TaskTopics(Listing):
     )
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        if task.type != Writing.slug:
+        if not get_type(task.type).has_styles:
             raise Invalid("This type of task has no passages to cite.")
         return self.page(topics_of(task), TopicOut)
 

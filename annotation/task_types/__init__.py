@@ -1,8 +1,8 @@
-"""The registry of task types: one file, one line here."""
+"""The registry of task types: a type is a folder, and one line here."""
 
 from __future__ import annotations
 
-from annotation.task_types.base import TaskType, Values
+from annotation.task_types.base import TaskType, Values, part_of
 from annotation.task_types.checklist.type import Checklist
 from annotation.task_types.free_text.type import FreeText
 from annotation.task_types.pairwise.type import Pairwise
@@ -29,4 +29,4 @@ def get_type(slug: str) -> TaskType:
         raise Invalid(f"There is no task type {slug!r}.", fields={"type": "Choose one."}) from None
 
 
-__all__ = ["TYPES", "TaskType", "Values", "get_type"]
+__all__ = ["TYPES", "TaskType", "Values", "get_type", "part_of"]

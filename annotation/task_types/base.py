@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
+from annotation.models import Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.label_studio import LabelStudio
+from annotation.task_types.missing import Missing, missing_questions
 from crowdqc.errors import Invalid
 
 # Set in what ``check`` gets as settings for an answer given on the worker's page, which records
@@ -22,33 +30,73 @@ class Values:
     spans: list[tuple[str, int, str, int, int]] = field(default_factory=list)
 
 
-class TaskType(Protocol):
-    """One file and one registry line make a task type."""
+class TaskType:
+    """What kind of work a task is: it answers for itself, so that nobody asks what it is.
+
+    A type is a folder below ``annotation.task_types`` and one line in its registry. The folder
+    holds ``type`` (this class: settings, checks, nouns, and what others need to know of it) and its
+    parts of pages, which stand above all rooms and are found by name: see ``part_of``.
+    """
 
     slug: str
     label: str
     sentence: str  # what it asks and what comes of it, for somebody who chooses a type
-    shape: str  # "texts", "responses", "pairs" or "ratings": what the snapshot is made of
-    item_noun: str  # what one item is called: a question, a pair, a text
+    # What the evaluation computes with: it has one adapter for each shape.
+    shape: str
+
+    item_noun: str = "question"  # what one item is called: a question, a pair, a text
+    answer_noun: str = "answer"  # and what a person gives to one
+    is_typed: bool = True  # people write their answer, where they do not choose it
+    judges_texts: bool = False  # its items are texts of the project
+    pairs_texts: bool = False  # two of them at a time
+
     answer_template: str  # what the worker fills in, for one item
     item_template: str  # the worker's page around it
     builder_template: str  # the type's own settings in the builder
 
+    # authoring
+    add_words: str = "Add questions"  # what comes first in an empty draft
+    begins_with: Mapping[str, Any] = {}  # rules of a first draft, where the usual ones would be odd
+    has_checklist: bool = False  # it asks the yes/no questions of a list
+    has_samples: bool = False  # its groups are dimensions with a rubric and scored samples
+    has_styles: bool = False  # its items follow from it: one for each topic in each style
+    numbers_by_text: bool = True  # its items are numbered text by text, or as they are handed out
+    scales_in: str = ""  # the setting that holds its dimensions or scales, edited line by line
+    # files
+    exports: tuple[str, ...] = ("assignments", "events")  # formats, in the order of pages
+    imports: tuple[str, ...] = ()
+    label_studio: LabelStudio = LabelStudio()  # how items and answers look there, where exported
+    # money and privacy
+    bonus_bases: tuple[str, ...] = ()  # the scores of its workers that a bonus can be given by
+    no_bonus: str = "This type of task has no such score."  # why there is none by another one
+    paid_noun: str = ""  # what a payout counts, where that is not called as an answer is
+    # work
+    keeps_groups_together: bool = False  # a random order is over topics, then within each
+    overlaps_bundles: bool = False  # claims link workers by items that they have in common
+
+    def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The formats that a task of these settings is written as."""
+        return self.exports
+
+    def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The formats that a task of these settings takes."""
+        return self.imports
+
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a version or item with defaults filled in; Invalid names the field."""
-        ...
+        raise NotImplementedError
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """A draft as stored; too long or of the wrong shape raises Invalid, unfinished is fine."""
-        ...
+        raise NotImplementedError
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         """Whether the worker did something with this item that is not skipping."""
-        ...
+        raise NotImplementedError
 
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
         """What of an item's topic stands open on its page: "passage", "passages", or neither."""
-        ...
+        return frozenset()
 
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
@@ -57,7 +105,69 @@ class TaskType(Protocol):
 
         ``flipped``: the item's two texts were shown the other way round than they are stored.
         """
-        ...
+        raise NotImplementedError
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """What a draft says, in one line."""
+        return str(draft.get("text", ""))
+
+    def noun_in(self, settings: Mapping[str, Any]) -> str:
+        """What one item of a task of these settings is called."""
+        return self.item_noun
+
+    def lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What is asked of every item, line by line."""
+        found: list[dict[str, Any]] = settings.get(self.scales_in, [])
+        return found
+
+    def new_line(self, name: str, label: str) -> dict[str, Any]:
+        """One more dimension or scale, before anything of it is written."""
+        return {"name": name, "label": label, "question": "", "description": ""}
+
+    def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The dimensions or scales of the study that brought them in."""
+        return []
+
+    def pooled_by(self, settings: Mapping[str, Any]) -> object:
+        """What answers must agree in to be pooled: another one asks every item anew."""
+        return None
+
+    def signature(self, task: Task, version: TaskVersion) -> str:
+        """What items made now would depend on; empty where none are made of others."""
+        return ""
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        """What stands in the way of publishing; ``signature``: the version's, where it is known."""
+        return missing_questions(task, version)
+
+    def problems(self, task: Task, version: TaskVersion) -> list[str]:
+        """The same as sentences, for programs."""
+        return [f"{lack.sentence}." for lack in self.missing(task, version)]
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        """How long ``per`` of the ``count`` items take, as long as nothing is measured."""
+        return pace.answering(version, items, groups, per, count)
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        """What ``minutes`` reckons with besides reading."""
+        return f"writing at {pace.WORDS_A_MINUTE}"
+
+
+@cache
+def part_of(task_type: TaskType, name: str, default: str = "") -> ModuleType:
+    """A part of a type that stands above all rooms: ``builder_views`` or ``worker_views``.
+
+    Found in the folder of the type by its name, as the type itself may not import what is above it.
+    ``default``: the module that stands in where the folder has none. Every page of a worker asks
+    several times, so what was found is kept.
+    """
+    folder = type(task_type).__module__.rpartition(".")[0]
+    part = f"{folder}.{name}"
+    return import_module(default if default and find_spec(part) is None else part)
 
 
 def whole_number(raw: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:

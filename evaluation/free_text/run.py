@@ -14,11 +14,12 @@ from annotation.models import Task
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.embeddings import embeddings, vectors
-from evaluation.methods.core.base import BadParameter, Hooks, Method, Result
+from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.params import TEXT, Method, Param
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
+from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
-from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import (
     BOOTSTRAP,
     CHECKS,
@@ -31,9 +32,16 @@ from evaluation.runs.progress import (
 )
 from evaluation.runs.results import rows as results
 
-SHAPE = "texts"
+AQER = "aqer"
 STEPS = TEXT_STEPS
 DEFAULT_ENCODER = "minilm"
+ENCODER = Param(
+    "encoder",
+    DEFAULT_ENCODER,
+    TEXT,
+    label="Encoder",
+    help="What turns an answer into numbers. Vectors are kept, so a text is encoded once.",
+)
 # What says of which data a run is; the method knows none of it.
 OF_THE_RUN = ("encoder", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
@@ -76,20 +84,10 @@ def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
 
 def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as a run stores them, the encoder among them; Invalid names a bad field."""
-    unknown = sorted(set(raw) - {"encoder", *method.params})
-    if unknown:
-        raise Invalid(
-            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
-        )
+    own = {name: value for name, value in raw.items() if name != "encoder"}
+    freezing.clean_params(method, own)
     encoder = clean_encoder(str(raw.get("encoder") or DEFAULT_ENCODER))
-    chosen = {name: raw.get(name, method.params[name]) for name in CHOICES}
-    chosen.update({name: value for name, value in raw.items() if name not in (*CHOICES, "encoder")})
-    for name, value in chosen.items():
-        try:
-            method.check(**{name: value})
-        except BadParameter as error:
-            raise Invalid(str(error), fields={name: str(error)}) from error
-    return {"encoder": encoder, **chosen}
+    return {"encoder": encoder, **{name: method.params[name] for name in CHOICES}, **own}
 
 
 def compute(
@@ -97,7 +95,7 @@ def compute(
 ) -> results.Computed:
     """Freeze (by ``take``), embed, fit."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, take)
+    snapshot = freezing.freeze(run, take)
     frozen = snapshots.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""

@@ -16,9 +16,10 @@ from django.utils import timezone
 
 from annotation.models import Answer, Membership, Role, Task, User
 from annotation.records.actions.audit import record
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.models import Grade, Grading
+from evaluation.runs.run_types import require_fit
 
 MOST = 20_000
 
@@ -57,8 +58,9 @@ def open_grading(
     ``per_system`` questions of each system, drawn by ``seed`` (0: all). Raises Invalid for the
     graders or the number, and Conflict where nothing can be graded or a grading is open.
     """
-    if get_type(task.type).shape != "texts":
-        raise Invalid("Only answers in free text are graded against AQER.")
+    require_fit(
+        task, aqer_study.NAME, Invalid("Only answers in free text are graded against AQER.")
+    )
     task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     staff = set(
         Membership.objects.filter(

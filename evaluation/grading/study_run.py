@@ -19,7 +19,9 @@ from evaluation.free_text import run as text_runs
 from evaluation.grading.actions import marks_of
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.methods.aqer_study.method import Study
-from evaluation.methods.core.base import FloatArray, Hooks, Method, Result, Texts
+from evaluation.methods.core.base import FloatArray, Hooks, Result, Texts
+from evaluation.methods.core.params import Method
+from evaluation.methods.core.params import whole as whole_option
 from evaluation.methods.registry import get_method
 from evaluation.methods.text.corpus import Responses
 from evaluation.models import AnswerScore, Grading, Run, RunState
@@ -46,6 +48,13 @@ class Computed:
     study: Study
     result: Result
     told: Row
+
+
+OWN = (
+    whole_option("grading", None, 1, help="The grades that every method is held against."),
+    whole_option("judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."),
+    text_runs.ENCODER,
+)
 
 
 def clean_params(method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:

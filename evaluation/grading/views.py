@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import Access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
 from crowdqc.numbers import whole
 from evaluation.free_text.views.results import number_of
@@ -26,6 +25,7 @@ from evaluation.grading import study_selectors as study
 from evaluation.grading.study_run import SLUG
 from evaluation.models import Grading
 from evaluation.runs import engine as runs
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 
 
@@ -103,8 +103,8 @@ class StudyForm(forms.Form):
 
 def _texts(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id, *roles)
-    if get_type(task.type).shape != "texts":
-        raise Missing("Only answers in free text are held against grades of experts.")
+    otherwise = Missing("Only answers in free text are held against grades of experts.")
+    require_fit(task, SLUG, otherwise)
     return access, task
 
 

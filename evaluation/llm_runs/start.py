@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Task, User
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from evaluation.llm.ask import Preview
 from evaluation.llm.estimate import preview
@@ -37,10 +36,9 @@ class Prepared:
 
 def ways_of(task: Task) -> list[tuple[str, Asking]]:
     """The ways of asking that fit the task, in the order of their registry."""
-    shape = get_type(task.type).shape
     found: dict[str, Asking] = {}
     for kind in run_types.run_types().values():
-        if shape in kind.shapes:
+        if kind.fits(task):
             found |= kind.asking
     return list(found.items())
 

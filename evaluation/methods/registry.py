@@ -12,7 +12,8 @@ from evaluation.methods.checklists import attribute_diversity
 from evaluation.methods.checklists import study as checklist_study
 from evaluation.methods.competence import dawid_skene
 from evaluation.methods.competence.mace import method as mace
-from evaluation.methods.core.base import BadParameter, Method
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Method
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.rescaling import method as rescaling

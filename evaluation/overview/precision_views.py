@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
-from evaluation.overview.precision_selectors import precision
+from evaluation.runs.adapters import precision
 
 
 @login_required

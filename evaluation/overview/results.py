@@ -8,12 +8,10 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q
 
 from annotation.models import Answer, Project, Task
-from annotation.task_types import TYPES
 from evaluation.models import Run, RunState
-from evaluation.runs import run_types
+from evaluation.runs.adapters import judged_types, main_methods
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors.lists import with_titles
-from evaluation.runs.selectors.words import PAGES
 
 
 @dataclass(frozen=True)
@@ -30,11 +28,10 @@ class TaskRow:
 
 def tasks(project: Project) -> list[TaskRow]:
     """Every task that has results, in three queries."""
-    slugs = [slug for slug, kind in TYPES.items() if kind.shape in PAGES]
-    done = Run.objects.filter(
-        task=OuterRef("pk"), state=RunState.DONE, method__in=list(run_types.main_methods().values())
+    done = Run.objects.filter(task=OuterRef("pk"), state=RunState.DONE, method__in=main_methods())
+    found = Task.objects.filter(project=project, type__in=judged_types()).annotate(
+        scored=Exists(done)
     )
-    found = Task.objects.filter(project=project, type__in=slugs).annotate(scored=Exists(done))
     rows: list[Any] = list(with_titles(found).order_by("-id"))
     runs = official_runs([row.pk for row in rows])
     counting = dict(

@@ -16,12 +16,12 @@ from annotation.payouts.selectors.proposals import rejections_owed
 from annotation.work.selectors.speed import Pace
 from annotation.work.snapshots import judgments
 from crowdqc.numbers import ago, money, plural
+from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
 from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, may_approve, noun_of
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels
-from evaluation.runs import run_types
 from evaluation.runs.run_types import CORE
 from evaluation.runs.selectors.lists import figures_of
 
@@ -149,7 +149,7 @@ def _told(found: Facts, run: Run) -> list[Warning]:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
         asked = judgments.asked(task.current) if task is not None and task.current else []
         return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
-    if run.method != run_types.main_methods()["texts"]:
+    if run.method != AQER:
         return []
     names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
     return warnings(run, figures_of(run), names, item_numbers(run))

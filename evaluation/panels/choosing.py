@@ -7,7 +7,6 @@ from django.db import transaction
 from annotation.models import Membership, Panel, Task, User
 from annotation.panels.actions import panels
 from annotation.records.actions.audit import record
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import Run, RunState, Selection
 from evaluation.panels import rules as panel_choice
@@ -16,6 +15,7 @@ from evaluation.panels.rules import Wanted
 from evaluation.runs import engine as runs
 from evaluation.runs.official.standing import standing
 from evaluation.runs.recipe import recipe_in_force
+from evaluation.runs.run_types import fits
 
 WHY = {
     Selection.Rule.TOP: "among the best {k} of run {run}",
@@ -86,7 +86,7 @@ def evaluate(*, by: User, panel: Panel, task: Task, also: int | None = None) -> 
 
     Raises Invalid naming ``task`` or ``also``, and Conflict where one is in work already.
     """
-    if get_type(task.type).shape != "texts" or task.project_id != panel.project_id:
+    if not fits(task, panel_runs.SLUG) or task.project_id != panel.project_id:
         raise Invalid("Choose a task of free text.", fields={"task": "One of free text."})
     if also:
         panel_runs.other_task(task, also)

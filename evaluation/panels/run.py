@@ -12,17 +12,22 @@ from functools import partial
 from typing import Any
 
 from annotation.models import Panel, Task
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 from evaluation.free_text import run as text_runs
-from evaluation.methods.core.base import Method
+from evaluation.methods.core.params import Method, whole
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results import rows as results
+from evaluation.runs.run_types import fits
 
 SLUG = "aqer_panel"
 STEPS = {SLUG: text_runs.STEPS}
+OWN = (
+    whole("panel", None, 1, help="The panel whose answers the run reads."),
+    whole("also", None, 1, help="Another task, whose answers come in too."),
+    text_runs.ENCODER,
+)
 write, fail = text_runs.write, text_runs.fail
 
 
@@ -62,7 +67,7 @@ def _take(run: Run, task: Task) -> Snapshot:
 def other_task(task: Task, pk: int) -> Task:
     """A free-text task of the same project. Raises Invalid naming ``also``."""
     found = Task.objects.filter(project=task.project_id, pk=pk).exclude(pk=task.pk).first()
-    if found is None or get_type(found.type).shape != text_runs.SHAPE:
+    if found is None or not fits(found, SLUG):
         raise Invalid(
             "The other task is none of free text in this project.", fields={"also": "Another one."}
         )

@@ -10,15 +10,14 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task
-from annotation.task_types import TYPES
 from crowdqc.numbers import plural, score
 from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import PanelWatch, Run, RunState, Selection, WatchNote
 from evaluation.panels import run as panel_runs
+from evaluation.runs.run_types import fits
 from evaluation.runs.selectors.lists import with_titles
 
 MOST_NOTES, MOST_RUNS = 100, 10
-TEXT_TYPES = [slug for slug, one in TYPES.items() if one.shape == "texts"]
 DONE = {
     "kept": "kept on the panel",
     "ended": "taken off the panel",
@@ -99,7 +98,7 @@ def page(panel: Panel) -> dict[str, Any]:
         "asking": [task for task in tasks if task.panel_id == panel.pk],
         "leading": [task for task in tasks if task.qualifies_id == panel.pk],
         "tasks": tasks,
-        "texts": [one for one in tasks if one.type in TEXT_TYPES and one.current_id],
+        "texts": [one for one in tasks if fits(one, panel_runs.SLUG) and one.current_id],
         "selections": list(
             Selection.objects.filter(panel=panel).select_related("run", "by", "task__current")
         ),

@@ -9,12 +9,13 @@ from django.utils import timezone
 from annotation.access import STAFF
 from annotation.models import Membership, Role, Task, User
 from annotation.records.actions.audit import record
-from annotation.task_types import get_type
 from annotation.work.snapshots import explanations
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from evaluation.methods.rescaling import explanation_audit
 from evaluation.models import AuditVerdict, ExplanationAudit
 from evaluation.rescaling.dataset import scale_of
+from evaluation.rescaling.run import SLUG
+from evaluation.runs.run_types import require_fit
 
 DEFAULT_EACH, MOST_EACH = 20, 200
 DEFAULT_SEED = 20417
@@ -41,8 +42,7 @@ def open_audit(
     without explanations) and Conflict where the judge has an open audit of the task.
     """
     _require_requester(by, task)
-    if get_type(task.type).shape != "ratings":
-        raise Invalid("Only ratings have explanations to audit.")
+    require_fit(task, SLUG, Invalid("Only ratings have explanations to audit."))
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if not 1 <= each <= MOST_EACH:
         raise Invalid(

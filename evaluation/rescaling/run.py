@@ -57,7 +57,7 @@ def check(**params: Any) -> None:
             if not isinstance(value, str):
                 raise BadParameter("scale must be the name of a scale")
         else:
-            method.check(**{name: value})
+            method.METHOD.check(**{name: value})
 
 
 def clean_params(asking: Any, raw: Mapping[str, Any]) -> dict[str, Any]:

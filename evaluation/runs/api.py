@@ -23,9 +23,26 @@ class RunIn(Body):
     method = serializers.CharField(default="aqer")
     params = serializers.DictField(
         required=False,
-        help_text="encoder, leave_one_out, rank_by, similarity, start, resamples ...",
+        help_text="Options of the method: tasks/{id}/methods/ says what it takes",
     )
     seed = serializers.IntegerField(default=runs.DEFAULT_SEED, min_value=0)
+
+
+class OptionOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    default = serializers.JSONField(allow_null=True)
+    must = serializers.CharField(
+        source="wanted", allow_blank=True, help_text="What a value must be, in words"
+    )
+    label = serializers.CharField(allow_blank=True)
+    help = serializers.CharField(allow_blank=True)
+
+
+class MethodOut(serializers.Serializer[Any]):
+    method = serializers.CharField(source="slug")
+    title = serializers.CharField()
+    version = serializers.CharField()
+    options = OptionOut(many=True)
 
 
 class StepOut(serializers.Serializer[Any]):
@@ -120,6 +137,19 @@ def run_for(request: Request, run_id: int) -> Run:
     except Missing:
         raise missing from None
     return run
+
+
+class TaskMethods(Endpoint):
+    @extend_schema(
+        responses=MethodOut(many=True), summary="Methods that fit a task, and what they take"
+    )
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        found = [
+            {"slug": one.slug, "title": one.title, "version": one.version, "options": takes.options}
+            for one, takes in run_types.methods_of(task)
+        ]
+        return Response(MethodOut(found, many=True).data)
 
 
 class TaskRuns(Listing):

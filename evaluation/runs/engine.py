@@ -16,7 +16,6 @@ from django.utils import timezone
 from annotation.models import Project, Task, User
 from annotation.privacy.selectors import erasure
 from annotation.records.actions.audit import record
-from annotation.task_types import get_type
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.jobs.queues import MODELS, RUNS, queue_name
@@ -24,6 +23,7 @@ from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.runs import run_types
+from evaluation.runs.adapters import main_methods
 from evaluation.runs.notifications import tell
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
@@ -67,7 +67,7 @@ def start(
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
     kind = run_types.run_types()[method]
     chosen = kind.recipe(method)
-    if get_type(task.type).shape not in kind.shapes:
+    if not kind.fits(task):
         raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
@@ -195,9 +195,7 @@ def execute(run_id: int) -> str:
                 results.store(run, kind.write(run, done), steps.finish())
                 tell(run, RunState.DONE)
                 official.settle(run)
-                Run.objects.filter(pk=run.pk).update(
-                    follow_up_due=run.method in run_types.main_methods().values()
-                )
+                Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in main_methods())
             take_up_follow_ups(run.task_id)
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)

@@ -27,6 +27,7 @@ from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.progress import Recorder, fresh_steps
 from evaluation.runs.recipe import recipe_in_force
@@ -42,22 +43,6 @@ TABLES = {
     "texts": (CandidateScore, "candidate_id"),
 }
 COLUMNS = ("dimension", "component", "estimate", "low", "high", "rank_low", "rank_high")
-# Figures of a run that are told beside its scores, and which of their numbers.
-FIGURES: dict[str, Mapping[str, tuple[str, ...]]] = {
-    "texts": {"components": ("mean", "raw_best")},
-    "ratings": {"agreement": ("alpha",)},
-    "responses": {
-        "general": ("responses", "mean"),
-        "ranks": ("value",),
-        "reuse": ("mean", "share"),
-    },
-    "checks": {
-        "agreement": ("estimate", "alpha"),
-        "correlation": ("estimate", "value"),
-        "question": ("share", "alpha"),
-    },
-    "attributes": {"diversity": ("n", "value", "estimate", "mean", "count")},
-}
 Place = tuple[int, str, int]  # whose, dimension, board
 
 
@@ -251,9 +236,7 @@ def _scores(run: Run, model: Any, key: str) -> dict[Place, Score]:
 
 
 def _figures(run: Run) -> Iterator[tuple[str, float]]:
-    from evaluation.runs.selectors.words import shape_of
-
-    wanted = FIGURES.get(shape_of(run.task), {})
+    wanted = adapter_of(run.task).told_figures
     for row in RunFigure.objects.filter(run=run, name__in=list(wanted)).order_by("name"):
         yield from _numbers(row.data, row.name, wanted[row.name])
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from annotation.models import Task
-from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from evaluation.models import Run, RunFigure, RunSchedule
 from evaluation.runs import run_types
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 
 DEFAULT_SEED = 20417
@@ -24,7 +24,7 @@ class Recipe(NamedTuple):
 
 def main_method(task: Task) -> str:
     """The method that runs by itself on tasks of this type; empty where there is none."""
-    return run_types.main_methods().get(get_type(task.type).shape, "")
+    return adapter_of(task).main_run
 
 
 def default_recipe(task: Task) -> Recipe:

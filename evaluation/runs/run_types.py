@@ -12,7 +12,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
-from evaluation.methods.core.base import Method, Result
+from annotation.models import Task
+from annotation.task_types import get_type
+from crowdqc.errors import DomainError
+from evaluation.methods.core.base import Result
+from evaluation.methods.core.params import Method, Param, Params
 from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run
 from evaluation.runs.asking import Asking
@@ -50,6 +54,11 @@ class RunType:
     module: Any
     names: Mapping[str, Sequence[str]]
     asking: Mapping[str, Asking] = field(default_factory=dict)
+    own: tuple[Param, ...] = ()  # what its runs take beside the options of their method
+
+    def fits(self, task: Task) -> bool:
+        """Whether the task's answers are of a shape that these runs are for."""
+        return get_type(task.type).shape in self.shapes
 
     def steps(self, method: str) -> Sequence[str]:
         return self.names[method]
@@ -57,6 +66,13 @@ class RunType:
     def recipe(self, method: str) -> Method | Asking:
         """The method of this slug, or the way of asking."""
         return self.asking.get(method) or get_method(method)
+
+    def options(self, method: str) -> Params:
+        """Everything that a run of a method takes; empty for a way of asking models."""
+        recipe = self.recipe(method)
+        return Params(
+            method, (*self.own, *recipe.options.options) if isinstance(recipe, Method) else ()
+        )
 
     def clean_params(self, method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = self.module.clean_params(method, raw)
@@ -87,16 +103,34 @@ def run_types() -> Mapping[str, RunType]:
     return found
 
 
+def methods_of(task: Task) -> list[tuple[Method, Params]]:
+    """The methods that can be run on the task's answers, with all that such a run takes.
+
+    Ways of asking models stand apart.
+    """
+    found = []
+    for slug, kind in run_types().items():
+        recipe = kind.recipe(slug)
+        if kind.fits(task) and isinstance(recipe, Method):
+            found.append((recipe, kind.options(slug)))
+    return found
+
+
 def type_of(method: str) -> RunType:
     """The type of a run, also of one that only an import makes. Raises KeyError for no method."""
     found: RunType = run_types().get(method) or _registry().IMPORTED[method]
     return found
 
 
-def main_methods() -> Mapping[str, str]:
-    """The method that runs by itself on tasks of a shape."""
-    found: Mapping[str, str] = _registry().MAIN
-    return found
+def fits(task: Task, method: str) -> bool:
+    """Whether the task's answers are of a shape that runs of this method are for."""
+    return type_of(method).fits(task)
+
+
+def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
+    """The guard of whatever shows, or acts on, runs of a method: raise where it does not fit."""
+    if not fits(task, method):
+        raise otherwise
 
 
 def method_after(method: str) -> str | None:

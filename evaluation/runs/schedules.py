@@ -13,20 +13,18 @@ from django.utils import timezone
 from annotation.models import Task, User
 from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import record
-from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import answers
 from crowdqc.errors import Conflict, Invalid
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
+from evaluation.runs.adapters import FirstRun, adapter_of, judged_types
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.recipe import Recipe, main_method, recipe_in_force
 
 logger = logging.getLogger(__name__)
-FIRST_WORKERS, FIRST_ANSWERS = 3, 5
-FIRST_RESPONSES = 5  # of anybody: describing texts compares nobody
 DEFAULT_AFTER = 20
 # New answers are waited for until none came for a while, but not for ever.
 QUIET = dt.timedelta(seconds=30)
@@ -92,28 +90,9 @@ def _last_by(task: Task, recipe: Recipe) -> Run | None:
     return rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
 
 
-@dataclass(frozen=True)
-class FirstRun:
-    """How far a task is from its first run by itself."""
-
-    enough: int  # workers with enough answers
-    others: list[int]  # answers of the other workers, the most first
-    missing: int  # answers that would do
-
-    @property
-    def ready(self) -> bool:
-        return not self.missing
-
-
 def first_run(task: Task) -> FirstRun:
-    """Methods that compare workers want 3 of them with 5 answers each; responses, 5 in all."""
-    given = answers.answers_by_worker(task)
-    if get_type(task.type).shape == "responses":
-        return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))
-    best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
-    missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
-    enough = sum(n >= FIRST_ANSWERS for n in given)
-    return FirstRun(enough, given[enough:], missing)
+    """How far the task is from its first run by itself."""
+    return adapter_of(task).first_run(answers.answers_by_worker(task))
 
 
 def schedule_of(task: Task) -> RunSchedule:
@@ -201,9 +180,8 @@ def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
 def start_due() -> list[Run]:
     """Start every run that is due; a task whose run cannot start is left for the next time."""
     now = timezone.now()
-    slugs = [slug for slug, kind in TYPES.items() if kind.shape in run_types.main_methods()]
     tasks = (
-        Task.objects.filter(type__in=slugs)
+        Task.objects.filter(type__in=judged_types())
         .exclude(state=TaskState.DRAFT)
         .select_related("project", "run_schedule")
     )

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -18,19 +17,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Task
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import plural, whole
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.official import effect as official_effect
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types, schedules
-from evaluation.runs.forms import RUN_FORMS, PlainRunForm, RunForm, ScheduleForm
+from evaluation.runs.adapters import adapter_of
+from evaluation.runs.forms import RunForm, ScheduleForm
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.standing import standing
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
-from evaluation.runs.selectors.words import NOUNS
 
 PER_PAGE = 50
 
@@ -116,26 +114,23 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
     return render(request, "evaluation/runs/official.html", context, status=status)
 
 
-def _start_page(
-    request: HttpRequest, task: Task, form: forms.Form, status: int = 200
-) -> HttpResponse:
+def _start_page(request: HttpRequest, task: Task, form: RunForm, status: int = 200) -> HttpResponse:
     last = schedules.last_run(task)
     since = schedules.fresh(task, last)
-    method, shape = runs.main_method(task), get_type(task.type).shape
-    if isinstance(form, RunForm):
-        form.offer(task.project_id)
+    method, known = runs.main_method(task), adapter_of(task)
+    form.offer(task.project_id)
     context = {
         "task": task,
         "title": reads.title_of(task),
         "form": form,
-        "shape": shape,
-        "noun": NOUNS[shape][0],
-        "begins": f"The {NOUNS[shape][0]}s that count now are frozen when the run begins.",
-        "method": run_types.title_of(method),
+        "known": known,
+        "page_title": known.start_title or f"Run {run_types.title_of(method)}",
+        "begins": f"The {known.answer_noun}s that count now are frozen when the run begins.",
         "last": last,
         "active": reads.active_of(task),
         "fresh": since,
-        "start_words": reads.start_words(since, first=last is None, noun=NOUNS[shape][0]),
+        "came": plural(since.new, f"new {known.new_noun}"),
+        "start_words": reads.start_words(since, first=last is None, noun=known.answer_noun),
         "schedule": schedules.schedule_of(task),
     }
     return render(request, "evaluation/runs/start.html", context, status=status)
@@ -147,11 +142,11 @@ def _chosen(task: Task) -> dict[str, Any]:
     return {**last.params, "seed": last.seed} if last is not None else {}
 
 
-def _form_of(task: Task) -> Callable[..., forms.Form]:
-    """The form of the method that runs on the task."""
+def _form_of(task: Task) -> Callable[..., RunForm]:
+    """The form of the method that runs on the task, from the options that it declares."""
     method = runs.main_method(task)
-    params = run_types.run_types()[method].recipe(method).params
-    return RUN_FORMS.get(get_type(task.type).shape) or partial(PlainRunForm, params=params)
+    options = run_types.type_of(method).options(method)
+    return partial(RunForm, options=options, noun=adapter_of(task).answer_noun)
 
 
 @login_required
@@ -190,10 +185,10 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """When runs of the task start automatically."""
     access, task = get_task(request, project_id, task_id)
-    schedule, noun = schedules.schedule_of(task), NOUNS[get_type(task.type).shape][0]
+    schedule, known = schedules.schedule_of(task), adapter_of(task)
     status = 200
     if request.method == "POST":
-        form = ScheduleForm(request.POST, noun=noun)
+        form = ScheduleForm(request.POST, known=known)
         if form.is_valid():
             try:
                 schedules.change_schedule(
@@ -212,14 +207,14 @@ def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
                 "after_answers": schedule.after_answers,
                 "every_minutes": schedule.every_minutes,
             },
-            noun=noun,
+            known=known,
         )
     context = {
         "task": task,
         "title": reads.title_of(task),
         "form": form,
         "schedule": schedule,
-        "noun": noun,
+        "noun": known.answer_noun,
         "first": schedules.first_run(task),
         "last": schedules.last_run(task),
     }

@@ -12,6 +12,7 @@ from evaluation.runs import api
 
 urlpatterns = [
     path("tasks/<int:task_id>/runs/", api.TaskRuns.as_view(), name="api_runs"),
+    path("tasks/<int:task_id>/methods/", api.TaskMethods.as_view(), name="api_methods"),
     path("runs/<int:run_id>/", api.RunDetail.as_view(), name="api_run"),
     path("runs/<int:run_id>/cancel/", api.RunCancel.as_view(), name="api_run_cancel"),
     *(

@@ -14,13 +14,14 @@ from django.views.decorators.http import require_safe
 from annotation.access import Access, get_task
 from annotation.models import Task
 from annotation.pairs.selectors.written import chain_of
-from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from evaluation.free_text.views.results import number_of, send
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
+from evaluation.writing.run import SLUG
 from evaluation.writing.selectors import facts as writing
 from evaluation.writing.selectors import figures as writing_figures
 from evaluation.writing.selectors import lists as writing_lists
@@ -72,8 +73,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
 
 def _study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id)
-    if get_type(task.type).shape != "responses":
-        raise Missing("This task does not ask for responses with sources.")
+    require_fit(task, SLUG, Missing("This task does not ask for responses with sources."))
     return access, task
 
 

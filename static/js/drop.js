@@ -5,11 +5,15 @@
   document.querySelectorAll("form[data-drop]").forEach((form) => {
     const input = form.querySelector("input[type=file]");
     const button = form.querySelector("[data-drop-submit]");
-    if (button) button.hidden = true;
-
-    input.addEventListener("change", () => {
+    const send = () => {
       if (input.files.length) form.requestSubmit();
-    });
+    };
+    input.addEventListener("change", send);
+    // Chosen before this script ran: sent now, unless the browser restored it on a way back.
+    const [visit] = performance.getEntriesByType("navigation");
+    if (visit?.type === "navigate") send();
+    if (button) button.hidden = !input.files.length;
+
     form.addEventListener("dragover", (event) => {
       event.preventDefault();
       form.classList.add("over");

@@ -1,8 +1,9 @@
 """Run every benchmark module in a process of its own and write build/bench.json.
 
-``python -m tests.bench [NAME ...]`` runs tests/bench/bench_NAME.py (all by default). A module has
-``run() -> list[dict]`` with name, value, unit, peer, peer_value, ratio, note. Exits 1 if one fails;
-the rows of the others are written all the same. One that raises NotHere is left out, and says why.
+``python -m tests.bench [NAME ...]`` runs bench_NAME.py of a folder here (all by default). A module
+has ``run() -> list[dict]`` with name, value, unit, peer, peer_value, ratio, note. Exits 1 if one
+fails; the rows of the others are written all the same. One that raises NotHere is left out, and
+says why.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ LIMIT = 1800  # seconds a module may take
 LEFT_OUT = 3  # the exit status of a module that this machine cannot run
 
 
-def modules() -> list[str]:
-    """Names of the benchmark modules, without bench_."""
-    return sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+def modules() -> dict[str, str]:
+    """The benchmark modules by their names without bench_."""
+    paths = sorted(HERE.glob("*/bench_*.py"), key=lambda path: path.stem)
+    return {
+        path.stem.removeprefix("bench_"): f"tests.bench.{path.parent.name}.{path.stem}"
+        for path in paths
+    }
 
 
 def run_here(name: str, out: Path) -> None:
     """Run one module in this process and leave its rows in ``out``."""
     try:
-        rows = importlib.import_module(f"tests.bench.bench_{name}").run()
+        rows = importlib.import_module(modules()[name]).run()
     except NotHere as reason:
         print(f"bench_{name} is left out: {reason}", file=sys.stderr)
         raise SystemExit(LEFT_OUT) from None

@@ -87,9 +87,11 @@ def python(environment: dict[str, str], *arguments: str) -> str:
 
 
 def fill(environment: dict[str, str], **sizes: int) -> dict[str, Any]:
-    """What ``tests.bench.fill`` made of the database: sessions, addresses, ids."""
+    """What ``tests.bench.service.fill`` made of the database: sessions, addresses, ids."""
     plain = {**environment, "CROWDQC_POOL": "0"}
-    found: dict[str, Any] = json.loads(python(plain, "-m", "tests.bench.fill", json.dumps(sizes)))
+    found: dict[str, Any] = json.loads(
+        python(plain, "-m", "tests.bench.service.fill", json.dumps(sizes))
+    )
     return found
 
 
@@ -215,6 +217,16 @@ def percentile(clients: list[Client], name: str, share: float = 0.95) -> float:
 def count(clients: list[Client], name: str) -> int:
     """Requests answered under this name."""
     return sum(len(client.times.get(name, [])) for client in clients)
+
+
+def best(work: Callable[[], Any], times: int) -> tuple[float, Any]:
+    """The least seconds of several runs, and what came out."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        found = work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), found
 
 
 def figure(

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.browser.people import sign_in
+from tests.browser.sign_in import sign_in
 from tests.browser.traffic import traffic
 from tests.support import factories
 from tests.support.crawl import watch

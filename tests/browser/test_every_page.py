@@ -10,7 +10,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from annotation.models import Project
-from tests.browser.people import sign_in
+from tests.browser.sign_in import sign_in
 from tests.support import crawl
 from tests.support.crawl import watch
 from tests.support.everything import address, everything

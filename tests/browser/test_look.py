@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.people import sign_in
+from tests.browser.sign_in import sign_in
 from tests.support import factories, thinking
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -29,7 +29,7 @@ from crowdqc.errors import Invalid
 from evaluation.published.reproduce.data import data_folder
 from tests.bench import harness
 from tests.browser.corpus import Corpus, load
-from tests.browser.people import PASSWORD, Api, Person, kill
+from tests.browser.sign_in import PASSWORD, Api, Person, kill
 from tests.support.processes import Worker, test_database_url, until
 
 pytestmark = [
@@ -41,7 +41,7 @@ pytestmark = [
 TITLE = "Computer science, in a few words"
 PAY = Decimal("26.00")
 BY_HAND = 4  # questions that each of the two in the browser answers
-RUN_MS = 540_000  # a run encodes some 1,800 texts, on however busy a machine
+RUN_MS = 540_000  # a run encodes some 600 texts, on however busy a machine
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def authors_the_task(requester: Person) -> str:
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
     saves(requester, "Answers per question", "22")
-    saves(requester, "Questions per assignment", "87")
+    saves(requester, "Questions per assignment", "29")
     saves(requester, "Most words", "200")
     with page.expect_response("**/build/*"):
         page.get_by_label("May be skipped").check()
@@ -114,17 +114,17 @@ def imports_the_questions(requester: Person, task: str, corpus: Corpus) -> None:
     """Mohler's file as it is: its own columns, and one that the task does not want."""
     requester.go(task + "import/items/")
     requester.sees("Import questions")
-    requester.uploads("mohler_questions.csv", corpus.file.read_bytes())
+    requester.uploads("mohler_questions.csv", corpus.file)
     page = requester.page
     expect(page.get_by_label("column question_id read as")).to_have_value("item_id")
     expect(page.get_by_label("column reference_answer read as")).to_have_value("")
     requester.reads_column_as("question", "nothing")
-    expect(page.get_by_role("button", name="Import 87 rows")).to_have_count(0)
+    expect(page.get_by_role("button", name="Import 29 rows")).to_have_count(0)
     requester.reads_column_as("question", "Question")
     requester.sees("Import questions")
-    requester.press("Import 87 rows")
+    requester.press("Import 29 rows")
     requester.follow("See them in the builder")
-    expect(page.locator("#count-questions")).to_have_text("87")
+    expect(page.locator("#count-questions")).to_have_text("29")
 
 
 def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
@@ -132,7 +132,7 @@ def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
     expect(page.locator(".preview")).to_contain_text(first)
     requester.follow("Preview as worker")
     requester.sees(first)
-    expect(page.get_by_text("Question 1 of 87")).to_be_visible()
+    expect(page.get_by_text("Question 1 of 29")).to_be_visible()
     expect(page.locator(".prose strong")).to_have_text("a few words")
     requester.follow("Back to the builder")
     requester.sees(TITLE)

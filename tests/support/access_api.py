@@ -106,6 +106,7 @@ GET: dict[str, str] = {
     "api_own_log": OWN,
     "api_own_reply": CALL,
     "api_own_logs_erase": CALL,
+    "api_methods": STAFF,
     "api_runs": STAFF,
     "api_run": STAFF,
     "api_run_cancel": CALL,

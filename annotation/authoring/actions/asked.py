@@ -11,23 +11,20 @@ from django.db import transaction
 from annotation.authoring.actions.drafts import edit_draft, lock_draft
 from annotation.models import Task, TaskVersion, User
 from annotation.task_types import get_type
-from annotation.task_types.pairwise import type as pairwise
-from annotation.task_types.rating import type as rating
 from annotation.task_types.scales import name_of, truth
 from crowdqc.errors import Conflict, Invalid
 
 Rows = list[dict[str, Any]]
-LISTS = {"pairs": "dimensions", "ratings": "scales"}
 TEXTS = ("label", "question", "description")
 POINT = "point-"  # and the point's value: the name of its label's field
 
 
 def list_of(task: Task) -> str:
     """The setting that holds what is asked: "dimensions" or "scales"; Invalid where nothing is."""
-    try:
-        return LISTS[get_type(task.type).shape]
-    except KeyError:
-        raise Invalid("This type of task has no dimensions.") from None
+    found = get_type(task.type).scales_in
+    if not found:
+        raise Invalid("This type of task has no dimensions.")
+    return found
 
 
 def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> TaskVersion:
@@ -83,11 +80,7 @@ def add_row(*, by: User, task: Task, label: str) -> str:
     def change(rows: Rows) -> Rows:
         nonlocal name
         name = name_of(label, [row["name"] for row in rows])
-        row = {"name": name, "label": label.strip(), "question": "", "description": ""}
-        if list_of(task) == "scales":
-            points = [{"value": value, "label": ""} for value in range(1, 6)]
-            return [*rows, {**row, "points": points}]
-        return [*rows, {**row, "neutral": True}]
+        return [*rows, get_type(task.type).new_line(name, label.strip())]
 
     _change(by=by, task=task, change=change)
     return name
@@ -133,13 +126,7 @@ def change_points(*, by: User, task: Task, name: str, step: int) -> None:
 
 
 def use_template(*, by: User, task: Task) -> None:
-    """Replace all lines by the template: the seven dimensions of CrowdRAG, or the scales.
-
-    Of texts by themselves that is one plain scale, of answers beside their documents completeness
-    and correctness.
-    """
-    shown = task.versions.order_by("-number").first()
-    documents = shown is not None and shown.settings.get("layout") == rating.DOCUMENT
-    scales = rating.COMPLETENESS if documents else rating.TEMPLATE
-    template = pairwise.TEMPLATE if list_of(task) == "dimensions" else scales
-    _change(by=by, task=task, change=lambda _: copy.deepcopy(list(template)))
+    """Replace all lines by the template of their type."""
+    settings = task.versions.latest("number").settings
+    template = get_type(task.type).template_lines(settings)
+    _change(by=by, task=task, change=lambda _: copy.deepcopy(template))

@@ -26,7 +26,6 @@ from annotation.authoring.actions.items import (
 )
 from annotation.authoring.actions.renewal import renew
 from annotation.authoring.actions.writing_topics import sync_items
-from annotation.authoring.selectors.missing import missing_in
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -58,11 +57,6 @@ __all__ = [
 
 
 DOMAIN_LENGTH = 80
-# What a draft begins with, where the model's defaults would be odd: one long text at a time.
-BEGINS: dict[str, dict[str, Any]] = {
-    "responses": {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
-}
-
 # Items about a text that was erased with its writer; nobody is asked about it again.
 ERASED = Q(first__text="") | Q(second__text="")
 
@@ -91,7 +85,7 @@ def create_task(
         number=1,
         title=title,
         settings=task_type.clean_settings({}),
-        **BEGINS.get(task_type.shape, {}),
+        **task_type.begins_with,
     )
     record(by=by, project=project, action="task.create", on=task, type=type)
     return task
@@ -101,7 +95,7 @@ def create_task(
 def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
     """Change a draft's wording and rules; items that follow from its settings follow."""
     version = drafts.edit_draft(by=by, task=task, fields=fields)
-    styled = "settings" in fields and get_type(task.type).shape == "responses"
+    styled = "settings" in fields and get_type(task.type).has_styles
     if styled and version.published_at is None:
         sync_items(task, version)
     return version
@@ -109,17 +103,7 @@ def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersio
 
 def problems(task: Task, draft: TaskVersion) -> list[str]:
     """What stands in the way of publishing, as sentences; empty when nothing does."""
-    found, shape = [], get_type(task.type).shape
-    if shape == "texts":
-        items = list(task.items.in_version(draft.number).values_list("key", "question"))
-        if not items:
-            found.append("The task has no question.")
-        empty = [key for key, question in items if not question.strip()]
-        if empty:
-            shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
-            found.append(f"Question {shown} has no text.")
-    else:
-        found += [f"{lack.sentence}." for lack in missing_in(task, draft, shape)]
+    found = get_type(task.type).problems(task, draft)
     if not draft.title.strip():
         found.append("The task has no title.")
     return found
@@ -137,8 +121,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
         raise Invalid(found[0], fields={"task": " ".join(found)})
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
-    if get_type(task.type).shape == "checks":
-        renew(task, draft)
+    renew(task, draft)
     # A lower redundancy never takes away what is already held.
     asked = task.items.in_version(draft.number).filter(expected__isnull=True)
     asked = asked.exclude(ERASED)

@@ -23,7 +23,6 @@ from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
-SHAPE = "attributes"
 MAX_SAMPLES, MAX_KEY, MAX_TITLE, MAX_SCORE = 20, 80, 160, 20
 MAX_TEXT, MAX_SOURCE, MAX_RUBRIC, MAX_NAME = 20_000, 100_000, 20_000, 80
 LIMITS = (
@@ -38,7 +37,7 @@ Sample = dict[str, str]
 
 def require(task: Task) -> None:
     """Invalid for a task of another type."""
-    if get_type(task.type).shape != SHAPE:
+    if not get_type(task.type).has_samples:
         raise Invalid("This type of task has no rubrics and samples.")
 
 

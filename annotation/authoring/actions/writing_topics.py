@@ -18,14 +18,13 @@ from annotation.authoring.actions.items import (
     save_group,
     supersede,
 )
-from annotation.authoring.selectors.missing import with_passages
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.scales import MAX_ASKED
+from annotation.task_types.writing.missing import with_passages
 from crowdqc.errors import Conflict, Invalid
 
-SHAPE = "responses"
 MAX_PASSAGES, MAX_CHARACTERS = 200, 20_000  # of a topic, of a passage
 MAX_KEY, MAX_DOCUMENT, MAX_TITLE = 39, 80, 300  # a style's name and a hyphen follow a topic's key
 Passage = dict[str, str]
@@ -33,7 +32,7 @@ Passage = dict[str, str]
 
 def require(task: Task) -> None:
     """Invalid for a task of another type."""
-    if get_type(task.type).shape != SHAPE:
+    if not get_type(task.type).has_styles:
         raise Invalid("This type of task has no passages to cite.")
 
 

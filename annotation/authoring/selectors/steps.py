@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
 from annotation.task_types import TaskType, Values, get_type
 from annotation.task_types.base import ON_PAGE
-from annotation.task_types.checklist import page as checking
-from annotation.task_types.pairwise import page as judging
-from annotation.task_types.rating.type import noun_of
-from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.writing import page as writing
 from crowdqc.errors import DomainError
 
 
@@ -120,22 +115,12 @@ def _step(
         state = "open"
     return Step(
         entry,
-        noun_of(task_type, assignment.version.settings),
+        task_type.noun_in(assignment.version.settings),
         state,
         bool(entry.draft.get("declined")),
         problem,
-        _in_words(task_type, entry, settings),
+        task_type.in_words(entry.draft, settings),
     )
-
-
-def _in_words(task_type: TaskType, entry: AssignmentItem, settings: Mapping[str, Any]) -> str:
-    if task_type.shape == "responses":
-        return writing.in_words(entry.draft)
-    if task_type.shape == "attributes":
-        return think_aloud.in_words(entry.draft)
-    if task_type.shape == "checks":
-        return checking.in_words(entry.draft, settings)
-    return judging.in_words(entry.draft, settings)
 
 
 def texts_of(rows: Sequence[Step]) -> list[ItemGroup]:

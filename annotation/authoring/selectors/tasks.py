@@ -22,19 +22,10 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.task_types import TYPES
-from annotation.task_types.rating.type import by_document, noun_of
+from annotation.task_types import TaskType, get_type
+from annotation.task_types.rating.type import by_document
 
 ZERO = Decimal("0.00")
-ANSWER_NOUNS = {
-    "texts": "answer",
-    "responses": "response",
-    "pairs": "judgment",
-    "ratings": "rating",
-    "attributes": "session",
-    "checks": "checklist",
-}
-ADD = {"texts": "Add questions", "responses": "Add topics", "attributes": "Add dimensions"}
 
 
 @dataclass(frozen=True)
@@ -76,13 +67,17 @@ class TaskRow:
         return (self.paid + self.to_come) * self.version.pay
 
     @property
+    def type(self) -> TaskType:
+        return get_type(self.task.type)
+
+    @property
     def type_label(self) -> str:
-        return TYPES[self.task.type].label
+        return self.type.label
 
     @property
     def noun(self) -> str:
         """What one item is called: a question, a pair, a text, an answer under judgment."""
-        return noun_of(TYPES[self.task.type], self.version.settings)
+        return self.type.noun_in(self.version.settings)
 
     @property
     def nouns(self) -> str:
@@ -92,7 +87,7 @@ class TaskRow:
     @property
     def answer_noun(self) -> str:
         """What one answer to an item is called."""
-        return ANSWER_NOUNS[TYPES[self.task.type].shape]
+        return self.type.answer_noun
 
     @property
     def complete(self) -> bool:
@@ -102,14 +97,7 @@ class TaskRow:
     def next(self) -> tuple[str, str]:
         """The one next thing to do: its words and the name of its address."""
         if self.task.state == TaskState.DRAFT:
-            return (
-                ("Preview and publish", "task_build")
-                if self.questions
-                else (
-                    ADD.get(TYPES[self.task.type].shape, "Add texts"),
-                    "task_build",
-                )
-            )
+            return "Preview and publish" if self.questions else self.type.add_words, "task_build"
         if self.waiting:
             noun = "assignment" if self.waiting == 1 else "assignments"
             return f"Review {self.waiting:,} {noun}", "review"
@@ -318,8 +306,9 @@ def versions_of(task: Task) -> list[VersionRow]:
         began.setdefault(since, set()).add(key)
         if until:
             ended.setdefault(until, set()).add(key)
-    rows, noun = [], noun_of(TYPES[task.type], versions[-1].settings)
-    answer = ANSWER_NOUNS[TYPES[task.type].shape]
+    task_type = get_type(task.type)
+    rows, noun = [], task_type.noun_in(versions[-1].settings)
+    answer = task_type.answer_noun
     for old, version in zip([None, *versions], versions, strict=False):
         changes = ["the first version"] if old is None else _said(old, version, noun, answer)
         if old is not None:

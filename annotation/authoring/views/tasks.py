@@ -22,13 +22,14 @@ from annotation.authoring.selectors.tasks import (
     task_rows,
     versions_of,
 )
+from annotation.authoring.views.builder.parts import builder_of
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.selectors.written import chain_of
 from annotation.panels.selectors.exclusions import left_out
-from annotation.task_types import TYPES, get_type
+from annotation.task_types import TYPES
 from crowdqc import numbers
 from crowdqc.errors import Invalid
 
@@ -90,7 +91,7 @@ def _sentence(row: TaskRow) -> str:
     task = row.task
     if task.state == TaskState.DRAFT:
         asked = numbers.plural(row.questions, row.noun)
-        if row.noun == "response":
+        if row.type.has_styles:  # its items are what is wanted
             asked = f"{numbers.plural(row.slots, row.noun)} asked for"
         return f"{asked}, nothing published yet."
     done = (
@@ -145,10 +146,10 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "sentence": _sentence(row),
         "versions": versions_of(task),
         "topics": task.groups.in_version(row.version.number).count(),
-        "chain": chain_of(task) if row.noun == "response" and task.current else None,
+        "chain": chain_of(task) if row.type.has_styles and task.current else None,
         "cost": Build(task).cost(),
         "moves": _moves(task.state) if access.is_requester else [],
-        "shape": get_type(task.type).shape,
+        "builder": builder_of(task, row.version),
         "exports": list(exports_of(task).items()) if task.current else [],
         "panels": access.project.panels.all(),
         **left_out(task),

@@ -28,10 +28,7 @@ from annotation.formats.actions.judgments import (
 from annotation.formats.exports.tools.label_studio import CANCELLED, GROUND_TRUTH
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tools.label_studio import (
-    CHOICES,
     MANY,
-    PAIRWISE,
-    RATING,
     Given,
     LSFile,
     LSTask,
@@ -39,18 +36,18 @@ from annotation.formats.imports.tools.label_studio import (
 from annotation.models import Candidate, Item, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
-from annotation.task_types import TYPES, get_type
+from annotation.task_types import TYPES, TaskType, get_type
+from annotation.task_types.free_text.type import FreeText
+from annotation.task_types.label_studio import CHOICES, PAIRWISE, RATING, Control
 from annotation.task_types.pairwise.sides import FIRST, ORDINALS, SECOND
 from annotation.task_types.rating.explanation import SENTENCE
-from annotation.task_types.rating.type import DOCUMENT
 from annotation.work.snapshots.answers import ANSWER, DECLINED
 from annotation.work.snapshots.judgments import asked
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import whole
 
-DEFAULT_TYPES = {"texts": "free_text", "pairs": "pairwise", "ratings": "rating"}
+FORMAT = "label-studio"
 Labels = Mapping[str, Mapping[str, int]]
-STARS = 5  # of a rating where nobody gave more
 NAME = re.compile(r"[^a-z0-9_]+")
 
 
@@ -69,13 +66,13 @@ def import_label_studio(
     What was cancelled, and what is marked as ground truth, is kept and does not count. Importing
     twice adds nothing. Raises Invalid and Conflict, naming the task and the annotation.
     """
-    shape = get_type(task.type).shape if task is not None else _shape(file)
-    if shape not in DEFAULT_TYPES:
-        raise Invalid("This task takes no Label Studio file.", fields={"task": shape})
+    type = get_type(task.type) if task is not None else _type(file)
+    if FORMAT not in type.exports:
+        raise Invalid("This task takes no Label Studio file.", fields={"task": type.shape})
     if task is None:
-        task = _begun(by, project, file, shape, title or name)
-    items = _items(by, task, file, shape, name)
-    people, systems, sessions = _votes(task, file, items, _labels(task), shape)
+        task = _begun(by, project, file, type, title or name)
+    items = _items(by, task, file, type, name)
+    people, systems, sessions = _votes(task, file, items, _labels(task), type)
     added = [
         add_votes(task=task, votes=people, sessions=sessions),
         add_model_votes(task=task, votes=systems),
@@ -85,21 +82,20 @@ def import_label_studio(
     return task, Added(new, there)
 
 
-def _shape(file: LSFile) -> str:
-    """Texts, pairs or ratings, by our own word or by the controls that were used."""
+def _type(file: LSFile) -> TaskType:
+    """Of which type a file is, by our own word or by the controls that were used."""
     own = file.about.get("type")
-    if own in TYPES:
-        return TYPES[own].shape
-    types = file.types()
-    if PAIRWISE in types:
-        return "pairs"
-    return "ratings" if {RATING, CHOICES} & types else "texts"
+    if isinstance(own, str) and own in TYPES:
+        return TYPES[own]
+    used = file.types()
+    told = (type for type in TYPES.values() if type.label_studio.told_by & used)
+    return next(told, TYPES[FreeText.slug])
 
 
-def _begun(by: User, project: Project, file: LSFile, shape: str, title: str) -> Task:
+def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str) -> Task:
     own = file.about
-    settings = own.get("settings") if own.get("type") == DEFAULT_TYPES[shape] else None
-    if settings and settings.get("layout") == DOCUMENT:
+    settings = own.get("settings") if own.get("type") == type.slug else None
+    if settings and "documents" in type.imports_of(settings):
         raise Conflict(
             "Ratings about documents need their documents: import these first, and then this file "
             "into that task."
@@ -107,13 +103,13 @@ def _begun(by: User, project: Project, file: LSFile, shape: str, title: str) -> 
     return import_task(
         by=by,
         project=project,
-        type=DEFAULT_TYPES[shape],
+        type=type.slug,
         title=title,
-        fields={"settings": settings or _settings(file, shape)},
+        fields={"settings": settings or type.label_studio.settings(_controls(file))},
     )
 
 
-def _settings(file: LSFile, shape: str) -> dict[str, Any]:
+def _controls(file: LSFile) -> list[Control]:
     """What a file of others asks, as far as its answers show it."""
     said: dict[str, dict[Any, None]] = defaultdict(dict)
     kinds: dict[str, str] = {}
@@ -121,26 +117,7 @@ def _settings(file: LSFile, shape: str) -> dict[str, Any]:
         for control, kind, value in one.choices:
             kinds[control] = kind
             said[control][value[0] if kind == CHOICES else value] = None
-    if shape == "pairs":
-        dimensions = [
-            {"name": _name(control), "label": control, "neutral": True}
-            for control, kind in kinds.items()
-            if kind == PAIRWISE
-        ]
-        return {"dimensions": dimensions, "show_sources": False}
-    if shape == "texts":
-        return {}
-    scales = []
-    for control, kind in kinds.items():
-        if kind == RATING:
-            most = max(STARS, *said[control])
-            points = [{"value": n, "label": str(n)} for n in range(1, most + 1)]
-        else:
-            points = [{"value": n, "label": x} for n, x in enumerate(sorted(said[control]), 1)]
-            if len(points) < 2:
-                points.append({"value": 2, "label": "another"})
-        scales.append({"name": _name(control), "label": control, "points": points})
-    return {"scales": scales}
+    return [Control(_name(name), name, kind, said[name]) for name, kind in kinds.items()]
 
 
 def _name(control: str) -> str:
@@ -149,9 +126,9 @@ def _name(control: str) -> str:
     return name if name[:1].isalpha() else f"q_{name}"[:40]
 
 
-def _items(by: User, task: Task, file: LSFile, shape: str, name: str) -> dict[str, Item]:
+def _items(by: User, task: Task, file: LSFile, type: TaskType, name: str) -> dict[str, Item]:
     """The items by key; made where the task was never published, else they have to be there."""
-    if shape == "texts":
+    if not type.judges_texts:
         if task.current is None:
             rows = [_question(one) for one in file.tasks]
             import_items(by=by, task=task, rows=rows, name=name)
@@ -159,7 +136,7 @@ def _items(by: User, task: Task, file: LSFile, shape: str, name: str) -> dict[st
             move(by=by, task=task, to="close")
             task.refresh_from_db()
     elif task.current is None or not _all_there(task, file):
-        pairs = _judged(by, task.project, file, shape, name)
+        pairs = _judged(by, task.project, file, type, name)
         _refuse_twice(pairs)
         add_items(by=by, task=task, pairs=pairs, titles={one.topic: one.topic for one in pairs})
         task.refresh_from_db()
@@ -213,9 +190,8 @@ def _question(one: LSTask) -> Mapping[str, str]:
     }
 
 
-def _texts(one: LSTask, shape: str) -> list[str]:
+def _texts(one: LSTask, names: tuple[str, ...]) -> list[str]:
     """The texts that a task puts to judgment: under our names, else its first ones."""
-    names = ("text1", "text2") if shape == "pairs" else ("text",)
     found = [str(one.data[key]) for key in names if one.data.get(key)]
     texts = found if len(found) == len(names) else _words(one.data)[: len(names)]
     if len(texts) < len(names):
@@ -226,16 +202,17 @@ def _texts(one: LSTask, shape: str) -> list[str]:
     return texts
 
 
-def _judged(by: User, project: Project, file: LSFile, shape: str, name: str) -> list[PairItem]:
+def _judged(by: User, project: Project, file: LSFile, type: TaskType, name: str) -> list[PairItem]:
     """What the tasks put to judgment: texts of the project, made where they are new."""
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[LSTask, list[str], str]] = []
     for one in file.tasks:
         data = one.data
-        topic = str(data.get("topic") or (one.key if shape == "pairs" else "label-studio"))[:80]
+        topic = str(data.get("topic") or (one.key if type.pairs_texts else "label-studio"))[:80]
         keys = []
-        numbers = ("1", "2") if shape == "pairs" else ("",)
-        for number, text in zip(numbers, _texts(one, shape), strict=True):
+        names = type.label_studio.texts
+        for column, text in zip(names, _texts(one, names), strict=True):
+            number = column.removeprefix("text")
             source = str(data.get(f"source{number}") or f"text{number}")
             system, _, strategy = source.partition(", ")
             key = str(data.get(f"key{number}") or key_of(topic, source, text))
@@ -272,7 +249,7 @@ def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
 
 
 def _votes(
-    task: Task, file: LSFile, items: Mapping[str, Item], labels: Labels, shape: str
+    task: Task, file: LSFile, items: Mapping[str, Item], labels: Labels, type: TaskType
 ) -> tuple[list[Vote], list[Vote], dict[tuple[int, str], Session]]:
     """What people said, what systems said, and when people worked where that is known."""
     given = [(one, said) for one in file.tasks for said in one.given]
@@ -285,7 +262,7 @@ def _votes(
             if said.system
         ],
     )
-    turned = _turned(items, file) if shape == "pairs" else set()
+    turned = _turned(items, file, type.label_studio.texts) if type.pairs_texts else set()
     timed: list[Vote] = []
     loose: list[Vote] = []
     models: list[Vote] = []
@@ -312,13 +289,13 @@ def _strategy(said: Given) -> str:
     return str(said.meta.get("prompt_strategy", ""))[:120]
 
 
-def _turned(items: Mapping[str, Item], file: LSFile) -> set[str]:
+def _turned(items: Mapping[str, Item], file: LSFile, names: tuple[str, ...]) -> set[str]:
     """The tasks whose first text is the second one of the pair as it is stored here."""
     pks = {pk for item in items.values() for pk in (item.first_id, item.second_id) if pk}
     texts = dict(Candidate.objects.filter(pk__in=pks).values_list("pk", "text"))
     found = set()
     for one in file.tasks:
-        item, first = items[one.key], _texts(one, "pairs")[0]
+        item, first = items[one.key], _texts(one, names)[0]
         if texts.get(item.first_id or 0) != first and texts.get(item.second_id or 0) == first:
             found.add(one.key)
     return found

@@ -32,6 +32,7 @@ from annotation.formats.imports.tools.crowdkit import Comparison, Label
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
+from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import ORDINALS, STORED
 from annotation.work.snapshots.judgments import Asked, asked
 from crowdqc.errors import Conflict, Invalid
@@ -174,7 +175,7 @@ def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
             title=target.title,
             fields={"settings": {"dimensions": [dimension], "show_sources": False}},
         )
-    elif task.type != "pairwise":
+    elif not get_type(task.type).pairs_texts:
         raise Invalid("This task compares no texts.", fields={"task": "A pairwise task."})
     return task, _asked(task, target.dimension).name
 

@@ -25,7 +25,6 @@ from annotation.formats.imports.judgments import HEAD, TAIL, column_of
 from annotation.models import Answer, Candidate, Task
 from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import left_right, replicate_of
-from annotation.task_types.rating.type import DOCUMENT, asks_beside
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Invalid
 
@@ -42,8 +41,6 @@ CANDIDATES = (
     "author",
 )
 NOTHING = dict[str, int]()
-TEXTS, WRITTEN, THOUGHT = ("texts",), ("responses",), ("attributes",)
-ALL = ("texts", "pairs", "ratings", "responses", "attributes", "checks")
 EVERY = files.EVERY
 MEDIA = {**files.FORMATS, "json": "application/json"}
 
@@ -53,7 +50,7 @@ class PairExport:
     """One way out: its title, its formats, its table, and what it leaves out beside.
 
     ``table(task, form, dimension)`` are the rows; ``dimension`` is read where ``per_dimension``
-    (empty: the only one, or overall quality). ``shapes`` are the tasks it fits.
+    (empty: the only one, or overall quality).
     """
 
     title: str
@@ -61,7 +58,6 @@ class PairExport:
     table: Callable[[Task, str, str], Table]
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
-    shapes: tuple[str, ...] = ("pairs",)
     note: str = ""  # what it holds, where the title does not say it
 
     @property
@@ -118,45 +114,37 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "Questions",
         EVERY,
         _free_text("items"),
-        shapes=TEXTS,
         note="with their texts",
     ),
     "answers": PairExport(
         "Answers",
         EVERY,
         _free_text("answers"),
-        shapes=TEXTS,
         note="of people, that count",
     ),
     "system_answers": PairExport(
         "Answers of systems",
         EVERY,
         _free_text("system_answers"),
-        shapes=TEXTS,
     ),
     "crowdkit-texts": PairExport(
         "crowd-kit, texts",
         EVERY,
         crowdkit.texts,
-        shapes=TEXTS,
         note="task, worker, text",
     ),
-    "judgments": PairExport("All judgments", EVERY, judgment_table, shapes=("pairs", "ratings")),
-    "candidates": PairExport(
-        "The texts", EVERY, candidate_table, shapes=("pairs", "ratings", "checks")
-    ),
+    "judgments": PairExport("All judgments", EVERY, judgment_table),
+    "candidates": PairExport("The texts", EVERY, candidate_table),
     "ratings": PairExport(
         "Ratings with explanations",
         EVERY,
         ratings.rating_table,
-        shapes=("ratings",),
         note="with sentence numbers and words to the requester",
     ),
     "documents": PairExport(
         "Documents with answers",
         EVERY,
         ratings.document_table,
-        shapes=("ratings",),
         note="questions, the sentences they arose from, and the answers under judgment",
     ),
     "arena": PairExport(
@@ -174,7 +162,6 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         EVERY,
         crowdkit.labels,
         per_dimension=True,
-        shapes=("pairs", "ratings"),
     ),
     "reliability": PairExport(
         "Krippendorff’s reliability matrix",
@@ -182,7 +169,6 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         reliability.table,
         per_dimension=True,
         left_out=reliability.repeated,
-        shapes=("pairs", "ratings"),
     ),
     "crowdrag-raw": PairExport(
         "CrowdRAG-25, raw judgments", ("jsonl", "csv", "parquet"), crowdrag.raw
@@ -192,86 +178,70 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "Responses",
         EVERY,
         writing.response_table,
-        shapes=WRITTEN,
         note="texts of people and systems, and the passages that they cite",
     ),
     "surveys": PairExport(
         "Questionnaires",
         EVERY,
         writing.survey_table,
-        shapes=WRITTEN,
         note="what people said before and after writing",
     ),
     "topics": PairExport(
         "Topics",
         EVERY,
         writing.topic_table,
-        shapes=WRITTEN,
         note="queries with their ranked passages",
     ),
     "writing-logs": PairExport(
         "Writing logs",
         ("jsonl",),
         writing.log_table,
-        shapes=WRITTEN,
         note="how each text came about, as changes that give it exactly",
     ),
     "attributes": PairExport(
         "Attributes",
         EVERY,
         attributes.attribute_table,
-        shapes=THOUGHT,
         note="of people and models, with the stretches of transcripts they were marked in",
     ),
     "samples": PairExport(
         "Samples",
         EVERY,
         attributes.sample_table,
-        shapes=THOUGHT,
         note="rubrics and scored samples",
     ),
     "checks": PairExport(
         "Checklists",
         EVERY,
         checks.check_table,
-        shapes=("checks",),
         note="yes or no, a row a question, of people and models",
     ),
     "label-studio": PairExport(
         "Label Studio",
         ("json", "csv"),
         label_studio.table,
-        shapes=("texts", "pairs", "ratings"),
         note="tasks with annotations of people and predictions of systems",
     ),
     "assignments": PairExport(
         "Assignments, as of MTurk",
         EVERY,
         mturk.table,
-        shapes=ALL,
         note="AssignmentId, WorkerId, HITId, AssignmentStatus",
     ),
     "events": PairExport(
         "Events",
         ("jsonl", "csv", "parquet"),
         events.table,
-        shapes=ALL,
         note="all that was recorded of how people worked",
     ),
 }
 
 
 def exports_of(task: Task) -> dict[str, PairExport]:
-    """The exports that fit a task's type."""
-    shape = get_type(task.type).shape
-    found = {slug: one for slug, one in PAIR_EXPORTS.items() if shape in one.shapes}
-    if shape == "ratings":  # texts by themselves have no document, and perhaps no explanation
-        settings = (task.current or task.versions.latest("number")).settings
-        if settings.get("layout") != DOCUMENT:
-            found.pop("documents", None)
-        if not asks_beside(settings):
-            found.pop("ratings", None)
-    return found
+    """The exports that a task's type gives, as it is set."""
+    version = task.current or task.versions.order_by("-number").first()
+    found = get_type(task.type).exports_of(version.settings if version else {})
+    return {slug: PAIR_EXPORTS[slug] for slug in found}
 
 
 def get_export(task: Task, slug: str, form: str) -> PairExport:

@@ -37,16 +37,6 @@ FORMATS: dict[str, Any] = {
         Battles(),
     )
 }
-# What a task of each shape takes; texts belong to the project, whichever task they came with.
-JUDGED = ("candidates", "judgments")
-KINDS = {
-    "texts": ("items", "answers", "system_answers", "candidates"),
-    "pairs": (*JUDGED, "arena"),
-    "ratings": (*JUDGED, "documents", "ratings"),
-    "responses": ("topics", "responses"),
-    "attributes": ("samples", "attributes"),
-    "checks": ("candidates", "checks"),
-}
 
 
 def get_format(slug: str) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.files.reading.importer import Checked, Field, Images, Prints, Sheet, guess, missing
-from annotation.formats.imports import KINDS, get_format
+from annotation.formats.imports import get_format
 from annotation.formats.imports.answers import KnownAnswers
 from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.candidates import content_of as text_of
@@ -42,7 +42,6 @@ from annotation.models import (
 )
 from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import left_right, replicate_of, shown
-from annotation.task_types.rating.type import DOCUMENT
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.tally import Tally, by_reason
@@ -58,18 +57,9 @@ MARKDOWN = {
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
-    """The kinds of files that a task of this type takes."""
-    kinds: tuple[str, ...] = KINDS[get_type(task.type).shape]
-    if "documents" not in kinds:
-        return kinds
-    # Answers come with their documents, other texts from the project.
-    unfit = "candidates" if _about_documents(task) else "documents"
-    return tuple(kind for kind in kinds if kind != unfit)
-
-
-def _about_documents(task: Task) -> bool:
+    """The kinds of files that a task takes."""
     version = task.versions.order_by("-number").first()
-    return version is not None and version.settings.get("layout") == DOCUMENT
+    return get_type(task.type).imports_of(version.settings if version else {})
 
 
 def format_for(task: Task, kind: str) -> Any:

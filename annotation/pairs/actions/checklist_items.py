@@ -20,7 +20,6 @@ from annotation.task_types.checklist.type import MAX_COMPONENT, free_name
 from crowdqc.errors import Invalid
 
 QUESTIONS = "questions"
-SHAPE = "checks"
 
 
 @transaction.atomic
@@ -98,7 +97,7 @@ def _passages(project: Project, topics: Iterable[str]) -> dict[str, str]:
 
 def _change(*, by: User, task: Task, change: Any) -> None:
     """Change the lines; a changed list is no longer the frozen version that it was taken from."""
-    if get_type(task.type).shape != SHAPE:
+    if not get_type(task.type).has_checklist:
         raise Invalid("This type of task has no checklist.")
     before = task.versions.latest("number").settings
     after = change_rows(by=by, task=task, name=QUESTIONS, change=change).settings

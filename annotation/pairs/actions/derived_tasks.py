@@ -10,7 +10,7 @@ from annotation.authoring.actions.drafts import as_title
 from annotation.authoring.actions.tasks import create_task
 from annotation.authoring.actions.writing_topics import require
 from annotation.models import Task, User
-from annotation.pairs.actions.topics import JUDGE, add_answers
+from annotation.pairs.actions.topics import add_answers
 from annotation.pairs.selectors.written import judged_by
 from annotation.records.actions.audit import record
 from annotation.task_types import TYPES
@@ -37,7 +37,7 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> Judged:
     the same topic.
     """
     require(task)
-    if type not in TYPES or TYPES[type].shape not in JUDGE:
+    if type not in TYPES or not TYPES[type].judges_texts:
         raise Invalid("Such a task judges no texts.", fields={"type": "pairwise or rating."})
     # Two clicks stand in line.
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)

@@ -33,7 +33,7 @@ def _asked_pairs(
     task: Task, items: Sequence[Item], workers: Sequence[Membership]
 ) -> dict[tuple[int | None, int | None], Item]:
     """The pairs that ``items`` hold, each once; Invalid where they cannot go to a panel."""
-    if get_type(task.type).shape != "pairs":
+    if not get_type(task.type).pairs_texts:
         raise Invalid("Only pairs go to a panel.")
     pairs = {(i.first_id, i.second_id): i for i in items}
     if not pairs or any(
@@ -143,7 +143,7 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
     Pair by pair or one by one: a pilot of the second kind beside the first shows what pairs are
     worth. It holds the texts of the newest version that are not left out.
     """
-    if get_type(task.type).shape != "pairs":
+    if not get_type(task.type).pairs_texts:
         raise Invalid("Only a pairwise task has texts to rate one by one.")
     old = task.versions.latest("number")
     new = create_task(

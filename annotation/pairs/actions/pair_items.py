@@ -10,22 +10,21 @@ from django.db import transaction
 
 from annotation.authoring.actions.drafts import edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP
-from annotation.authoring.selectors.builder.pair_texts import (
+from annotation.models import Candidate, Item, Task, TaskVersion, User
+from annotation.pair_design.pairs import design_pairs
+from annotation.records.actions.audit import record
+from annotation.task_types import TaskType, get_type
+from annotation.task_types.pairwise.sides import NEUTRAL, SHOWN, stored
+from annotation.task_types.pairwise.texts import (
     as_text,
     chosen_texts,
     design_of,
     signature,
     texts_of,
 )
-from annotation.models import Candidate, Item, Task, TaskVersion, User
-from annotation.pair_design.pairs import design_pairs
-from annotation.records.actions.audit import record
-from annotation.task_types import get_type
-from annotation.task_types.pairwise.sides import NEUTRAL, SHOWN, stored
 from crowdqc.errors import Conflict, Invalid
 
 Wanted = tuple[int, int, int | None, bool, int]  # group, first, second, repeat, side
-SINGLE = ("ratings", "checks")  # shapes in which every text is an item by itself
 
 
 @dataclass(frozen=True)
@@ -39,18 +38,18 @@ class Made:
 
 def edit_design(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersion:
     """Change how pairs are drawn; nothing is drawn by that. Invalid names the field."""
-    require(task, "pairs")
+    require(task, paired=True)
     shown = _shown(task)
     design = {**shown.settings["design"], **fields}
     return edit_draft(by=by, task=task, fields={"settings": {"design": design}})
 
 
-def require(task: Task, *shapes: str) -> str:
-    """The shape of a task that must be one of these; Invalid for a task that judges no texts."""
-    shape = get_type(task.type).shape
-    if shape not in shapes:
+def require(task: Task, *, paired: bool | None = None) -> TaskType:
+    """The type of a task, Invalid where it judges no texts; ``paired``: in pairs, or one by one."""
+    task_type = get_type(task.type)
+    if not task_type.judges_texts or paired not in (None, task_type.pairs_texts):
         raise Invalid("This type of task judges no texts.")
-    return shape
+    return task_type
 
 
 def _shown(task: Task) -> TaskVersion:
@@ -66,7 +65,7 @@ def make_pairs(*, by: User, task: Task) -> Made:
     A pair that stays keeps its row, and with it its answers; made twice, nothing changes. Raises
     Invalid, naming the field, where the design cannot be met.
     """
-    require(task, "pairs")
+    require(task, paired=True)
     shown = _shown(task)
     if shown.settings.get("made") == signature(task, shown):
         return Made(task.items.in_version(shown.number).filter(expected__isnull=True).count(), 0, 0)
@@ -157,7 +156,7 @@ def make_texts(*, by: User, task: Task) -> Made:
 
     For tasks that judge one text at a time.
     """
-    require(task, *SINGLE)
+    require(task, paired=False)
     draft = lock_draft(task, by=by)
     texts = chosen_texts(task, draft)
     groups = dict(
@@ -178,14 +177,14 @@ def make_texts(*, by: User, task: Task) -> Made:
 @transaction.atomic
 def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
     """Leave a text of the task's topics out of its pairs (or items), or take it in again."""
-    shape = require(task, "pairs", *SINGLE)
+    task_type = require(task)
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():
         raise Conflict("This text is not among the task's. Reload the page.")
     others = set(draft.settings.get("left_out", [])) - {candidate}
     left = sorted(others | {candidate}) if out else sorted(others)
     edit_draft(by=by, task=task, fields={"settings": {"left_out": left}})
-    if shape in SINGLE:
+    if not task_type.pairs_texts:
         make_texts(by=by, task=task)
 
 
@@ -199,7 +198,7 @@ def add_attention(
     that are not named may be answered as one likes. It is handed out beside the pairs that are
     asked and never counts. Invalid names the field.
     """
-    require(task, "pairs")
+    require(task, paired=True)
     draft = lock_draft(task, by=by)
     texts = {text.pk: text for text in texts_of(task, draft).filter(pk__in=(left, right))}
     if len(texts) != 2 or len({text.topic for text in texts.values()}) != 1:

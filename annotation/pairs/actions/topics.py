@@ -19,12 +19,10 @@ from annotation.pairs.actions.candidates import (
     add_candidates,
     candidates_from_answers,
 )
-from annotation.pairs.actions.pair_items import SINGLE, make_texts, require
+from annotation.pairs.actions.pair_items import make_texts, require
 from annotation.pairs.selectors.written import asked_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
-
-JUDGE = ("pairs", *SINGLE)  # shapes of the types that judge texts
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def project_topics(project: Project, keys: Collection[str] | None = None) -> dic
 
 def use_project_topics(*, by: User, task: Task, keys: Collection[str] | None = None) -> int:
     """Put all topics on which the project has texts into the draft, or those named."""
-    require(task, *JUDGE)
+    require(task)
     found = add_topics(by=by, task=task, topics=project_topics(task.project, keys))
     _settle(by, task)
     return found
@@ -92,7 +90,7 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     Returns how many texts are new.
     """
     new, _ = add_candidates(by=by, project=task.project, rows=rows, name=name)
-    if get_type(task.type).shape in JUDGE:
+    if get_type(task.type).judges_texts:
         keys = {row["topic"] for row in rows}
         beside = {row["topic"]: row["context"] for row in rows if row.get("context")}
         about = project_topics(task.project, keys)
@@ -104,7 +102,8 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
 
 def _settle(by: User, task: Task) -> None:
     """A text that is judged by itself is an item at once; pairs wait until they are made."""
-    if get_type(task.type).shape in SINGLE:
+    task_type = get_type(task.type)
+    if task_type.judges_texts and not task_type.pairs_texts:
         make_texts(by=by, task=task)
 
 
@@ -128,13 +127,13 @@ def add_answers(
     and can be taken in by hand. Returns new texts and topics. Raises Invalid where the project
     has texts on a topic of the same key that answer another question.
     """
-    require(task, *JUDGE)
+    require(task)
     if not (people or systems):
         raise Invalid("Whose answers?", fields={"people": "People's, systems' or both."})
     if topic not in TOPICS:
         raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
     about, items = _asked(source, topic), None
-    if get_type(source.type).shape == "responses":
+    if get_type(source.type).has_styles:
         asked = asked_of(source)
         topic, items = WRITTEN, {pk for one in asked for pk in one.items}
         about = {one.key: About(one.query, one.sources) for one in asked}

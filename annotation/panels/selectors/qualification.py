@@ -17,9 +17,9 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.task_types.pairwise.page import in_words
 from annotation.task_types.rating import page as rating
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.rating.type import in_words
 
 WAITS = "A person is reading your last round. You can take another one once it is decided."
 ADMITTED = "You have passed: the tasks of the panel are open to you."

@@ -22,23 +22,11 @@ from crowdqc.numbers import LARGEST, exact
 By = PayoutRule.BonusBy
 MAX_STEPS = 8
 MAX_RANK = 10_000
-# Which scores a task of a shape can have; the others have none to pay by, and this says why.
-BY_SHAPE: Mapping[str, tuple[str, ...]] = {
-    "texts": (By.SCORE, By.RANK),
-    "pairs": (By.COMPETENCE,),
-    "ratings": (By.COMPETENCE,),
-}
-WHY_NONE: Mapping[str, str] = {
-    "responses": "Writing is described, not scored: there is no score of its workers to pay by.",
-    "attributes": "A think-aloud has no right answer, so its workers have no score to pay by.",
-    "checks": "A filled checklist has no right answer here, so its workers have no score "
-    "to pay by.",
-}
 
 
 def bases_of(task: Task) -> tuple[str, ...]:
     """By what a bonus can be given in this task; none where its type gives workers no score."""
-    return BY_SHAPE.get(get_type(task.type).shape, ())
+    return get_type(task.type).bonus_bases
 
 
 @needs_stepup("change the payout rule")
@@ -63,7 +51,7 @@ def set_rule(
         raise Invalid("There is no such bonus.", fields={"bonus_by": "Choose one."})
     offered = bases_of(task)
     if bonus_by != By.NONE and bonus_by not in offered:
-        why = WHY_NONE.get(get_type(task.type).shape, "This type of task has no such score.")
+        why = get_type(task.type).no_bonus
         raise Invalid(why, fields={"bonus_by": why})
     if top_up and task.project.hourly_floor is None:
         raise Invalid(

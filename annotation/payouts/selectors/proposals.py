@@ -34,15 +34,6 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 
 ZERO = Decimal("0.00")
-# What the answers of a task of each shape are called, one and many.
-NOUNS = {
-    "texts": "answer,answers",
-    "responses": "response,responses",
-    "pairs": "judgment,judgments",
-    "ratings": "rating,ratings",
-    "attributes": "think-aloud,think-alouds",
-    "checks": "checklist,checklists",
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,8 @@ def waiting(task: Task) -> QuerySet[Assignment]:
 
 def noun_of(task: Task) -> str:
     """What its answers are called, for ``plural``."""
-    return NOUNS.get(get_type(task.type).shape, "answer,answers")
+    task_type = get_type(task.type)
+    return task_type.paid_noun or task_type.answer_noun
 
 
 def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:

@@ -55,8 +55,6 @@ WHY = {
     "worker": "Erased on the worker’s request.",
     "due": "Erased after the days that the project keeps texts.",
 }
-# Shapes whose answers are their text: without it there is nothing left that could count.
-TEXTUAL = ("texts", "responses", "attributes")
 
 
 @contextmanager
@@ -147,7 +145,8 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
     TextValue.objects.filter(answer__in=ids).delete()
     SpanValue.objects.filter(answer__in=ids).delete()
     ChoiceValue.objects.filter(answer__in=forms).delete()
-    textual = [row.pk for row in rows if get_type(row.task.type).shape in TEXTUAL]
+    # Without what was written nothing is left of such an answer that could count.
+    textual = [row.pk for row in rows if get_type(row.task.type).is_typed]
     # The slot stays taken: nobody is asked, and paid, again for what somebody had taken back.
     Answer.objects.filter(assignment__in=textual, counts=True).update(
         counts=False, uncounted_reason=WHY[why]

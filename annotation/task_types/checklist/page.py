@@ -96,10 +96,3 @@ def lines_of(
         "named": named and still_open > 0,
         "open_words": OPEN,
     }
-
-
-def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """What a draft says, in one line: how many questions are answered yes, and how many no."""
-    given = [draft.get(PREFIX + row["name"]) for row in settings["questions"]]
-    counts = [(given.count(value), label.lower()) for value, label, _ in OFFERED]
-    return ", ".join(f"{number} {label}" for number, label in counts if number)

@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.models import TaskVersion
-from annotation.task_types.base import Values, whole_number
+from annotation.models import Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.missing import Missing
 from annotation.task_types.scales import ids, text, truth
 from crowdqc.errors import Invalid
 
@@ -24,7 +26,7 @@ KINDS = ("", "person", "model")  # whose attribute it was
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-class Checklist:
+class Checklist(TaskType):
     """One text beside its source, and the list."""
 
     slug = "checklist"
@@ -35,9 +37,24 @@ class Checklist:
     )
     shape = "checks"
     item_noun = "text"
+    answer_noun = "checklist"
+    is_typed = False
+    judges_texts = True
     answer_template = "annotation/task_types/checklist_answer.html"
     item_template = "annotation/work/check.html"
     builder_template = "annotation/task_types/checklist_settings.html"
+    # authoring
+    add_words = "Add texts"
+    has_checklist = True
+    numbers_by_text = False
+    # money and privacy
+    no_bonus = (
+        "A filled checklist has no right answer here, so its workers have no score to pay by."
+    )
+
+    # files
+    exports = ("candidates", "checks", *TaskType.exports)
+    imports = ("candidates", "checks")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -90,6 +107,39 @@ class Checklist:
         if still:
             raise Invalid(_open(still, len(asked)))
         return Values(choices=[(name, given[name], ORDINALS[given[name]]) for name in asked])
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """How many questions are answered yes, and how many no."""
+        given = [draft.get(PREFIX + row["name"]) for row in settings["questions"]]
+        counts = [(given.count(value), value) for value in (YES, NO)]
+        return ", ".join(f"{number} {value}" for number, value in counts if number)
+
+    def lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return list(settings["questions"])
+
+    def pooled_by(self, settings: Mapping[str, Any]) -> object:
+        return {(row["name"], row["label"]) for row in settings["questions"]}
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        found = []
+        if not version.settings["questions"]:
+            found.append(Missing("The checklist has no question", "asked"))
+        if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
+            found.append(Missing("The task has no texts", "texts"))
+        return found
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        own, beside = version.settings, 0.0
+        if own["questions"] and own.get("show_sources"):  # its source stands beside each text
+            beside = pace.mean_words(items, "group__passage") * per
+        return pace.judging(version, items, per, len(own["questions"]), beside=beside)
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        return f"{pace.SECONDS_A_LINE} seconds a line"
 
 
 def _open(still: Sequence[int], total: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.task_types.base import Values
+from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.task_types.base import TaskType, Values
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from crowdqc.errors import Invalid
@@ -13,7 +14,7 @@ from crowdqc.errors import Invalid
 DONT_KNOW = "I don't know"
 
 
-class FreeText:
+class FreeText(TaskType):
     """The task type AQER scores."""
 
     slug = "free_text"
@@ -27,6 +28,21 @@ class FreeText:
     answer_template = "annotation/task_types/free_text_answer.html"
     item_template = "annotation/work/item.html"
     builder_template = "annotation/task_types/free_text_settings.html"
+    # money and privacy
+    bonus_bases = (PayoutRule.BonusBy.SCORE, PayoutRule.BonusBy.RANK)
+    # work
+    keeps_groups_together = True
+
+    # files
+    exports = (
+        "items",
+        "answers",
+        "system_answers",
+        "crowdkit-texts",
+        "label-studio",
+        *TaskType.exports,
+    )
+    imports = ("items", "answers", "system_answers", "candidates")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (1, 0, 2000), (120, 1, 5000))
@@ -66,3 +82,11 @@ class FreeText:
             raise Invalid("There is no answer yet.")
         check_words(len(text.split()), settings)
         return Values(texts=[("answer", 0, text)])
+
+    def problems(self, task: Task, version: TaskVersion) -> list[str]:
+        """Questions are named by their ids, which programs know."""
+        items = list(task.items.in_version(version.number).values_list("key", "question"))
+        empty = [key for key, question in items if not question.strip()]
+        shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
+        found = [] if items else ["The task has no question."]
+        return [*found, f"Question {shown} has no text."] if empty else found

@@ -224,23 +224,3 @@ def break_is_due(settings: Mapping[str, Any], position: int, total: int) -> bool
     """Whether a break is suggested before the item at ``position`` (from 0)."""
     every = settings.get("break_after", 0)
     return bool(every) and 0 < position < total and position % every == 0
-
-
-def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """What a draft says, in one line: text as written, sides counted, points in their order."""
-    if "scales" in settings or "dimensions" in settings:
-        given = [
-            (line.label, option.label)
-            for line in lines(settings, draft)
-            for option in line.options
-            if option.chosen
-        ]
-        if "scales" in settings:
-            return ", ".join(f"{label}: {point}" for label, point in given)
-        return _counted([side for _, side in given])
-    return str(draft.get("text", ""))
-
-
-def _counted(sides: Sequence[str]) -> str:
-    counts = [(sides.count(side), side.lower()) for side in ("Left", "Neutral", "Right")]
-    return ", ".join(f"{number} {side}" for number, side in counts if number)

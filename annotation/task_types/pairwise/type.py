@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.task_types.base import ON_PAGE, Values, whole_number
+from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.base import ON_PAGE, TaskType, Values, whole_number
+from annotation.task_types.missing import Missing
+from annotation.task_types.pairwise.label_studio import PairsInLabelStudio
+from annotation.task_types.pairwise.missing import missing_pairs
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, stored
+from annotation.task_types.pairwise.texts import signature
 from annotation.task_types.scales import drafted, given, ids, labelled, rows, text, truth
 from crowdqc.errors import Invalid
 
@@ -81,7 +87,7 @@ DEFAULT = (
 )
 
 
-class Pairwise:
+class Pairwise(TaskType):
     """Two texts side by side."""
 
     slug = "pairwise"
@@ -92,9 +98,37 @@ class Pairwise:
     )
     shape = "pairs"
     item_noun = "pair"
+    answer_noun = "judgment"
+    is_typed = False
+    judges_texts = True
+    pairs_texts = True
     answer_template = "annotation/task_types/pairwise_answer.html"
     item_template = "annotation/work/judge.html"
     builder_template = "annotation/task_types/pairwise_settings.html"
+    # authoring
+    add_words = "Add texts"
+    numbers_by_text = False
+    scales_in = "dimensions"
+    # money and privacy
+    bonus_bases = (PayoutRule.BonusBy.COMPETENCE,)
+    # work
+    overlaps_bundles = True
+
+    # files
+    exports = (
+        "judgments",
+        "candidates",
+        "arena",
+        "crowdkit-pairwise",
+        "crowdkit-labels",
+        "reliability",
+        "crowdrag-raw",
+        "crowdrag-llm",
+        "label-studio",
+        *TaskType.exports,
+    )
+    imports = ("candidates", "judgments", "arena")
+    label_studio = PairsInLabelStudio()
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         sides = raw.get("sides") or "balanced"
@@ -148,6 +182,41 @@ class Pairwise:
         if settings.get(ON_PAGE):
             _check_seen(draft)
         return Values(choices=choices)
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """How often each side is preferred."""
+        sides = [
+            draft.get(PREFIX + row["name"], "")
+            for row in settings["dimensions"]
+            if row["neutral"] or draft.get(PREFIX + row["name"]) != NEUTRAL
+        ]
+        counts = [(sides.count(side), side) for side in (LEFT, NEUTRAL, RIGHT)]
+        return ", ".join(f"{number} {side}" for number, side in counts if number)
+
+    def new_line(self, name: str, label: str) -> dict[str, Any]:
+        return {**super().new_line(name, label), "neutral": True}
+
+    def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The seven dimensions of CrowdRAG."""
+        return list(TEMPLATE)
+
+    def signature(self, task: Task, version: TaskVersion) -> str:
+        return signature(task, version)
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        return missing_pairs(task, version, signature)
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        own = version.settings
+        shown = per + own.get("gold_per_assignment", 0)
+        return pace.judging(version, items, shown, len(own["dimensions"]))
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        return f"{pace.SECONDS_A_LINE} seconds a line"
 
 
 def _check_seen(draft: Mapping[str, Any]) -> None:

@@ -20,14 +20,12 @@ from annotation.task_types.rating.explanation import (
     copies,
     numbers,
 )
-from annotation.task_types.rating.type import asks_beside as _asks_beside
 from annotation.task_types.rating.type import beside_problems
 from annotation.task_types.rendering import words_in
 from annotation.task_types.sentences import paragraphs, sentences
 from crowdqc.errors import Invalid
 
 Settings = Mapping[str, Any]
-TEMPLATE = "annotation/work/rate.html"
 
 
 @dataclass(frozen=True)
@@ -117,8 +115,3 @@ def shown(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str,
         "evidence_count": len(marked),
         "of_document": settings.get("layout") == "document",
     }
-
-
-def asks_beside(settings: Settings) -> bool:
-    """Whether it is a rating whose page holds more than a text and its scales."""
-    return "scales" in settings and _asks_beside(settings)

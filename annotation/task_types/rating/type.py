@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.missing import Missing
 from annotation.task_types.rating import explanation
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.rating.label_studio import RatingsInLabelStudio
 from annotation.task_types.scales import MAX_LABEL, drafted, given, ids, labelled, rows, text, truth
 from crowdqc.errors import Invalid
 
@@ -55,7 +59,7 @@ COMPLETENESS: tuple[dict[str, Any], ...] = (
 )
 
 
-class Rating:
+class Rating(TaskType):
     """One text, or one answer beside its document, and the scales."""
 
     slug = "rating"
@@ -66,9 +70,44 @@ class Rating:
     )
     shape = "ratings"
     item_noun = "text"
+    answer_noun = "rating"
+    is_typed = False
+    judges_texts = True
     answer_template = "annotation/task_types/rating_answer.html"
     item_template = "annotation/work/judge.html"
     builder_template = "annotation/task_types/rating_settings.html"
+    # authoring
+    add_words = "Add texts"
+    numbers_by_text = False
+    scales_in = "scales"
+    # money and privacy
+    bonus_bases = (PayoutRule.BonusBy.COMPETENCE,)
+    # work
+    overlaps_bundles = True
+
+    # files
+    exports = (
+        "judgments",
+        "candidates",
+        "ratings",
+        "documents",
+        "crowdkit-labels",
+        "reliability",
+        "label-studio",
+        *TaskType.exports,
+    )
+    imports = ("candidates", "judgments", "documents", "ratings")
+    label_studio = RatingsInLabelStudio()
+
+    def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Texts by themselves have no document, and perhaps no explanation."""
+        has = {"documents": settings.get("layout") == DOCUMENT, "ratings": asks_beside(settings)}
+        return tuple(name for name in self.exports if has.get(name, True))
+
+    def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Answers come with their documents, other texts from the project."""
+        unfit = "candidates" if settings.get("layout") == DOCUMENT else "documents"
+        return tuple(name for name in self.imports if name != unfit)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         layout = raw.get("layout") or TEXT
@@ -108,7 +147,7 @@ class Rating:
         values = given(draft, PREFIX)
         if not values and draft.get("skipped") and settings["skippable"]:
             return None
-        unknown = sorted(set(values) - {scale["name"] for scale in settings["scales"]})
+        unknown = sorted(set(values) - {scale["name"] for scale in settings.get("scales", [])})
         if unknown:
             raise Invalid(f"There is no scale {unknown[0]!r} in this task.")
         choices = _choices(values, settings)
@@ -127,6 +166,59 @@ class Rating:
             spans=explanation.spans(str(draft.get(EVIDENCE, "")), settings),
         )
 
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        return in_words(draft, settings)
+
+    def noun_in(self, settings: Mapping[str, Any]) -> str:
+        """An answer where there is a document that it is about."""
+        return "answer" if settings.get("layout") == DOCUMENT else self.item_noun
+
+    def new_line(self, name: str, label: str) -> dict[str, Any]:
+        points = [{"value": value, "label": ""} for value in range(1, 6)]
+        return {**super().new_line(name, label), "points": points}
+
+    def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Of texts by themselves one plain scale; beside documents completeness, correctness."""
+        return list(COMPLETENESS if settings.get("layout") == DOCUMENT else TEMPLATE)
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        if task.items.in_version(version.number).filter(expected__isnull=True).exists():
+            return []
+        what = "answer to rate" if version.settings.get("layout") == DOCUMENT else "texts"
+        return [Missing(f"The task has no {what}", "texts")]
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        own, beside = version.settings, 0.0
+        if own.get("layout") == DOCUMENT:
+            beside = pace.mean_words(groups, "passage") * (1 if by_document(own) else per)
+        asked = own.get(EXPLANATION) or {}
+        said = asked.get("min_words", 1) if _wants_why(own) else 0
+        lines = len(own["scales"])
+        return pace.judging(version, items, per, lines, beside=beside, said=said)
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        explaining = f"explaining at {pace.WORDS_A_MINUTE}, " if _wants_why(settings) else ""
+        return f"{explaining}{pace.SECONDS_A_LINE} seconds a line"
+
+
+def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """The points of a rating in the order of its scales."""
+    return ", ".join(
+        f"{scale['label']}: {point['label']}"
+        for scale in settings.get("scales", [])
+        for point in scale["points"]
+        if draft.get(PREFIX + scale["name"]) == str(point["value"])
+    )
+
+
+def _wants_why(settings: Mapping[str, Any]) -> bool:
+    """Whether a rating without an explanation is refused."""
+    return (settings.get(EXPLANATION) or {}).get("wanted") == explanation.REQUIRED
+
 
 def by_document(settings: Mapping[str, Any]) -> bool:
     """Whether an assignment holds answers about one document, in their order."""
@@ -140,22 +232,16 @@ def asks_beside(settings: Mapping[str, Any]) -> bool:
     return more or wanted != explanation.NONE
 
 
-def noun_of(task_type: TaskType, settings: Mapping[str, Any]) -> str:
-    """What one item of a task of these settings is called: an answer where there is a document."""
-    about = task_type.shape == Rating.shape and settings.get("layout") == DOCUMENT
-    return "answer" if about else task_type.item_noun
-
-
 def beside_problems(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong besides the scales, by field: explanation, evidence."""
     values = given(draft, PREFIX)
     best = all(
         values.get(scale["name"]) == str(scale["points"][-1]["value"])
-        for scale in settings["scales"]
+        for scale in settings.get("scales", [])
     )
     labels = [
         words
-        for scale in settings["scales"]
+        for scale in settings.get("scales", [])
         for words in (scale["label"], scale["question"], *(p["label"] for p in scale["points"]))
     ]
     found = {
@@ -171,7 +257,7 @@ def _choices(
     values: Mapping[str, str], settings: Mapping[str, Any]
 ) -> list[tuple[str, str, int | None]]:
     choices: list[tuple[str, str, int | None]] = []
-    for scale in settings["scales"]:
+    for scale in settings.get("scales", []):
         name = scale["name"]
         if name not in values:
             raise Invalid(f"“{scale['label']}” is not rated yet.")

@@ -98,12 +98,3 @@ def page(
         "transcript": str(draft.get(TRANSCRIPT, "")),
         "problem": problem_of(draft, settings) if named else "",
     }
-
-
-def in_words(draft: Mapping[str, Any]) -> str:
-    """What a draft says, in one line: how many attributes, and which."""
-    found = attributes_of(draft)
-    if not found:
-        return ""
-    told = "; ".join(one["text"] for one in found)
-    return f"{len(found)} attribute{'' if len(found) == 1 else 's'}: {told}"

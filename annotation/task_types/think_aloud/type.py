@@ -7,12 +7,17 @@ what they would look at; those thoughts, taken apart, are the attributes of the 
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.task_types.base import Values, whole_number
+from annotation.models import Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.missing import Missing
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import storable
+from annotation.task_types.think_aloud.missing import missing_dimensions
 from crowdqc.errors import Invalid
 
 ATTRIBUTE, TRANSCRIPT = "attribute", "transcript"
@@ -24,7 +29,7 @@ _MARK = re.compile(r"(\d{1,6})-(\d{1,6})")
 Attribute = dict[str, Any]  # text, start, end; both None where it was typed
 
 
-class ThinkAloud:
+class ThinkAloud(TaskType):
     """One dimension: its rubric, scored samples, and the attributes that come to mind."""
 
     slug = "think_aloud"
@@ -35,9 +40,21 @@ class ThinkAloud:
     )
     shape = "attributes"
     item_noun = "dimension"
+    answer_noun = "session"
     answer_template = "annotation/task_types/think_aloud_answer.html"
     item_template = "annotation/work/think.html"
     builder_template = "annotation/task_types/think_aloud_settings.html"
+    # authoring
+    add_words = "Add dimensions"
+    has_samples = True
+    numbers_by_text = False
+    # money and privacy
+    no_bonus = "A think-aloud has no right answer, so its workers have no score to pay by."
+    paid_noun = "think-aloud"
+
+    # files
+    exports = ("attributes", "samples", *TaskType.exports)
+    imports = ("samples", "attributes")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -95,6 +112,36 @@ class ThinkAloud:
             if one["start"] is not None
         ]
         return Values(texts=texts, spans=spans)
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """How many attributes, and which."""
+        found = attributes_of(draft)
+        if not found:
+            return ""
+        told = "; ".join(one["text"] for one in found)
+        return f"{len(found)} attribute{'' if len(found) == 1 else 's'}: {told}"
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        return missing_dimensions(task, version)
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        """Reading rubric, samples and their sources, and writing the attributes."""
+        sample = groups.order_by("position", "pk")[:20].values_list("passage", "passages")
+        lengths = [
+            len(rubric) + sum(len(one["text"]) + len(one["source"]) for one in passages)
+            for rubric, passages in sample
+        ]
+        read = statistics.mean(lengths) / pace.CHARACTERS_A_MINUTE if lengths else 0
+        attributes = version.settings["min_attributes"]
+        written = attributes * pace.WORDS_AN_ATTRIBUTE / pace.WORDS_A_MINUTE
+        return len(version.instructions) / pace.CHARACTERS_A_MINUTE + per * (read + written)
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        return f"and twelve words an attribute at {pace.WORDS_A_MINUTE}"
 
 
 def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import AssignmentItem, ItemGroup
-from annotation.task_types.rendering import words_in
-from annotation.task_types.writing.citations import cited
 from annotation.task_types.writing.questionnaire import TEXT, answered, open_questions
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN, Writing
 from crowdqc.errors import DomainError
@@ -223,15 +221,3 @@ def page(
         asked = f"{missing} questions are" if missing > 1 else "One question is"
         context["problem"] = f"{asked} not answered yet."
     return context | {"form": form(part, draft, settings, named=named)}
-
-
-def in_words(draft: Draft) -> str:
-    """What a draft says, in one line: how long it is, what it cites, how it begins."""
-    text = str(draft.get("text", "")).strip()
-    if not text:
-        return ""
-    words, numbers = words_in(text), len(cited(text))
-    return (
-        f"{words:,} word{'' if words == 1 else 's'}, "
-        f"{numbers} passage{'' if numbers == 1 else 's'} cited: {text[:200]}"
-    )

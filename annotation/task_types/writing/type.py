@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.task_types.base import Values, whole_number
+from annotation.models import Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.missing import Missing
 from annotation.task_types.rendering import words_in
 from annotation.task_types.scales import MAX_LABEL, labelled, rows, text, truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from annotation.task_types.writing import questionnaire
-from annotation.task_types.writing.citations import Marker, parse
+from annotation.task_types.writing.citations import Marker, cited, parse
+from annotation.task_types.writing.missing import missing_topics
 from crowdqc.errors import Invalid
 
 ENTRY, EXIT = "entry", "exit"
@@ -104,7 +109,7 @@ EXIT_TEMPLATE: tuple[dict[str, Any], ...] = (
 )
 
 
-class Writing:
+class Writing(TaskType):
     """One response to one query in one style."""
 
     slug = "writing"
@@ -115,9 +120,21 @@ class Writing:
     )
     shape = "responses"
     item_noun = "response"
+    answer_noun = "response"
     answer_template = "annotation/task_types/writing_answer.html"
     item_template = "annotation/work/write.html"
     builder_template = "annotation/task_types/writing_settings.html"
+    # authoring
+    add_words = "Add topics"
+    begins_with = {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
+    has_styles = True
+    numbers_by_text = False
+    # money and privacy
+    no_bonus = "Writing is described, not scored: there is no score of its workers to pay by."
+
+    # files
+    exports = ("responses", "surveys", "topics", "writing-logs", *TaskType.exports)
+    imports = ("topics", "responses")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (200, 0, 5000), (300, 1, 10_000))
@@ -180,6 +197,43 @@ class Writing:
             texts=[("answer", 0, written), *before[0], *after[0]],
             choices=[*before[1], *after[1]],
             spans=citation_spans(marks, settings["first_number"]),
+        )
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """How long it is, what it cites, how it begins."""
+        text = str(draft.get("text", "")).strip()
+        if not text:
+            return ""
+        words, numbers = words_in(text), len(cited(text))
+        return (
+            f"{words:,} word{'' if words == 1 else 's'}, "
+            f"{numbers} passage{'' if numbers == 1 else 's'} cited: {text[:200]}"
+        )
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        return missing_topics(task, version)
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        """Reading instructions and passages, writing from them, and both forms."""
+        own = version.settings
+        sample = groups.order_by("position", "pk")[:20].values_list("passages", flat=True)
+        lengths = [sum(len(one["text"]) for one in passages) for passages in sample]
+        there = statistics.mean(lengths) / pace.CHARACTERS_A_WORD if lengths else 0
+        target = own["target_words"]
+        told = [len(style["instructions"].split()) for style in own["styles"]]
+        read = statistics.mean(told) + min(there, pace.READ_FOR_A_WORD * target)
+        asking = (len(own[ENTRY]) + len(own[EXIT])) * pace.SECONDS_A_LINE / 60
+        one = read / pace.READ_A_MINUTE + target / pace.SOURCED_A_MINUTE + asking
+        return len(version.instructions.split()) / pace.READ_A_MINUTE + per * one
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        return (
+            f"writing from the passages at {pace.SOURCED_A_MINUTE}, of which three words are read "
+            f"for each one written, and {pace.SECONDS_A_LINE} seconds a question"
         )
 
 

@@ -149,7 +149,7 @@ def _picked(
         items = slots.pick_document(task, version, worker)
         wanted = 1
     else:
-        if get_type(task.type).shape in ("pairs", "ratings"):
+        if get_type(task.type).overlaps_bundles:
             stretch, start = slots.next_stretch(task, version)
         else:
             start = reached if reached is not None else _start(task, worker)
@@ -183,7 +183,7 @@ def _lease(
     )
     visits.tie(assignment)
     # Pairs of one topic side by side would be judged against each other.
-    together = get_type(task.type).shape == "texts"
+    together = get_type(task.type).keeps_groups_together
     order = [item.pk for item in items]
     if not by_document(version.settings):  # a document is read from its beginning
         order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
@@ -198,7 +198,7 @@ def _entries(
     task: Task, version: TaskVersion, worker: Membership, order: Sequence[int], seed: str
 ) -> list[slots.Entry]:
     """The bundle with its attention items at drawn places, and which pairs are shown turned."""
-    if get_type(task.type).shape != "pairs":
+    if not get_type(task.type).pairs_texts:
         return [slots.Entry(pk) for pk in order]
     rng, mixed = random.Random(seed), list(order)  # noqa: S311 (an order, not a secret)
     hidden = slots.attention(task, version, worker, seed)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from annotation.models import Answer
-from annotation.task_types.pairwise.page import in_words
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
-from annotation.task_types.rating.type import PREFIX
+from annotation.task_types.rating.type import PREFIX, in_words
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 
 BETTER = {"first": "First text better", "second": "Second text better", "neutral": "Neither better"}

@@ -33,7 +33,7 @@ from annotation.models.tasks import TaskState
 from annotation.pairs.selectors.release import Released, released
 from annotation.panels.selectors import qualification
 from annotation.task_types import get_type
-from annotation.task_types.rating.type import by_document, noun_of
+from annotation.task_types.rating.type import by_document
 from annotation.work.selectors.paid import explain
 
 __all__ = [
@@ -94,7 +94,7 @@ class Offer:
     def noun(self) -> str:
         """What one of its items is called."""
         version = self.task.current
-        return noun_of(get_type(self.task.type), version.settings if version else {})
+        return get_type(self.task.type).noun_in(version.settings if version else {})
 
     @property
     def hourly(self) -> Decimal | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
 from typing import Any
@@ -12,7 +11,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -23,13 +21,10 @@ from annotation.models import Assignment, AssignmentItem, Consent, Membership, R
 from annotation.recruitment.selectors.ways_in import visit_to
 from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
-from annotation.task_types.pairwise import page as judging
-from annotation.task_types.rating import page as rating
-from annotation.task_types.rating.type import noun_of
 from annotation.work.actions import assignments, leases
 from annotation.work.actions.leases import MAX_EXTENSIONS
 from annotation.work.selectors import work
-from annotation.work.views import responses, thinking
+from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.numbers import whole
 
@@ -156,19 +151,23 @@ def _elsewhere(assignment: Assignment) -> HttpResponse | None:
 
 
 def _words(assignment: Assignment) -> dict[str, Any]:
-    """The task's type, and what its pages call an item and the answer to one."""
-    task_type = get_type(assignment.task.type)
-    named = {"texts": "answer", "ratings": "rating", "checks": "checklist"}
-    noun = noun_of(task_type, assignment.version.settings)
-    answer = named.get(task_type.shape, noun)
-    typed = task_type.shape in ("texts", "responses", "attributes")
-    return {"type": task_type, "noun": noun, "answer_noun": answer, "typed": typed}
+    """The task's type, its pages, and what they call an item and the answer to one."""
+    task_type, pages = get_type(assignment.task.type), pages_of(assignment.task)
+    noun = task_type.noun_in(assignment.version.settings)
+    return {
+        "type": task_type,
+        "pages": pages,
+        "noun": noun,
+        "answer_noun": pages.submitted_noun or task_type.answer_noun,
+        "late_noun": pages.late or f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}",
+    }
 
 
 def _frame(
     assignment: Assignment, agreed: Consent | None, steps: list[work.Step]
 ) -> dict[str, Any]:
     """What every page of an assignment shows around its content."""
+    pages = pages_of(assignment.task)
     return {
         "assignment": assignment,
         "version": assignment.version,
@@ -176,14 +175,8 @@ def _frame(
         **_words(assignment),
         "agreed": agreed,
         "steps": steps,
-        "segments": [
-            {
-                "state": step.state,
-                "label": step.label,
-                "url": reverse("work_item", args=[assignment.pk, step.number]),
-            }
-            for step in steps
-        ],
+        "recorded": pages.recorded(assignment.version.settings),
+        "segments": pages.segments(assignment, steps),
         "seconds_left": work.seconds_left(assignment),
         "late": work.ran_out(assignment),
         "extensions": max(0, MAX_EXTENSIONS - assignment.extensions),
@@ -212,8 +205,6 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         if found.opened_at is None:
             assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     context = _frame(found, agreed, steps)
-    if context["type"].shape == "responses":
-        context["segments"] = responses.segments(found, steps)
     context |= {
         "problems": [step for step in steps if step.problem],
         "answered": sum(step.state == "done" for step in steps),
@@ -244,13 +235,12 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         return _ask(found)
     if found.opened_at is None:
         assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
-    task_type = get_type(found.task.type)
-    reads = task_type.shape == "texts"
-    steps = work.steps(found, current=position - 1, whole=reads)
+    pages = pages_of(found.task)
+    steps = work.steps(found, current=position - 1, whole=pages.reads)
     if not 1 <= position <= len(steps):
-        raise Missing(f"There is no such {task_type.item_noun} in this assignment.")
+        raise Missing(f"There is no such {get_type(found.task.type).item_noun} in this assignment.")
     entry = steps[position - 1].entry
-    if not reads:
+    if not pages.reads:
         entry.item = work.with_texts(entry)
     settings = settings_of(found, entry)
     passage = "none"
@@ -259,47 +249,21 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     if request.method == "POST":
         return _answered(request, found, entry, passage, len(steps))
     context = _frame(found, agreed, steps)
-    context |= _text_line(steps if reads else [], entry)
+    context |= _text_line(steps if pages.reads else [], entry)
     if passage == "first":
         return render(request, "annotation/work/read.html", context)
     if entry.shown_at is None:
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
+    opened = OpenItem(found, entry, settings, passage, steps, request.GET.dict())
     context |= {
         "passage": passage,
         "settings": settings,
         "target": f"item-{entry.item_id}",
-        "total": len(steps),
-        "problem": problem_of(found, entry, on_page=True) if "check" in request.GET else "",
+        "total": opened.total,
+        "problem": problem_of(found, entry, on_page=True) if opened.named else "",
+        **pages.context(opened),
     }
-    if task_type.shape == "responses":
-        context |= responses.page(request, found, entry, steps)
-    elif not reads:
-        context |= thinking.page(request, entry, settings, passage, len(steps)) or _judged(
-            entry, settings, passage, len(steps)
-        )
-    if rating.asks_beside(settings):
-        context |= rating.page(entry, settings, len(steps), named="check" in request.GET)
-        return render(request, rating.TEMPLATE, context)
-    return render(request, task_type.item_template, context)
-
-
-def _judged(
-    entry: AssignmentItem, settings: dict[str, Any], passage: str, total: int
-) -> dict[str, Any]:
-    """The texts and lines of a judgment, and how long it has been before the worker."""
-    seen = (timezone.now() - entry.shown_at).total_seconds() if entry.shown_at else 0
-    return {
-        **judging.page(
-            entry.item,
-            settings,
-            entry.draft,
-            flipped=entry.flipped,
-            sources=passage == "open",
-        ),
-        "brief": entry.position > 0,  # explanations stand open on the first page
-        "break_due": judging.break_is_due(settings, entry.position, total),
-        "seen_seconds": math.floor(seen),
-    }
+    return render(request, pages.template(opened), context)
 
 
 def _text_line(steps: list[work.Step], entry: AssignmentItem) -> dict[str, Any]:
@@ -342,10 +306,9 @@ def _answered(
         after=_after(request.POST.get("after", "")),
     )
     entry.draft = kept.draft
-    if get_type(found.task.type).shape == "responses":
-        within = responses.led_on(found, entry, request.POST)
-        if within:
-            return within
+    within = pages_of(found.task).led_on(found, entry, request.POST.dict())
+    if within:
+        return within
     if go == "next" and _must_stay(found, entry):
         return redirect(f"{here.url}?check=1")
     target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
@@ -365,10 +328,10 @@ def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
 
     A question that is left open for now may be passed over; the list names it before the submit.
     """
-    task_type = get_type(found.task.type)
-    open_yet = task_type.shape == "texts" and not task_type.is_answered(entry.draft)
-    skipped = bool(entry.draft.get("skipped")) and not task_type.is_answered(entry.draft)
-    return not (open_yet or skipped) and bool(problem_of(found, entry, on_page=True))
+    left = pages_of(found.task).may_stay_open or bool(entry.draft.get("skipped"))
+    if left and not get_type(found.task.type).is_answered(entry.draft):
+        return False
+    return bool(problem_of(found, entry, on_page=True))
 
 
 @login_required

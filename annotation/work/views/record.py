@@ -14,8 +14,8 @@ from annotation.models import Assignment, Qualification, Rejection
 from annotation.payouts.actions import rejections
 from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
-from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES
 from annotation.work.selectors import answer_words, log, log_words, work
+from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing
 
 PAGE = 20
@@ -54,15 +54,18 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         raise Missing("There is no such assignment among yours.")
     events = log.assignment_events(found.pk)
     steps = work.steps(found, whole=False)
+    task_type, pages = get_type(found.task.type), pages_of(found.task)
     names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
+    names |= pages.targets
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
-    names |= {f"attribute-{n}": f"attribute {n + 1}" for n in range(MAX_ATTRIBUTES)}
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
-    given = _given(found)
+    given = {} if pages.tells_all else _given(found)
     context = {
         "assignment": found,
-        "type": get_type(found.task.type),
+        "type": task_type,
+        "pages": pages,
+        "answer_noun": pages.recorded_noun or task_type.answer_noun,
         "steps": [
             (step, replayed.get(step.entry.item_id), given.get(step.entry.item_id) or step.said)
             for step in steps
@@ -78,9 +81,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 
 def _given(found: Assignment) -> dict[int, str]:
-    """What was submitted, by item, of the types whose draft tells it only in short."""
-    if get_type(found.task.type).shape not in ("ratings", "attributes", "checks"):
-        return {}
+    """What was submitted, by item, where drafts tell it only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")
     return {answer.item_id: answer_words.given(answer) for answer in answers}

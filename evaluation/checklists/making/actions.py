@@ -14,11 +14,12 @@ from django.db.models import Max
 from annotation.models import Candidate, Item, Task, User
 from annotation.pairs.actions import checklist_items
 from annotation.records.actions.audit import record
-from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.stages import Entries
+from evaluation.methods.checklists import attribute_diversity
 from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run
+from evaluation.runs.run_types import fits
 
 
 @transaction.atomic
@@ -29,7 +30,7 @@ def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checkl
     empty, Conflict where nobody of ``whose`` has an attribute.
     """
     name = " ".join(name.split())
-    if get_type(task.type).shape != "attributes" or item.task_id != task.pk:
+    if not fits(task, attribute_diversity.NAME) or item.task_id != task.pk:
         raise Invalid("A checklist is made from a dimension of a think-aloud task.")
     if not name or len(name) > 120:
         raise Invalid("The checklist needs a name.", fields={"name": "1 to 120 characters."})

@@ -13,16 +13,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import Access, get_access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Candidate, Role, Task
-from annotation.task_types import get_type
 from crowdqc.errors import DomainError, Missing
 from crowdqc.numbers import whole
 from evaluation.checklists.making import actions, pipeline
+from evaluation.checklists.making.diversity import SLUG
 from evaluation.checklists.making.forms import ChecklistForm, TaskForm, WhoseForm
 from evaluation.checklists.making.runs import dimensions
 from evaluation.checklists.selectors import attributes as checklists_attributes
 from evaluation.checklists.selectors import lists as reads
 from evaluation.models import Checklist
 from evaluation.runs.official.standing import standing
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as runs
 
 
@@ -31,8 +32,7 @@ def thought(
 ) -> tuple[Access, Task]:
     """A think-aloud task of the project; Missing for another type."""
     access, task = get_task(request, project_id, task_id, *roles)
-    if get_type(task.type).shape != "attributes":
-        raise Missing("This task does not ask anybody to think aloud.")
+    require_fit(task, SLUG, Missing("This task does not ask anybody to think aloud."))
     return access, task
 
 

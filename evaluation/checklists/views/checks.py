@@ -14,7 +14,6 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.access import Access, get_task
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
-from annotation.task_types import get_type
 from crowdqc.errors import Invalid, Missing
 from evaluation.checklists.filled import text_scores
 from evaluation.checklists.filled.run import SLUG
@@ -24,13 +23,13 @@ from evaluation.free_text.views.results import number_of
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.official.standing import standing
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 
 
 def _task(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id, *roles)
-    if get_type(task.type).shape != "checks":
-        raise Missing("This task has no checklist.")
+    require_fit(task, SLUG, Missing("This task has no checklist."))
     return access, task
 
 

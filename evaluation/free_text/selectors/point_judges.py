@@ -19,10 +19,10 @@ from evaluation.free_text.selectors.leaderboard import PER_PAGE, rank_words
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.rescaling.point_scores import FEWEST, Agreement, author_means, boards_agree
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import model_names, recipe_pairs
-from evaluation.runs.selectors.words import shape_of
 
 METHOD = "judge_points"
 SEED = 20417  # of the resamples of an agreement, so that a page says the same twice
@@ -132,7 +132,7 @@ def _note(text: str) -> str:
 
 def _sentence(run: Run, asked: Told) -> str:
     counts = asked["counts"]
-    noun = "answer" if shape_of(run.task) == "texts" else "score"
+    noun = "answer" if adapter_of(run.task).scores_answers else "score"
     given = plural(counts["answered"] + counts["defaulted"], noun)
     head = f"{given} scored from 0 to 100" if noun == "answer" else f"{given} from 0 to 100"
     lost = f", {counts['failed']:,} calls failed" if counts["failed"] else ""
@@ -224,7 +224,7 @@ def _cell(values: Sequence[Any]) -> Cell:
 
 def _said(noun: str, run: Run, main: Run | None, dimension: str) -> str:
     """How far the judge goes with the task's own method, in words."""
-    if shape_of(run.task) == "texts":
+    if adapter_of(run.task).scores_answers:
         return _agree(noun, run, main) if main is not None else AQER_MISSING
     return _texts_agree(run, main, dimension) if main is not None else PEOPLE_MISSING
 

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_access, get_task
 from annotation.models import Task
-from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
+from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors import run_facts
@@ -25,6 +25,7 @@ from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
 from evaluation.runs.results import votes_used
+from evaluation.runs.run_types import fits, require_fit
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
@@ -45,8 +46,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
 
     Missing for a task of pairs or ratings, whose results stand on pages of their own.
     """
-    if get_type(task.type).shape != "texts":
-        raise Missing("The results of this task stand on other pages.")
+    require_fit(task, AQER, Missing("The results of this task stand on other pages."))
     run = reads.shown_run(task, number_of(request))
     active = reads.active_of(task)
     last = schedules.last_run(task)
@@ -94,7 +94,7 @@ def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResp
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The workers' leaderboard; pairs and ratings have pages of their own."""
     _, task = get_task(request, project_id, task_id)
-    if get_type(task.type).shape != "texts":
+    if not fits(task, AQER):
         query = request.META.get("QUERY_STRING", "")
         return redirect(run_words.results_page(task) + (f"?{query}" if query else ""))
     run, context = frame(request, task, "workers")

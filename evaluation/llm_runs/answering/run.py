@@ -17,9 +17,8 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
-from evaluation.llm_runs.answering.prompts import rendered
+from evaluation.llm_runs.answering.questions import Questions, Read
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, RESPONSE
-from evaluation.llm_runs.answering.values import Read, read_answer
 from evaluation.llm_runs.parts import (
     LISTED,
     asked_items,
@@ -35,6 +34,7 @@ from evaluation.llm_runs.parts import (
     warm,
 )
 from evaluation.models import Run
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking, Plan
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
@@ -50,7 +50,6 @@ TITLES = {
     "steps": "Step by step, then the answer",
     "writing": "A response from the passages",
 }
-FIRST = {"texts": "sentence", "responses": WRITING}  # by default
 SCHEMAS = {"steps": REASONED, WRITING: RESPONSE}
 DEFAULTS: dict[str, Any] = {
     "model": 0,
@@ -64,17 +63,22 @@ Row = dict[str, Any]
 clean_params = freezing.clean_params
 
 
+def way_of(task: Task) -> Questions:
+    """How a model meets the items of this task."""
+    found: Questions = adapter_of(task).answering
+    return found
+
+
 def strategies(task: Task) -> list[tuple[str, str]]:
     """The prompt strategies (``name@version``) for tasks of this shape, with their titles."""
-    writes = get_type(task.type).shape == "responses"
+    way = way_of(task)
     found = []
     for ref in refs(PREFIX):
         name, _, number = ref.partition("@")
-        if name.startswith(WRITING) == writes:
+        if name.startswith(WRITING) == way.writes:
             title = TITLES.get(name, name.replace("_", " ").capitalize())
             found.append((ref, f"{title} (version {number})"))
-    first = FIRST["responses" if writes else "texts"]
-    return sorted(found, key=lambda one: one[0].partition("@")[0] != first)
+    return sorted(found, key=lambda one: one[0].partition("@")[0] != way.first)
 
 
 def strategy_of(task: Task, wanted: str) -> str:
@@ -127,10 +131,11 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
     model = chat_model(task, params["model"])
     strategy = strategy_of(task, params["strategy"])
     prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
+    way = way_of(task)
     asks = [
         Ask(
             one.subject,
-            rendered(prompt, one.item, task, passage=params["passage"]),
+            way.prompt(prompt, one.item, task, passage=params["passage"]),
             SCHEMAS.get(name, ANSWER),
             sampling(params),
             replicate=one.replicate,
@@ -138,12 +143,13 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
         for one in wanted
     ]
     noun = get_type(task.type).item_noun
-    does, given = ("writes", noun) if task.type == "writing" else ("answers", "answer")
-    sentence = f"{model.name} {does} {plural(len({one.item.pk for one in wanted}), noun)}"
+    sentence = f"{model.name} {way.does} {plural(len({one.item.pk for one in wanted}), noun)}"
     if params["replicates"] > 1:
         sentence += f", {params['replicates']} times each"
     sentence += (
-        f"; {plural(there, f'{given} is', f'{given}s are')} there already." if there else "."
+        f"; {plural(there, f'{way.given} is', f'{way.given}s are')} there already."
+        if there
+        else "."
     )
     return Plan(model, asks, sentence)
 
@@ -182,8 +188,9 @@ def compute(run: Run, steps: Recorder) -> Answered:
     steps.begin(ASK, total=len(asked.asks))
     replies = ask_all(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
+    way = way_of(task)
     read = [
-        (one, reply, read_answer(task, one.item, reply.value["text"]))
+        (one, reply, way.read(task, one.item, reply.value["text"]))
         for one, reply in zip(wanted, replies, strict=True)
         if reply.value is not None
     ]

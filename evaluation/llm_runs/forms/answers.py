@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 
 from annotation.models import Task
-from annotation.task_types import get_type
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.forms.base import AskForm, replicates, temperature
 from evaluation.llm_runs.parts import MOST_REPLICATES, MOST_TOKENS
@@ -51,5 +50,5 @@ class AnswersForm(AskForm):
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, task=task, **kwargs)
         self.fields["strategy"].choices = answering.strategies(task)  # type: ignore[attr-defined]
-        if get_type(task.type).shape == "responses":
-            self.fields["passage"].label = "Show the model the passages"
+        if label := answering.way_of(task).passage_label:
+            self.fields["passage"].label = label

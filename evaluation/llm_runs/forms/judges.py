@@ -7,12 +7,12 @@ from typing import Any
 from django import forms
 
 from annotation.models import Task
-from annotation.task_types import get_type
 from evaluation.llm_runs.forms.answers import tokens_field
 from evaluation.llm_runs.forms.base import AskForm, replicates, temperature
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
 from evaluation.llm_runs.judging.prompts import COMBINED, INDIVIDUAL
+from evaluation.runs.adapters import adapter_of
 
 
 class JudgePairsForm(AskForm):
@@ -55,5 +55,5 @@ class JudgePointsForm(AskForm):
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, task=task, **kwargs)
-        if get_type(task.type).shape != "texts":
+        if not adapter_of(task).scores_answers:
             del self.fields["whose"], self.fields["passage"]

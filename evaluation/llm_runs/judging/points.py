@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Candidate, Item, Task
-from annotation.task_types import get_type
 from annotation.work.snapshots import answers
 from annotation.work.snapshots.answers import AnswerText
 from crowdqc.errors import Conflict
@@ -37,6 +36,7 @@ from evaluation.llm_runs.parts import (
 )
 from evaluation.methods.core.base import BadParameter
 from evaluation.models import LLMAttempt, Run
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking, Plan
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
@@ -79,7 +79,7 @@ class Wanted:
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
     """Everything to be scored, in an order that stays."""
-    if get_type(task.type).shape == "texts":
+    if adapter_of(task).scores_answers:
         return _answers(task, params)
     return _texts(task, params)
 
@@ -201,7 +201,7 @@ def compute(run: Run, steps: Recorder) -> Scored:
     """Ask, and put the boards together."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
-    if get_type(task.type).shape == "texts" and any(
+    if adapter_of(task).scores_answers and any(
         row.worker_id is not None for row in answers.counting_texts(task)
     ):
         freeze(run, snapshots.take)

@@ -17,6 +17,7 @@ from annotation.work.snapshots.answers import AnswerText
 from evaluation.methods.baselines import baseline_boards
 from evaluation.methods.baselines.baseline_part import Ratings
 from evaluation.methods.core.base import Intervals, Result, TooFewWorkers
+from evaluation.methods.core.params import Params
 from evaluation.methods.rescaling.point_scores import Mean, author_means
 from evaluation.methods.text.corpus import Responses
 from evaluation.models import AnswerScore, CandidateScore, SystemScore, WorkerScore
@@ -85,7 +86,7 @@ def _compared(
         VERSION,
         data,
         ratings,
-        settings={**baseline_boards.COMMON, "resamples": resamples},
+        settings=Params(NAME, baseline_boards.COMMON).settings({"resamples": resamples}),
         rng=rng,
     )
     parts = result.diagnostics["components"]

@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from crowdqc.numbers import count, percent
+from evaluation.llm_runs.answering.run import way_of
 from evaluation.models import Run
 
 # What came of what, by method: (answered, failed), and what is to be done next.
@@ -89,11 +90,5 @@ def _next(run: Run, new: int) -> tuple[str, str, str]:
     if run.method == "judge_pairs":
         said = "The votes show beside people’s once the board is run again."
         return said, reverse("run_start", args=args), "Run the board again"
-    if run.task.type == "writing":
-        said = "The responses can be judged beside people’s, and described by the next run."
-        return said, reverse("task", args=args), "To the task"
-    return (
-        "The answers are scored by the next run of AQER.",
-        reverse("run_start", args=args),
-        "Run AQER",
-    )
+    said, page, label = way_of(run.task).next_step
+    return said, reverse(page, args=args), label

@@ -15,26 +15,15 @@ from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
 from evaluation.models import CallState, CallUse, Run, RunState
 from evaluation.runs import run_types
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import STATES, started_words
 from evaluation.runs.selectors.recipes import model_id, model_names
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.words import results_url, shape_of
+from evaluation.runs.selectors.words import results_url
 
 SHOWN = 20  # runs of a task, the newest
-# What a task of a shape gives without any model.
-WITHOUT = {
-    "texts": "People’s answers are scored by AQER, and answers that models gave elsewhere can be "
-    "imported; they stand on the same board.",
-    "pairs": "Pairs are judged by people, with competence, agreement and a ranking. Judgments that "
-    "models gave elsewhere can be imported.",
-    "ratings": "Texts are rated by people, with agreement and means. Scores that were published "
-    "elsewhere can be imported.",
-    "responses": "Responses are written by people, and those of systems can be imported.",
-    "checks": "People answer the checklist, and answers from elsewhere can be imported.",
-    "attributes": "People think aloud, and every stage of the checklist can be written by hand.",
-}
 
 
 @dataclass(frozen=True)
@@ -139,7 +128,7 @@ def ways(task: Task) -> list[Way]:
 
 def without(task: Task) -> str:
     """What can be done with the task without a model, in a sentence or two."""
-    return WITHOUT.get(shape_of(task), "")
+    return adapter_of(task).without_models
 
 
 def chosen(task: Task, method: str, number: str) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
-from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from evaluation.free_text.selectors import point_judges
 from evaluation.free_text.views.results import number_of
+from evaluation.llm_runs.judging.points import SLUG
 from evaluation.pairwise.selectors import runs as pair_runs
+from evaluation.runs.adapters import adapter_of
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
-
-SHAPES = ("texts", "pairs", "ratings")
 
 
 @login_required
@@ -23,8 +23,7 @@ SHAPES = ("texts", "pairs", "ratings")
 def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """A model's scores from 0 to 100: its boards of systems and workers, and how they agree."""
     _, task = get_task(request, project_id, task_id)
-    if get_type(task.type).shape not in SHAPES:
-        raise Missing("Models give no points to what this task collects.")
+    require_fit(task, SLUG, Missing("Models give no points to what this task collects."))
     runs = point_judges.named(point_judges.runs_of(task))
     number = number_of(request)
     shown = next((one for one in runs if number in (None, one[0].number)), None)
@@ -41,7 +40,7 @@ def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> Ht
         "offered": runs,
         "asked": asked,
         "dimension": dimension,
-        "scored": get_type(task.type).shape == "texts",
+        "scored": adapter_of(task).scores_answers,
     }
     if shown is not None:
         found = point_judges.points(*shown, dimension, request.GET.get("page"))

@@ -42,7 +42,7 @@ turned in circles in 12 of 72 crowds. The study: ``python -m tests.studies.aqer_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,38 +58,85 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Texts,
     TooFewWorkers,
-    with_defaults,
 )
 from evaluation.methods.core.boards import rules_of
 from evaluation.methods.core.components import components
+from evaluation.methods.core.params import (
+    ANY_LEVEL,
+    Method,
+    Params,
+    choice,
+    flag,
+    real,
+    resamples,
+    whole,
+)
 from evaluation.methods.core.redundancy import RANK_BY
 
 NAME, VERSION = "aqer", "1.2"
-DEFAULTS: dict[str, Any] = {
-    "leave_one_out": True,
-    "rank_by": "auto",
-    "similarity": "cosine",
-    "start": "equal",
-    "vote": "auto",
-    "max_rounds": 100,
-    "tolerance": 1e-6,
-    "resamples": 2000,
-    "level": 0.95,
-    "min_answers": 5,
-    "near_identical": 0.95,
-    "cluster_share": 0.25,
-}
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take by itself."""
-    plan = _plan(with_defaults(NAME, DEFAULTS, params))
-    if plan.options.start == "entailment":
+def _check_plan(settings: Mapping[str, Any]) -> None:
+    _plan(settings)
+
+
+def _refuse_start(settings: Mapping[str, Any]) -> None:
+    if settings["start"] == "entailment":
         raise BadParameter("start 'entailment' needs start_votes, which a form cannot give")
+
+
+PARAMS = Params(
+    NAME,
+    (
+        flag(
+            "leave_one_out",
+            True,
+            label="Leave a worker's own answer out of the exemplary one",
+            help="Better where few people answered a question. The paper keeps it in.",
+        ),
+        choice(
+            "rank_by",
+            "auto",
+            RANK_BY,
+            label="Ranked by",
+            words=(
+                "By the number of answers per question",
+                "Raw score",
+                "Question-adjusted score",
+            ),
+            help="Adjusted scores allow for hard questions, but need 3 answers per question.",
+        ),
+        choice(
+            "similarity",
+            "cosine",
+            ("cosine", "neg_euclidean"),
+            label="Similarity",
+            words=("Cosine", "Negative Euclidean distance"),
+            help="How the closeness of two answers is measured.",
+        ),
+        choice(
+            "start",
+            "equal",
+            ("equal", "noisy", "entailment"),
+            label="First round",
+            words=("Equal votes", "Equal votes, changed a little at random"),
+            help="Changes nothing that anybody has seen; offered because the paper has it.",
+        ),
+        resamples(2000, label="Resamples of the questions"),
+        choice("vote", "auto", ("auto", "weighted_mean", "mean")),
+        whole("max_rounds", 100, 1),
+        real("tolerance", 1e-6, above=0),
+        ANY_LEVEL,
+        whole("min_answers", 5, 2),
+        real("near_identical", 0.95, above=0, below=1),
+        real("cluster_share", 0.25, above=0, below=1),
+    ),
+    together=_check_plan,
+)
+DEFAULTS = PARAMS.defaults
 
 
 def fit(
@@ -123,7 +170,7 @@ def fit(
 
     Raises TooFewWorkers, BadShape, BadVector, BadParameter, Cancelled.
     """
-    settings = with_defaults(NAME, DEFAULTS, params)
+    settings = PARAMS.settings(params)
     plan, hooks = replace(_plan(settings), start_votes=start_votes), hooks or Hooks()
     if start_votes is not None and np.shape(start_votes) != (len(data),):
         raise BadShape(
@@ -147,19 +194,9 @@ def fit(
     )
 
 
-def _plan(settings: dict[str, Any]) -> Plan:
-    rounds = settings["max_rounds"]
-    if isinstance(rounds, bool) or not isinstance(rounds, int):
-        raise BadParameter(f"max_rounds is {rounds!r}; it must be a whole number")
-    for name in ("near_identical", "cluster_share"):
-        value = settings[name]
-        if not isinstance(value, (int, float)) or not 0 < value < 1:
-            raise BadParameter(f"{name} is {value!r}; it must lie between 0 and 1")
-    if settings["rank_by"] not in RANK_BY:
-        known = "', '".join(RANK_BY)
-        raise BadParameter(f"rank_by is {settings['rank_by']!r}; it must be one of '{known}'")
+def _plan(settings: Mapping[str, Any]) -> Plan:
     options = Options(
-        leave_one_out=bool(settings["leave_one_out"]),
+        leave_one_out=settings["leave_one_out"],
         similarity=settings["similarity"],
         start=settings["start"],
         vote="weighted_mean" if settings["vote"] == "auto" else settings["vote"],
@@ -197,6 +234,6 @@ METHOD = Method(
     title="AQER",
     data=Texts,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    refuse=_refuse_start,
 )

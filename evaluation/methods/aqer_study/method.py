@@ -27,13 +27,12 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Texts,
     TooFewWorkers,
-    with_defaults,
 )
 from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.params import Method, Param, Params, choice, real, whole
 from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous
 from evaluation.methods.text.corpus import Responses
 
@@ -43,25 +42,51 @@ JUDGE = "judge"
 POOLED_ROW = POOLED  # the row of all systems together
 STAGES = ("draws",)
 AQER = "aqer"
-DEFAULTS: dict[str, Any] = {
-    "sizes": [5, 10, 15],
-    "repetitions": 25,
-    "draw": WORKERS,
-    "methods": [
-        AQER,
-        "aqer_uniterated",
-        "aqer_leave_one_out",
-        "rasa",
-        "roy",
-        "bert_score",
-        "f1",
-        "rouge_l",
-        "bleu1",
-        "bleu4",
-        "majority",
-    ],
-    "level": 0.95,
-}
+
+
+def _check_sizes(value: Any) -> None:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise BadParameter("sizes must be a list of numbers of workers")
+    for one in value:
+        if isinstance(one, bool) or not isinstance(one, int) or not 2 <= one <= 1000:
+            raise BadParameter(f"sizes is {one!r}; whole numbers from 2 to 1000")
+
+
+def _check_methods(value: Any) -> None:
+    unknown = sorted(set(value) - set(SCORERS))
+    if unknown:
+        raise BadParameter(f"methods: {unknown[0]!r} is not known")
+    if AQER not in value:
+        raise BadParameter("methods must hold aqer, which the others are held against")
+
+
+PARAMS = Params(
+    NAME,
+    (
+        Param("sizes", [5, 10, 15], rule=_check_sizes),
+        whole("repetitions", 25, 2, 500),
+        choice("draw", WORKERS, (WORKERS, ANSWERS)),
+        Param(
+            "methods",
+            [
+                AQER,
+                "aqer_uniterated",
+                "aqer_leave_one_out",
+                "rasa",
+                "roy",
+                "bert_score",
+                "f1",
+                "rouge_l",
+                "bleu1",
+                "bleu4",
+                "majority",
+            ],
+            rule=_check_methods,
+        ),
+        real("level", 0.95, above=0.5, below=1),
+    ),
+)
+DEFAULTS = PARAMS.defaults
 COMPARED = ("method", "size", "difference", "low", "high", "questions", "family", "reason")
 MIN_QUESTIONS = LEAST[CORRELATION]  # below it no correlation is told
 
@@ -118,32 +143,6 @@ SCORERS: dict[str, tuple[str, Scorer]] = {
 TITLES = {slug: title for slug, (title, _) in SCORERS.items()} | {JUDGE: "Language model as judge"}
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    sizes = settings["sizes"]
-    if not isinstance(sizes, (list, tuple)) or not sizes:
-        raise BadParameter("sizes must be a list of numbers of workers")
-    for name, values, low, high in (
-        ("sizes", sizes, 2, 1000),
-        ("repetitions", [settings["repetitions"]], 2, 500),
-    ):
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise BadParameter(f"{name} is {value!r}; whole numbers from {low} to {high}")
-    if settings["draw"] not in (WORKERS, ANSWERS):
-        raise BadParameter(f"draw is {settings['draw']!r}; it must be {WORKERS} or {ANSWERS}")
-    unknown = sorted(set(settings["methods"]) - set(SCORERS))
-    if unknown or AQER not in settings["methods"]:
-        raise BadParameter(
-            f"methods: {unknown[0]!r} is not known"
-            if unknown
-            else "methods must hold aqer, which the others are held against"
-        )
-    if not 0.5 < settings["level"] < 1:
-        raise BadParameter(f"level is {settings['level']!r}; it must lie between .5 and 1")
-
-
 def _frame(data: Study) -> Drawn:
     """The graded answers of systems, as draws are held against them."""
     outside = data.texts.outside
@@ -180,8 +179,7 @@ def fit(
     The judge, who sees no worker, is the same at every size. Raises TooFewWorkers, BadParameter,
     Cancelled.
     """
-    check(**params)
-    settings, hooks = with_defaults(NAME, DEFAULTS, params), hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     there = _largest(data.texts, settings["draw"])
     sizes = [size for size in settings["sizes"] if size <= there]
     if not sizes:
@@ -292,6 +290,5 @@ METHOD = Method(
     title="Systems against expert grades",
     data=Study,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

@@ -7,7 +7,7 @@ of the product of both sizes), means, min-max, weights, rounds. Cost is linear i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from evaluation.methods.aqer.rounds import (
     to_weights,
 )
 from evaluation.methods.aqer.tables import board_columns, gather
+from evaluation.methods.baselines.baseline_boards import COMMON
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import (
     BadParameter,
@@ -32,28 +33,37 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
     by_question,
     index_array,
     refuse_duplicates,
-    with_defaults,
 )
 from evaluation.methods.core.boards import Board, Draws, Rules, Scores, make_board, place, rules_of
 from evaluation.methods.core.bootstrap import question_weights, ranks
+from evaluation.methods.core.params import COMPARED, Method, Params, choice, real, whole
 from evaluation.methods.core.redundancy import ranking_column
 
 NAME, VERSION = "bag-of-words", "1.0"
-DEFAULTS: dict[str, Any] = {
-    "vote": "weighted_majority",
-    "start": "equal",
-    "max_rounds": 100,
-    "tolerance": 1e-6,
-    "resamples": 2000,
-    "level": 0.95,
-    "min_answers": 5,
-}
+
+
+def _check_vote(settings: Mapping[str, Any]) -> None:
+    if settings["vote"] == "majority" and settings["start"] != "equal":
+        raise BadParameter("vote 'majority' is the equal vote; start 'noisy' contradicts it")
+
+
+PARAMS = Params(
+    NAME,
+    (
+        choice("vote", "weighted_majority", ("weighted_majority", "majority")),
+        choice("start", "equal", ("equal", "noisy")),
+        whole("max_rounds", 100, 1),
+        real("tolerance", 1e-6, above=0),
+        *COMMON,
+    ),
+    together=_check_vote,
+)
+DEFAULTS = PARAMS.defaults
 HALF = 0.5 + 1e-12  # weights are rounded numbers: half of the votes is not to pass by rounding
 CHUNK = 4_000_000  # numbers in one array of a chunk of resamples
 VOTES = {"weighted_majority": "weighted_mean", "majority": "mean"}
@@ -188,11 +198,6 @@ def iterate(
     )
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _plan(with_defaults(NAME, DEFAULTS, params))
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """One component: its answers (positions in the data), workers, rounds and board."""
@@ -216,7 +221,7 @@ def fit(
     ``data``), as AQER's. Intervals: ``worker``. Component 0 means not scored. Raises
     TooFewWorkers, BadParameter, Cancelled.
     """
-    settings = with_defaults(NAME, DEFAULTS, params)
+    settings = PARAMS.settings(params)
     options, rules = _plan(settings)
     worker_part, question_part = parts(data.worker, data.question, data.workers, data.questions)
     fitted = []
@@ -249,13 +254,6 @@ def fit(
 
 
 def _plan(settings: dict[str, Any]) -> tuple[Options, Rules]:
-    if settings["vote"] not in VOTES:
-        known = "' or '".join(VOTES)
-        raise BadParameter(f"vote is {settings['vote']!r}; it must be '{known}'")
-    if settings["start"] not in ("equal", "noisy"):
-        raise BadParameter(f"start is {settings['start']!r}; it must be 'equal' or 'noisy'")
-    if settings["vote"] == "majority" and settings["start"] != "equal":
-        raise BadParameter("vote 'majority' is the equal vote; start 'noisy' contradicts it")
     options = Options(
         vote=VOTES[settings["vote"]],
         start=settings["start"],
@@ -386,6 +384,6 @@ METHOD = Method(
     title="Bag of words with majority vote",
     data=Bags,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=COMPARED,
 )

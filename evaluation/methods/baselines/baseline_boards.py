@@ -23,8 +23,13 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.boards import Board, place, rules_of
 from evaluation.methods.core.components import components
+from evaluation.methods.core.params import ANY_LEVEL, resamples, whole
 
-COMMON: dict[str, Any] = {"resamples": 2000, "level": 0.95, "min_answers": 5}
+COMMON = (
+    resamples(2000),
+    ANY_LEVEL,
+    whole("min_answers", 5, 2),
+)
 
 
 def parts(data: Crowd) -> tuple[IntArray, IntArray]:

@@ -8,7 +8,7 @@ references are taken as equally right, so many wrong workers who agree score wel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 from evaluation.methods.baselines.baseline_boards import COMMON, parts, result
 from evaluation.methods.baselines.baseline_part import Ratings
 from evaluation.methods.core.base import (
-    BadParameter,
     BadShape,
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
-    with_defaults,
 )
-from evaluation.methods.core.boards import rules_of
+from evaluation.methods.core.params import COMPARED, Method, Param, Params, choice
 from evaluation.methods.text.corpus import TOKENIZERS, Responses, Tokens, TokenVectors, token_ids
 from evaluation.methods.text.metrics import (
     REFERENCES,
@@ -158,35 +155,17 @@ def _bert(
 
 @dataclass(frozen=True)
 class Baseline:
-    """One way to score a response by its words; ``defaults`` are its own parameters."""
+    """One way to score a response by its words; ``own`` are the parameters it has alone."""
 
     slug: str
     title: str
     score: Scorer
-    defaults: dict[str, Any] = field(default_factory=dict)
+    own: tuple[Param, ...] = ()
 
     @property
-    def params(self) -> dict[str, Any]:
-        """Every parameter with its default."""
-        return {**COMMON, **self.defaults}
-
-    def check(self, **params: Any) -> None:
-        """Raise BadParameter, naming it, on a parameter that fit would not take."""
-        self._settings(params)
-
-    def _settings(self, params: dict[str, Any]) -> dict[str, Any]:
-        settings = with_defaults(self.slug, self.params, params)
-        rules_of(settings)
-        for name, known in (
-            ("tokenizer", tuple(TOKENIZERS)),
-            ("smoothing", SMOOTHINGS),
-            ("references", REFERENCES),
-        ):
-            if name in settings and settings[name] not in known:
-                raise BadParameter(
-                    f"{name} is {settings[name]!r}; it must be one of {', '.join(known)}"
-                )
-        return settings
+    def options(self) -> Params:
+        """Every parameter."""
+        return Params(self.slug, (*COMMON, *self.own))
 
     def fit(
         self,
@@ -205,7 +184,7 @@ class Baseline:
 
         Raises TooFewWorkers, BadShape (BERTScore without token vectors), BadParameter, Cancelled.
         """
-        settings = self._settings(params)
+        settings = self.options.settings(params)
         parts(data)  # says at once that there is nothing to compare
         scores, told = self.score(data, Rows.of(data), settings, hooks or Hooks())
         ratings = Ratings(scores[: len(data)], scores[len(data) :])
@@ -222,29 +201,26 @@ class Baseline:
             title=self.title,
             data=Responses,
             fit=self.fit,
-            params=self.params,
-            check=self.check,
+            options=self.options,
+            internal=COMPARED,
         )
 
 
 # As App. H: NLTK's words. Whether two answers are the same should not hang on case and signs, and
 # ROUGE's own tokenizer leaves both out.
-_NLTK: dict[str, Any] = {"tokenizer": "treebank"}
-_PLAIN: dict[str, Any] = {"tokenizer": "words"}
+_NLTK = choice("tokenizer", "treebank", tuple(TOKENIZERS))
+_PLAIN = choice("tokenizer", "words", tuple(TOKENIZERS))
+_REFERENCES = choice("references", "max", REFERENCES)
+_SMOOTHING = choice("smoothing", "none", SMOOTHINGS)
 BASELINES = {
     baseline.slug: baseline
     for baseline in (
-        Baseline("majority", "Majority vote", _majority, _PLAIN),
-        Baseline("bleu1", "BLEU1", partial(_bleu, order=1), _NLTK),
-        Baseline("bleu4", "BLEU4", partial(_bleu, order=4), {**_NLTK, "smoothing": "none"}),
-        Baseline("f1", "Token F1", partial(_pairwise, measure=f1), {**_NLTK, "references": "max"}),
-        Baseline(
-            "rouge_l",
-            "ROUGE-L",
-            partial(_pairwise, measure=rouge_l),
-            {**_PLAIN, "references": "max"},
-        ),
-        Baseline("bert_score", "BERTScore", _bert, {"references": "max"}),
+        Baseline("majority", "Majority vote", _majority, (_PLAIN,)),
+        Baseline("bleu1", "BLEU1", partial(_bleu, order=1), (_NLTK,)),
+        Baseline("bleu4", "BLEU4", partial(_bleu, order=4), (_NLTK, _SMOOTHING)),
+        Baseline("f1", "Token F1", partial(_pairwise, measure=f1), (_NLTK, _REFERENCES)),
+        Baseline("rouge_l", "ROUGE-L", partial(_pairwise, measure=rouge_l), (_PLAIN, _REFERENCES)),
+        Baseline("bert_score", "BERTScore", _bert, (_REFERENCES,)),
     )
 }
 METHODS = tuple(baseline.method for baseline in BASELINES.values())

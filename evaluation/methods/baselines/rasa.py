@@ -23,39 +23,27 @@ from evaluation.methods.baselines.baseline_part import Ratings
 from evaluation.methods.baselines.rasa_core import FLOOR, affordable, reliabilities, replicates
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import (
-    BadParameter,
     FloatArray,
     Hooks,
     Intervals,
-    Method,
     Result,
     Table,
     Texts,
-    with_defaults,
 )
 from evaluation.methods.core.boards import Draws, Scores, make_board, place, rules_of
+from evaluation.methods.core.params import COMPARED, Method, Params, real, whole
 
 NAME, VERSION = "rasa", "1.0"
-DEFAULTS: dict[str, Any] = {**COMMON, "alpha": 0.05, "max_rounds": 1000, "tolerance": 1e-7}
+PARAMS = Params(
+    NAME,
+    (
+        *COMMON,
+        real("alpha", 0.05, above=0, below=1),
+        whole("max_rounds", 1000, 1),
+        real("tolerance", 1e-7, above=0),
+    ),
+)
 COLLAPSED = 0.9  # share of the weight with which one worker is the mean
-
-
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _settings(params)
-
-
-def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    settings = with_defaults(NAME, DEFAULTS, params)
-    rules_of(settings)
-    rounds = settings["max_rounds"]
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise BadParameter(f"max_rounds is {rounds!r}; it must be a whole number from 1")
-    if not 0 < settings["alpha"] < 1:
-        raise BadParameter(f"alpha is {settings['alpha']!r}; it must lie between 0 and 1")
-    if not settings["tolerance"] > 0:
-        raise BadParameter(f"tolerance is {settings['tolerance']!r}; it must be positive")
-    return settings
 
 
 def fit(
@@ -72,7 +60,7 @@ def fit(
 
     Raises TooFewWorkers, BadParameter, Cancelled.
     """
-    settings, hooks = _settings(params), hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     worker_part, question_part = parts(data)
     cosine, distance = np.full((2, len(data)), np.nan)
     reliability = np.full(len(data.workers), np.nan)
@@ -207,6 +195,6 @@ METHOD = Method(
     title="RASA (Li and Fukumoto 2019)",
     data=Texts,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=COMPARED,
 )

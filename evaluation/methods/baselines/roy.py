@@ -19,21 +19,18 @@ from evaluation.methods.baselines.baseline_boards import COMMON, best_rows, part
 from evaluation.methods.baselines.baseline_part import Ratings
 from evaluation.methods.baselines.baselines import Rows
 from evaluation.methods.core.base import (
-    BadParameter,
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
-    with_defaults,
 )
-from evaluation.methods.core.boards import rules_of
+from evaluation.methods.core.params import COMPARED, Method, Params, whole
 from evaluation.methods.text.corpus import Responses, Tokens
 from evaluation.methods.text.metrics import bleu
 
 NAME, VERSION = "roy", "1.0"
-DEFAULTS: dict[str, Any] = {**COMMON, "max_length": 2, "min_support": 2}
 MAX_LENGTH = 5
+PARAMS = Params(NAME, (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)))
 
 
 def sequence_scores(
@@ -85,21 +82,6 @@ def _earliest(row: IntArray, gram: IntArray, end: IntArray) -> tuple[IntArray, I
     return row[new], gram[new], end[new]
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _settings(params)
-
-
-def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    settings = with_defaults(NAME, DEFAULTS, params)
-    rules_of(settings)
-    for name, low, high in (("max_length", 1, MAX_LENGTH), ("min_support", 1, 10**9)):
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number from {low}")
-    return settings
-
-
 def fit(
     data: Responses, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -109,7 +91,7 @@ def fit(
     that hold it, and the boards' ``resamples``, ``level``, ``min_answers``. Tables as
     ``baseline_boards.result`` describes. Raises TooFewWorkers, BadParameter, Cancelled.
     """
-    settings = _settings(params)
+    settings = PARAMS.settings(params)
     parts(data)
     hooks, rows = hooks or Hooks(), Rows.of(data)
     hooks.step("sequences", 0, 1)
@@ -148,6 +130,6 @@ METHOD = Method(
     title="Roy et al. (2016)",
     data=Responses,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=COMPARED,
 )

@@ -9,7 +9,7 @@ comparisons connects are never ranked against each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,23 +37,43 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
-    with_defaults,
+)
+from evaluation.methods.core.params import (
+    ANY_LEVEL,
+    PART_OF_STUDY,
+    Method,
+    Params,
+    choice,
+    flag,
+    real,
+    resamples,
 )
 from evaluation.methods.core.votes import Pairs
 
 NAME, VERSION = "bradley-terry", "1.0"
-DEFAULTS: dict[str, Any] = {
-    "ties": "davidson",
-    "regularisation": 0.2,
-    "side": False,
-    "interval": "sandwich",
-    "cluster": "none",
-    "level": 0.95,
-    "resamples": 2000,
-}
+
+
+def _check_resamples(settings: Mapping[str, Any]) -> None:
+    if settings["interval"] == "bootstrap" and not settings["resamples"]:
+        raise BadParameter("resamples is 0, but the bootstrap needs 100 or more")
+
+
+PARAMS = Params(
+    NAME,
+    (
+        choice("ties", "davidson", bt_ties.TIES),
+        real("regularisation", 0.2, 0),
+        flag("side", False),
+        choice("interval", "sandwich", ("sandwich", "bootstrap")),
+        choice("cluster", "none", CLUSTERS),
+        ANY_LEVEL,
+        resamples(2000),
+    ),
+    together=_check_resamples,
+)
+DEFAULTS = PARAMS.defaults
 FEWEST_JUDGES = 10  # from which a variance between judges says something
 NAMED = 20  # names that a diagnostic lists in full
 
@@ -72,11 +92,6 @@ class TooFewJudges(DataError):
 
 class NoSides(DataError):
     """A side term was asked for, but the data cannot tell it."""
-
-
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    _settings(params)
 
 
 def fit(
@@ -106,7 +121,7 @@ def fit(
 
     Raises AllTied, Unbounded, NoSides, TooFewJudges, TooManyPlayers, BadParameter, Cancelled.
     """
-    settings = _settings(params)
+    settings = PARAMS.settings(params)
     if settings["cluster"] == "judge":
         _refuse_few(data)
     return fit_units(data, settings, rng=rng, hooks=hooks or Hooks())
@@ -201,34 +216,6 @@ def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
         judges=data.judges,
         weight=weight[keep],
     )
-
-
-def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    settings = with_defaults(NAME, DEFAULTS, params)
-    for name, known in (
-        ("ties", bt_ties.TIES),
-        ("interval", ("sandwich", "bootstrap")),
-        ("cluster", CLUSTERS),
-    ):
-        if settings[name] not in known:
-            raise BadParameter(
-                f"{name} is {settings[name]!r}; it must be one of {', '.join(known)}"
-            )
-    if not isinstance(settings["side"], bool):
-        raise BadParameter(f"side is {settings['side']!r}; it must be True or False")
-    number, level, resamples = (settings[x] for x in ("regularisation", "level", "resamples"))
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < np.inf:
-        raise BadParameter(f"regularisation is {number!r}; it must be 0 or more")
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
-    if isinstance(resamples, bool) or not isinstance(resamples, int):
-        raise BadParameter(f"resamples is {resamples!r}; it must be a whole number")
-    least = 100 if settings["interval"] == "bootstrap" else 0
-    if resamples < least or 0 < resamples < 100:
-        raise BadParameter(
-            f"resamples is {resamples}; it must be {'0, or ' * (not least)}100 or more"
-        )
-    return settings
 
 
 def _model(data: Pairs, cells: Cells, settings: dict[str, Any]) -> Model:
@@ -364,6 +351,6 @@ METHOD = Method(
     title="Bradley-Terry",
     data=Pairs,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=PART_OF_STUDY,
 )

@@ -29,18 +29,16 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
     index_array,
-    with_defaults,
 )
-from evaluation.methods.core.mace_checks import between, whole_from
+from evaluation.methods.core.params import LEVEL, Method, Params, whole
 from evaluation.methods.core.units import SIMILARITY, too_few
 from evaluation.methods.text.corpus import stems, token_ids, words
 
 NAME, VERSION = "attribute_diversity", "1.0"
-DEFAULTS: dict[str, Any] = {"topics": 5, "level": 0.95}
+PARAMS = Params(NAME, (whole("topics", 5, 2), LEVEL))
 ONE_PERSON, ONE_MODEL = "one person", "one model"
 PEOPLE, MODELS, COMBINED = "several people", "several models", "people and models"
 MEASURES = ("rouge", "jaccard", "cosine")
@@ -95,13 +93,6 @@ class Attributes:
         )
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    whole_from(settings, topics=2)
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
-
-
 def fit(
     data: Attributes, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -113,8 +104,7 @@ def fit(
     ``topics`` the words of each. ``topics`` of the fit and the ``level`` of intervals are
     parameters. Raises BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     found = []
     for number, name in enumerate(data.dimensions):
         hooks.step("dimensions", number, len(data.dimensions))
@@ -264,6 +254,5 @@ METHOD = Method(
     title="Diversity of attributes",
     data=Attributes,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.agreement.rank_correlation import kendall
-from evaluation.methods.checklists.correlation import check_level, correlation_rows
+from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.methods.core.base import (
     BadShape,
     BadVector,
@@ -26,12 +26,13 @@ from evaluation.methods.core.base import (
     Result,
     Table,
     index_array,
-    with_defaults,
 )
 from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.params import ANY_LEVEL, Params
 
 NAME, VERSION = "checklist", "1.0"
-DEFAULTS: dict[str, Any] = {"level": 0.95}
+PARAMS = Params(NAME, (ANY_LEVEL,))
+DEFAULTS = PARAMS.defaults
 LOWEST, RANGE = 1.0, 4.0
 CORRELATION = (
     "kind",
@@ -119,11 +120,6 @@ class Checks:
         return cls(t, q, y, a, h, tuple(texts), tuple(questions), names)
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    check_level(with_defaults(NAME, DEFAULTS, params)["level"])
-
-
 def fit(
     data: Checks, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -137,8 +133,7 @@ def fit(
 
     Raises EmptyData where no question has an answer, BadParameter, Cancelled.
     """
-    check(**params)
-    level = {**DEFAULTS, **params}["level"]
+    level = PARAMS.settings(params)["level"]
     (hooks or Hooks()).step("scores", 0, 2)
     known = ~np.isnan(data.yes)
     if not known.any():

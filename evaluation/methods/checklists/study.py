@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import check_resampling
 from evaluation.methods.checklists import method as checklist
 from evaluation.methods.checklists.agreement import (
     agreement_rows,
@@ -23,7 +22,7 @@ from evaluation.methods.checklists.agreement import (
     one_person,
     with_people_rows,
 )
-from evaluation.methods.checklists.correlation import check_level, correlation_rows
+from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.methods.checklists.method import LOWEST, RANGE, Checks
 from evaluation.methods.checklists.signal import setting_of, signal_rows
 from evaluation.methods.core.base import (
@@ -34,15 +33,21 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     index_array,
-    with_defaults,
 )
 from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.params import ANY_LEVEL, DRAWN, Method, Params, resamples
 
 NAME, VERSION = "checklist", "1.2"
-DEFAULTS: dict[str, Any] = {"level": 0.95, "resamples": 2000}
+PARAMS = Params(
+    NAME,
+    (
+        resamples(2000, or_zero=False, label="Resamples", help=DRAWN),
+        ANY_LEVEL,
+    ),
+)
+DEFAULTS = PARAMS.defaults
 MAJORITY = 0  # the first answerer; author k is answerer k + 1
 SCORES, AGREEMENT, SIGNAL = "scores of texts", "agreement", "what each question adds"
 STAGES = (SCORES, AGREEMENT, SIGNAL)
@@ -174,13 +179,6 @@ class Study:
         return yes, chance
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    given = with_defaults(NAME, DEFAULTS, params)
-    check_level(given["level"])
-    check_resampling(given["resamples"], given["level"])
-
-
 def fit(
     data: Study, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -196,8 +194,7 @@ def fit(
 
     Raises EmptyData, BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.person[data.author]
     if not len(data):
         raise EmptyData("no question of the checklist has an answer")
@@ -370,6 +367,5 @@ METHOD = Method(
     title="Checklist scores",
     data=Study,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

@@ -14,33 +14,34 @@ import numpy as np
 from evaluation.methods.competence import dawid_skene_core as core
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.sampler import Draws
-from evaluation.methods.core.base import BadParameter, Hooks, Method, Result, Table, with_defaults
-from evaluation.methods.core.mace_checks import between, label_parts, whole_from
+from evaluation.methods.core.base import Hooks, Result, Table
+from evaluation.methods.core.mace_checks import label_parts
+from evaluation.methods.core.params import (
+    LEVEL,
+    PART_OF_STUDY,
+    Method,
+    Params,
+    real,
+    resamples,
+    whole,
+)
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "dawid-skene", "1.0"
-DEFAULTS: dict[str, Any] = {
-    "iterations": 1000,
-    "tolerance": 1e-7,
-    "smoothing": 0.01,
-    "threshold": 1.0,
-    "min_posterior": 0.0,
-    "strength": 6.0,
-    "resamples": 1000,
-    "level": 0.95,
-}
-
-
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    whole_from(settings, iterations=1, resamples=0)
-    between(settings, DEFAULTS, 1e-10, 1e6, "smoothing")
-    between(settings, DEFAULTS, 0.1, 1e3, "strength")
-    between(settings, DEFAULTS, 0.0, 1.0, "tolerance", "threshold", "min_posterior")
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
-    if settings["threshold"] == 0:
-        raise BadParameter("threshold is 0, so no item would be kept; it must be above 0")
+PARAMS = Params(
+    NAME,
+    (
+        whole("iterations", 1000, 1),
+        real("tolerance", 1e-7, 0, 1),
+        real("smoothing", 0.01, 1e-10, 1e6),
+        real("threshold", 1.0, above=0, high=1),
+        real("min_posterior", 0.0, 0, 1),
+        real("strength", 6.0, 0.1, 1e3),
+        resamples(1000),
+        LEVEL,
+    ),
+)
+DEFAULTS = PARAMS.defaults
 
 
 def fit(
@@ -64,8 +65,7 @@ def fit(
 
     Raises TooFewWorkers, TooFewLabels, BadParameter, Cancelled.
     """
-    check(**params)
-    settings = {**DEFAULTS, **params}
+    settings = PARAMS.settings(params)
     hooks = hooks or Hooks()
     counts = core.prepare(data, *label_parts(data))
     fitted = core.em(
@@ -162,6 +162,6 @@ METHOD = Method(
     title="Dawid-Skene",
     data=Labels,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=PART_OF_STUDY,
 )

@@ -49,16 +49,6 @@ class BadParameter(ValueError):
     """A parameter outside its range; the message names it."""
 
 
-def with_defaults(
-    method: str, defaults: Mapping[str, Any], params: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Defaults with the given parameters over them; raises BadParameter on an unknown one."""
-    unknown = sorted(set(params) - set(defaults))
-    if unknown:
-        raise BadParameter(f"{unknown[0]} is no parameter of {method}")
-    return {**defaults, **params}
-
-
 class Cancelled(Exception):
     """Raised between two steps after the cancellation hook said so."""
 
@@ -313,20 +303,3 @@ class Fit(Protocol):
     def __call__(
         self, data: Any, *, rng: np.random.Generator, hooks: Hooks = ..., **params: Any
     ) -> Result: ...
-
-
-@dataclass(frozen=True)
-class Method:
-    """A registered method: its slug, version, title, the class of its data, and how to fit it.
-
-    ``params`` maps each parameter to its default; ``check`` raises BadParameter on a bad value,
-    so that a form can refuse it before a run starts.
-    """
-
-    slug: str
-    version: str
-    title: str
-    data: type
-    fit: Callable[..., Result]
-    params: Mapping[str, Any]
-    check: Callable[..., None]

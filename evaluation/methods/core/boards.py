@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.core import bootstrap
-from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Intervals
+from evaluation.methods.core.base import FloatArray, IntArray, Intervals
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,9 @@ class Rules:
     min_answers: int
 
 
-def rules_of(settings: dict[str, Any]) -> Rules:
-    """The boards' rules from parameters; raises BadParameter."""
-    for name in ("resamples", "min_answers"):
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number")
-    if settings["resamples"] < 0 or 0 < settings["resamples"] < 100:
-        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
-    if settings["min_answers"] < 2:
-        raise BadParameter(f"min_answers is {settings['min_answers']}; it must be 2 or more")
-    level = settings["level"]
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
-    return Rules(settings["resamples"], float(level), settings["min_answers"])
+def rules_of(settings: Mapping[str, Any]) -> Rules:
+    """The boards' rules from settings that their Params have checked."""
+    return Rules(settings["resamples"], float(settings["level"]), settings["min_answers"])
 
 
 @dataclass(frozen=True, eq=False)

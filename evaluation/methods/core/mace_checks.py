@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from evaluation.methods.core.base import BadParameter, DataError, IntArray, TooFewWorkers
+from evaluation.methods.core.base import DataError, IntArray, TooFewWorkers
 from evaluation.methods.core.components import components
 from evaluation.methods.core.votes import Labels
 
 
 class TooFewLabels(DataError):
     """Fewer than two labels to choose from, so every vote is right."""
-
-
-def one_of(settings: Mapping[str, Any], **choices: tuple[str, ...]) -> None:
-    """Each named parameter is one of its choices; raises BadParameter."""
-    for name, allowed in choices.items():
-        if settings[name] not in allowed:
-            raise BadParameter(f"{name} is {settings[name]!r}; it must be {' or '.join(allowed)}")
-
-
-def whole_from(settings: Mapping[str, Any], **least: int) -> None:
-    """Each named parameter is a whole number from here on; resamples 0 or at least 100."""
-    for name, start in least.items():
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int) or value < start:
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number from {start} on")
-    if 0 < settings.get("resamples", 0) < 100:
-        raise BadParameter(f"resamples is {settings['resamples']}; it must be 0, or 100 or more")
-
-
-def between(
-    settings: Mapping[str, Any], defaults: Mapping[str, Any], low: float, high: float, *names: str
-) -> None:
-    """Each named parameter is a number from low to high, or None where that is its default."""
-    for name in names:
-        value = settings[name]
-        if value is None and defaults[name] is None:
-            continue
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not low <= value <= high:
-            raise BadParameter(f"{name} is {value!r}; it must lie between {low:g} and {high:g}")
 
 
 def label_parts(data: Labels) -> tuple[IntArray, IntArray]:

@@ -21,13 +21,11 @@ from evaluation.methods.core.base import (
     EmptyData,
     FloatArray,
     Hooks,
-    Method,
     Result,
     Table,
-    with_defaults,
 )
-from evaluation.methods.core.mace_checks import between, one_of, whole_from
 from evaluation.methods.core.pairwise_tables import EVERY, mean_of, of_rows, quiet
+from evaluation.methods.core.params import LEVEL, Method, Params, choice, flag, real, whole
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
@@ -42,22 +40,27 @@ from evaluation.methods.pairwise.resample import STAGE as RESAMPLED
 from evaluation.methods.pairwise.resample import resampled_gold
 
 NAME, VERSION = "pairwise_checks", "1.1"
-DEFAULTS: dict[str, Any] = {
-    "algorithm": "vb",
-    "pooled": False,
-    "prevalence": "uniform",
-    "restarts": 10,
-    "threshold": 0.7,
-    "folds": 5,
-    "shuffles": 10,
-    "resamples": 2000,
-    "permutations": 9_999,
-    "worst": 5,
-    "agreeing": None,
-    "share": 0.6,
-    "gold_resamples": 200,
-    "level": 0.95,
-}
+FEWEST = 100  # resamples that intervals take at least
+PARAMS = Params(
+    NAME,
+    (
+        choice("algorithm", "vb", ("vb", "em")),
+        flag("pooled", False),
+        choice("prevalence", "uniform", ("uniform", "mirrored")),
+        whole("restarts", 10, 1, 200),
+        real("threshold", 0.7, 0, 1),
+        whole("folds", 5, 2),
+        whole("shuffles", 10, 1),
+        whole("resamples", 2000, FEWEST, 20_000, label="Resamples"),
+        whole("permutations", 9_999, 99),
+        whole("worst", 5, 0),
+        whole("agreeing", None, 1),
+        real("share", 0.6, 0.01, 1),
+        whole("gold_resamples", 200, FEWEST, or_zero=True),
+        LEVEL,
+    ),
+)
+DEFAULTS = PARAMS.defaults
 NULLS, WORST, PAIRS = "nulls and cross-fitting", "without the worst", "differentiability"
 STAGES = (NULLS, WORKERS, WORST, PAIRS, RESAMPLED)  # in the order in which hooks report them
 FIGURES = (
@@ -75,34 +78,6 @@ FIGURES = (
 )
 CORRECTED = ("dimension", "n", *FIGURES, "reason")
 LOWEST = ("worker", "alpha", "change", "cross_fitted", "cross_change", "n")
-FEWEST = 100  # resamples that intervals take at least
-
-
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    one_of(settings, algorithm=("vb", "em"), prevalence=("uniform", "mirrored"))
-    whole_from(
-        settings,
-        restarts=1,
-        folds=2,
-        shuffles=1,
-        resamples=FEWEST,
-        permutations=99,
-        worst=0,
-        gold_resamples=0,
-    )
-    if settings["agreeing"] is not None:
-        whole_from(settings, agreeing=1)
-    if 0 < settings["gold_resamples"] < FEWEST:
-        raise BadParameter(
-            f"gold_resamples is {settings['gold_resamples']}; it must be 0, or {FEWEST} or more"
-        )
-    if not isinstance(settings["pooled"], bool):
-        raise BadParameter(f"pooled is {settings['pooled']!r}; it must be True or False")
-    between(settings, DEFAULTS, 0.0, 1.0, "threshold")
-    between(settings, DEFAULTS, 0.01, 1.0, "share")
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
 
 
 def fit(
@@ -130,8 +105,7 @@ def fit(
 
     Raises BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.votes.once()
     rngs, level = rng.spawn(5), settings["level"]
     needed = _needed(settings["agreeing"], len(data.dimensions))
@@ -306,6 +280,5 @@ METHOD = Method(
     title="Nulls and intervals of a pairwise study",
     data=Judgments,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

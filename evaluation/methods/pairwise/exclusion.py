@@ -19,7 +19,7 @@ from evaluation.methods.pairwise.boards import boards
 from evaluation.methods.pairwise.gold import gold_labels
 from evaluation.methods.pairwise.graph import parts_of
 from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.method import DEFAULTS, FEW, check
+from evaluation.methods.pairwise.method import FEW, PARAMS
 
 ALPHA = ("dimension", "before", "after")
 SYSTEM = (
@@ -84,8 +84,7 @@ def exclusion_effect(
     ``params`` are those of ``pairwise`` (give a run's own); ``draws`` are not needed. Raises
     UnknownIndex, EmptyData (nobody is left), BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params, "draws": 0}, hooks or Hooks()
+    settings, hooks = {**PARAMS.settings(params), "draws": 0}, hooks or Hooks()
     rest = data.without(workers)
     hooks.step("before", 0, 2)
     before = _side(data, settings, seed)

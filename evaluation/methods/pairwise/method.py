@@ -15,16 +15,22 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import (
-    BadParameter,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
-    with_defaults,
 )
-from evaluation.methods.core.mace_checks import between, one_of, whole_from
 from evaluation.methods.core.pairwise_tables import votes_behind
+from evaluation.methods.core.params import (
+    LEVEL,
+    Method,
+    Params,
+    choice,
+    flag,
+    real,
+    resamples,
+    whole,
+)
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.boards import STAGE as SYSTEMS
 from evaluation.methods.pairwise.boards import Boards, boards
@@ -39,35 +45,81 @@ from evaluation.methods.pairwise.order.study import interdependence_table, order
 from evaluation.methods.pairwise.used import judgments_used
 
 NAME, VERSION = "pairwise", "1.1"
-DEFAULTS: dict[str, Any] = {
-    "algorithm": "vb",
-    "restarts": 20,
-    "draws": 2000,
-    "pooled": False,
-    "prevalence": "uniform",
-    "rank_by": "votes",
-    "regularisation": 0.2,
-    "early": 7,
-    "level": 0.95,
-    "resamples": 1000,
-}
+PARAMS = Params(
+    NAME,
+    (
+        flag(
+            "pooled",
+            False,
+            label="One competence for all dimensions",
+            help="Steadier where people judged few pairs. Else each dimension has its own fit.",
+        ),
+        choice(
+            "rank_by",
+            "votes",
+            ("votes", "competence"),
+            label="Votes count in the ranking",
+            words=("Every vote alike", "By the competence of its worker"),
+            help="By competence, what workers share weighs more; so does what they share wrongly.",
+        ),
+        choice(
+            "prevalence",
+            "uniform",
+            ("uniform", "mirrored"),
+            label="How often each label is true (MACE)",
+            words=(
+                "All equally often, as in the paper",
+                "Estimated; first and second equally often",
+            ),
+            help="Where workers guess much, an estimate can run off to one label.",
+        ),
+        choice(
+            "algorithm",
+            "vb",
+            ("vb", "em"),
+            label="Fit of competence (MACE)",
+            words=("Variational Bayes, as in the paper", "Expectation maximisation"),
+        ),
+        whole("restarts", 20, 1, 200, label="Random starts", help="The best of so many fits."),
+        whole(
+            "draws",
+            2000,
+            100,
+            20_000,
+            or_zero=True,
+            label="Draws for the intervals of competence",
+            help="0 leaves them out; else 100 or more.",
+        ),
+        resamples(
+            1000,
+            or_zero=False,
+            label="Resamples for ranks and agreement",
+            help="How often the judgments are drawn anew.",
+        ),
+        real(
+            "regularisation",
+            0.2,
+            0.01,
+            100,
+            label="Regularisation",
+            help="So many wins and losses against an average system are added to each one, so "
+            "that one that never lost has a merit.",
+        ),
+        whole(
+            "early",
+            7,
+            1,
+            500,
+            label="Pairs that count as early",
+            help="The drift of neutral votes is measured before and after so many pairs.",
+        ),
+        LEVEL,
+    ),
+)
+DEFAULTS = PARAMS.defaults
 GRADES, ORDER, JUDGES = "grades", "agreement and order", "language models"
 STAGES = (GOLD, SYSTEMS, GRADES, ORDER, JUDGES)  # in the order in which hooks report them
 FEW = 3  # votes that a gold label should have
-
-
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    one_of(settings, algorithm=("vb", "em"), rank_by=("votes", "competence"))
-    one_of(settings, prevalence=("uniform", "mirrored"))
-    whole_from(settings, restarts=1, draws=0, early=1, resamples=100)
-    if 0 < settings["draws"] < 100:
-        raise BadParameter(f"draws is {settings['draws']}; it must be 0, or 100 or more")
-    if not isinstance(settings["pooled"], bool):
-        raise BadParameter(f"pooled is {settings['pooled']!r}; it must be True or False")
-    between(settings, DEFAULTS, 0.01, 100.0, "regularisation")
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
 
 
 def _scores(gold: Gold, board: Boards, grades: Grades) -> dict[str, Table]:
@@ -116,8 +168,7 @@ def fit(
 
     Raises BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.votes.once()
     rngs = rng.spawn(5)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
@@ -252,6 +303,5 @@ METHOD = Method(
     title="Pairwise study",
     data=Judgments,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

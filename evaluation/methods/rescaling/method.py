@@ -18,12 +18,11 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
-    with_defaults,
 )
 from evaluation.methods.core.components import components
+from evaluation.methods.core.params import ANY_LEVEL, Method, Params, real, whole
 from evaluation.methods.rescaling.data import (
     HIGHEST,
     LOWEST,
@@ -35,13 +34,17 @@ from evaluation.methods.rescaling.data import (
 from evaluation.methods.rescaling.tau import Agreement, agreement, without_ties
 
 NAME, VERSION = "explanation-rescaling", "1.0"
-DEFAULTS: dict[str, Any] = {
-    "ensemble": 0.0,
-    "noise": 0.01,
-    "draws": 20,
-    "level": 0.95,
-    "min_items": 10,
-}
+PARAMS = Params(
+    NAME,
+    (
+        real("ensemble", 0.0, 0, 1),
+        real("noise", 0.01, above=0),
+        whole("draws", 20, 1),
+        ANY_LEVEL,
+        whole("min_items", 10, 3),
+    ),
+)
+DEFAULTS = PARAMS.defaults
 ANNOTATOR, LABEL, SCALE = 0, 1, 2
 FROM = ("the annotator's mean", "the label's mean over annotators", "the label's place")
 
@@ -91,23 +94,6 @@ def rescale(
     return ensemble * g + (1 - ensemble) * f
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    for name, least in (("draws", 1), ("min_items", 3)):
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise BadParameter(f"{name} is {value!r}; it must be a whole number from {least} on")
-    for name, fits, words in (
-        ("ensemble", lambda v: 0 <= v <= 1, "lie between 0 and 1"),
-        ("level", lambda v: 0 < v < 1, "lie between 0 and 1"),
-        ("noise", lambda v: 0 < v < float("inf"), "be positive"),
-    ):
-        value = settings[name]
-        if not isinstance(value, (int, float)) or not fits(value):
-            raise BadParameter(f"{name} is {value!r}; it must {words}")
-
-
 def fit(
     data: Annotations, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -125,8 +111,7 @@ def fit(
 
     Raises NothingShared, BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     means = label_means(data)
     after = rescale(data, means, ensemble=settings["ensemble"])
     joined = shared(data)
@@ -258,6 +243,6 @@ METHOD = Method(
     title="Explanation-based rescaling",
     data=Annotations,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal="fitted by runs that ask a model for the scores",
 )

@@ -20,20 +20,24 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     IntArray,
-    Method,
     Result,
     Table,
     index_array,
-    with_defaults,
 )
-from evaluation.methods.core.mace_checks import between, whole_from
 from evaluation.methods.core.order_clustered import ratio
 from evaluation.methods.core.pairwise_tables import of_rows
+from evaluation.methods.core.params import DRAWN, LEVEL, Method, Params, resamples
 from evaluation.methods.core.units import CORRELATION, counted, fisher, too_few
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "ratings", "1.2"
-DEFAULTS: dict[str, Any] = {"resamples": 1000, "level": 0.95}
+PARAMS = Params(
+    NAME,
+    (
+        resamples(1000, or_zero=False, label="Resamples", help=DRAWN),
+        LEVEL,
+    ),
+)
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
@@ -122,13 +126,6 @@ class Ratings:
         )
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    whole_from(settings, resamples=100)
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
-
-
 def fit(
     data: Ratings, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
@@ -141,8 +138,7 @@ def fit(
     Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
     ``no_interval`` say why there is no figure or no interval. Raises BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     rows: dict[str, list[dict[str, Any]]] = {
         "agreement": [],
         "system": [],
@@ -333,6 +329,5 @@ METHOD = Method(
     title="Ratings",
     data=Ratings,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

@@ -51,8 +51,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.core.base import FloatArray, Hooks, Method, Result, Table, with_defaults
-from evaluation.methods.core.mace_checks import between, whole_from
+from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
+from evaluation.methods.core.params import LEVEL, Method, Params, real, resamples, whole
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.methods.writing.data import Responses
 from evaluation.methods.writing.documents import Pairs, overlap, ranks
@@ -66,17 +66,28 @@ from evaluation.methods.writing.readability import rows as readable
 from evaluation.methods.writing.reuse import EDGES, heavy_share, most, reuse, scores
 from evaluation.methods.writing.statements import cut
 
-__all__ = ["METHOD", "Responses", "WritingResult", "check", "fit"]
+__all__ = ["METHOD", "Responses", "WritingResult", "fit"]
 
 NAME, VERSION = "writing", "1.1"
-DEFAULTS: dict[str, Any] = {
-    "resamples": 1000,
-    "level": 0.95,
-    "order": 8,
-    "threshold": 25.0,
-    "heavy": 50.0,
-    "bins": 20,
-}
+PARAMS = Params(
+    NAME,
+    (
+        resamples(1000, label="Resamples of the topics"),
+        real(
+            "threshold",
+            25.0,
+            0,
+            100,
+            label="BLEU up to which a statement counts as written anew",
+            help="The paper looks at 25, which hardly any statement of a model exceeds.",
+        ),
+        real("heavy", 50.0, 0, 100),
+        whole("order", 8, 1),
+        whole("bins", 20, 2),
+        LEVEL,
+    ),
+)
+DEFAULTS = PARAMS.defaults
 GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY = (
     "general",
     "documents",
@@ -99,14 +110,6 @@ class WritingResult(Result):
         return figures
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    whole_from(settings, resamples=0, order=1, bins=2)
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
-    between(settings, DEFAULTS, 0.0, 100.0, "threshold", "heavy")
-
-
 def fit(
     data: Responses, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> WritingResult:
@@ -116,8 +119,7 @@ def fit(
     ``order`` of the longest n-gram of BLEU, ``threshold`` and ``heavy`` BLEU scores, ``bins`` of
     the text's length. Raises BadParameter, Cancelled.
     """
-    check(**params)
-    settings, hooks = {**DEFAULTS, **params}, hooks or Hooks()
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
     draws = Draws(
         len(data.topics), resamples=settings["resamples"], level=settings["level"], rng=rng
     )
@@ -211,6 +213,5 @@ METHOD = Method(
     title="Writing with sources",
     data=Responses,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
 )

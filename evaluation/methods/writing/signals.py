@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.core.base import BadParameter, with_defaults
+from evaluation.methods.core.base import BadParameter
 from evaluation.methods.writing.changes import Change, Process
 from evaluation.methods.writing.measures import (
     Pace,
@@ -172,7 +172,10 @@ def usual_speed(paces: Iterable[Pace | None]) -> Usual | None:
 
 def check(params: Mapping[str, Any]) -> dict[str, float]:
     """The parameters with their defaults; BadParameter on an unknown name or one not above 0."""
-    full = with_defaults("writing signals", DEFAULTS, params)
+    unknown = sorted(set(params) - set(DEFAULTS))
+    if unknown:
+        raise BadParameter(f"{unknown[0]} is no parameter of writing signals")
+    full = {**DEFAULTS, **params}
     for name, value in full.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise BadParameter(f"{name} must be above 0")

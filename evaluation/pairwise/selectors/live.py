@@ -16,9 +16,10 @@ from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
+from evaluation.runs.adapters import FirstRun
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.run_types import CHECKS, CORE
-from evaluation.runs.schedules import FirstRun, Fresh
+from evaluation.runs.schedules import Fresh
 from evaluation.runs.selectors.shell import percent
 
 SLOW, FAST = 5, 2  # seconds between two questions, the fast ones while a run is in work

@@ -10,7 +10,6 @@ from django.urls import reverse
 from annotation.access import Access, get_task
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
-from annotation.task_types import get_type
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
 from evaluation.pairwise.selectors import runs as pair_runs
@@ -19,6 +18,7 @@ from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
 from evaluation.runs.results import votes_used
+from evaluation.runs.run_types import CORE, require_fit
 from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.
@@ -47,8 +47,7 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     """A pairwise task under the rules of its project; Missing where it is of another type."""
     access, task = get_task(request, project_id, task_id, *roles)
-    if get_type(task.type).shape != "pairs":
-        raise Missing("This task does not ask for pairs to be compared.")
+    require_fit(task, CORE, Missing("This task does not ask for pairs to be compared."))
     return access, task
 
 

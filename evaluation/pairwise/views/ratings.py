@@ -9,13 +9,14 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from annotation.task_types import get_type
-from annotation.task_types.rating.type import noun_of
 from crowdqc.errors import Missing
+from evaluation.pairwise.run import RATED
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import schedules
 from evaluation.runs.official.standing import standing
 from evaluation.runs.results import votes_used
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 
 
@@ -24,10 +25,9 @@ from evaluation.runs.selectors import lists as reads
 def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Agreement, the mean of every source, and how workers use the scale."""
     _, task = get_task(request, project_id, task_id)
-    if get_type(task.type).shape != "ratings":
-        raise Missing("This task does not ask for ratings.")
+    require_fit(task, RATED, Missing("This task does not ask for ratings."))
     run, last = rating_boards.shown_run(task), schedules.last_run(task)
-    noun = noun_of(get_type(task.type), task.current.settings if task.current else {})
+    noun = get_type(task.type).noun_in(task.current.settings if task.current else {})
     since, asked = schedules.fresh(task, last), pair_runs.dimensions(task)
     context = {
         "task": task,

@@ -18,8 +18,8 @@ from annotation.panels.actions import exclusions
 from crowdqc.errors import Conflict, Missing
 from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.runs import exclusion_preview
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import words as run_words
 
 
 @login_required
@@ -28,8 +28,9 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     """What changes without this worker; with a reason it is done, from the next run on."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     worker = get_worker(access, worker_id)
-    if run_words.shape_of(task) == "pairs":  # foreseen in more detail there
-        return redirect("pair_exclude", project_id, task_id, worker_id)
+    known = adapter_of(task)
+    if known.exclusion:  # foreseen in more detail there
+        return redirect(known.exclusion, project_id, task_id, worker_id)
     form, status = ExclusionForm(request.POST or None), 200
     if request.method == "POST":
         if form.leave_out(request, by=access.user, task=task, worker=worker):
@@ -44,7 +45,7 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
         "worker": worker,
         "form": form,
         "title": reads.title_of(task),
-        "noun": run_words.NOUNS[run_words.shape_of(task)][0],
+        "noun": known.answer_noun,
         "standing": next((one for one in every if one.undone_at is None), None),
         "before": [one for one in every if one.undone_at is not None],
         **(_effect(task, worker) if part else {}),
@@ -73,6 +74,6 @@ def undo(request: HttpRequest, project_id: int, task_id: int, exclusion_id: int)
         raise Missing("There is no such exclusion in this task.")
     exclusions.undo(by=access.user, exclusion=found)
     messages.success(request, f"{found.worker.pseudonym} is in again from the next run on.")
-    if run_words.shape_of(task) == "pairs":
-        return redirect("pair_agreement", project_id, task_id)
+    if after := adapter_of(task).after_exclusion:
+        return redirect(after, project_id, task_id)
     return redirect(reverse("task", args=[project_id, task_id]) + "#left-out")

@@ -10,11 +10,11 @@ from django.db.models import Count, Min, Q
 
 from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, work_facts
-from annotation.task_types import get_type
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
 from crowdqc.numbers import duration, percent, plural
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
 
@@ -119,7 +119,7 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
 
 def cites(task: Task) -> bool:
     """Whether its workers write from passages, so that only a paste from elsewhere stands out."""
-    return get_type(task.type).shape == "responses"
+    return adapter_of(task).cites
 
 
 def gather(

@@ -12,7 +12,6 @@ from django.core.paginator import Page, Paginator
 
 from annotation.models import Answer, Task
 from annotation.payouts.selectors.proposals import answers_of, waiting
-from annotation.task_types import get_type
 from annotation.work.selectors.answer_words import given
 from annotation.work.selectors.log import log_summaries
 from evaluation.models import AnswerScore, Run
@@ -23,6 +22,7 @@ from evaluation.payouts.selectors.evidence import (
     task_evidence,
     with_facts,
 )
+from evaluation.runs.adapters import ShapeAdapter, adapter_of
 
 PAGE = 25
 UNREAD = ("leased_at", "opened_at", "expires_at", "worker__created_at", "worker__removed_at")
@@ -45,7 +45,7 @@ SORTS: dict[str, tuple[str, bool, Callable[[Evidence], Any]]] = {
 
 def sorts_of(task: Task) -> dict[str, tuple[str, bool, Callable[[Evidence], Any]]]:
     """The columns of a task's queue: only texts have a score of their own."""
-    scored = get_type(task.type).shape == "texts"
+    scored = adapter_of(task).scores_answers
     return {name: row for name, row in SORTS.items() if name != "score" or scored}
 
 
@@ -114,6 +114,11 @@ class ReadAnswer:
     declined: bool
     score: AnswerScore | None
     replays: bool = False  # it is a text, and the log of its writing is kept
+
+    @property
+    def known(self) -> ShapeAdapter:
+        """What is known of answers like this one."""
+        return adapter_of(self.answer.item.task)
 
     @classmethod
     def of(cls, answer: Answer, score: AnswerScore | None, *, logged: bool) -> ReadAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from annotation.models import PayoutRule, Project, Task
-from annotation.payouts.actions.bonus_rule import WHY_NONE, bases_of
+from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.task_types import get_type
 from crowdqc.numbers import money, score
 
@@ -22,7 +22,7 @@ def why_no_bonus(task: Task) -> str:
     """Why this type of task offers no bonus by rule; empty where it offers one."""
     if bases_of(task):
         return ""
-    return WHY_NONE.get(get_type(task.type).shape, "This type of task has no score to pay by.")
+    return get_type(task.type).no_bonus
 
 
 def rule_words(rule: PayoutRule | None, project: Project) -> str:

@@ -31,6 +31,7 @@ from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
 from evaluation.payouts.selectors.proposals import PayoutPage, payout_page
 from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
 from evaluation.payouts.selectors.rule import rule_words, score_name
+from evaluation.runs.adapters import adapter_of
 
 PAGE = 25
 
@@ -183,6 +184,7 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
     return {
         "batch": batch,
         "task": batch.task,
+        "known": adapter_of(batch.task),
         "page": page,
         "show": show if show in PayoutLine.Decision.values else "",
         "own": own,

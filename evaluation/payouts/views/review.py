@@ -13,6 +13,7 @@ from crowdqc.errors import Missing
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.payouts.selectors import review as reads
 from evaluation.payouts.selectors.evidence import gather, task_evidence
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 
 
@@ -53,6 +54,7 @@ def review_answers(
     run = official_run(task)
     context = {
         "task": task,
+        "known": adapter_of(task),
         "assignment": assignment,
         "answers": reads.read_answers(assignment.pk, run),
         "run": run,

@@ -22,7 +22,6 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.payouts.selectors.proposals import work_facts
-from annotation.task_types import get_type
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_of
 from evaluation.models import AnswerScore, Run
@@ -42,6 +41,7 @@ from evaluation.people.selectors.facts import (
     times_of,
 )
 from evaluation.people.selectors.scores import Scores, scores_of
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_runs
 
 ZERO = Decimal("0.00")
@@ -167,7 +167,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
 
 def _scores(task: Task) -> bool:
     """Whether a run of this type says something of people."""
-    return get_type(task.type).shape in ("texts", "pairs", "ratings")
+    return bool(adapter_of(task).worker_score)
 
 
 def cannot_of(

@@ -19,6 +19,7 @@ from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of
 
@@ -29,12 +30,11 @@ MOST_ANSWERS = 200_000  # scores a page reads at most, of whole runs, the newest
 
 @dataclass(frozen=True)
 class Measure:
-    """One thing that can be pooled: of whom, from tasks of which shape, and in which words."""
+    """One thing that can be pooled: of whom, and in which words."""
 
     slug: str
     label: str
     noun: str
-    shape: str
     unit: str
     says: str
 
@@ -46,7 +46,6 @@ MEASURES = {
             "answers",
             "Workers, free text",
             "worker",
-            "texts",
             "answer spreads",
             "question-adjusted AQER scores of answers; 1 is the spread of a single answer",
         ),
@@ -54,7 +53,6 @@ MEASURES = {
             "systems",
             "Language models, free text",
             "system",
-            "texts",
             "answer spreads",
             "question-adjusted AQER scores of the models’ answers; 1 is the spread of a single one",
         ),
@@ -62,7 +60,6 @@ MEASURES = {
             "competence",
             "Workers, pairwise judgments",
             "worker",
-            "pairs",
             "of competence",
             "competence over all dimensions: the probability of not guessing",
         ),
@@ -165,7 +162,7 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
 
 
 def _fits(task: Task, measure: Measure) -> bool:
-    return get_type(task.type).shape == measure.shape
+    return measure.slug in adapter_of(task).pools
 
 
 # Reading the parts ------------------------------------------------------------------------------
@@ -389,12 +386,12 @@ def _entry(task: Task, run: Run | None, measure: Measure, found: Mapping[str, An
 
 
 def _other_type(task: Task) -> str:
-    kind = get_type(task.type)
-    if kind.shape in ("texts", "pairs"):
+    known = adapter_of(task)
+    if known.pools:
         return "is measured otherwise, and belongs to another board of this domain"
-    if kind.shape == "ratings":
+    if known.worker_score == AGREEMENT:
         return "its agreement of a rater with the others has no interval, so it cannot be weighed"
-    return f"{kind.label.lower()}: a run of it scores texts, not people"
+    return f"{get_type(task.type).label.lower()}: a run of it scores texts, not people"
 
 
 def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -412,5 +409,5 @@ def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 def measures_of(tasks: Sequence[Task]) -> list[Measure]:
     """What can be asked of a domain with these tasks; never nothing."""
-    shapes = {get_type(task.type).shape for task in tasks}
-    return [one for one in MEASURES.values() if one.shape in shapes] or [MEASURES["answers"]]
+    pools = {slug for task in tasks for slug in adapter_of(task).pools}
+    return [one for one in MEASURES.values() if one.slug in pools] or [MEASURES["answers"]]

@@ -251,7 +251,7 @@ def pasting_of(
 
 
 def _writes(task: Task) -> bool:
-    return get_type(task.type).shape in ("texts", "responses", "attributes")
+    return get_type(task.type).is_typed
 
 
 def money_of(worker: Membership) -> Money:

@@ -21,6 +21,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
 from evaluation.methods.core import units
 from evaluation.models import Run, WorkerScore
+from evaluation.runs.adapters import AGREEMENT, AQER_SCORE, COMPETENCE, adapter_of
 
 LEVEL, Z = 0.95, 1.959963984540054
 CHECKED = 60  # texts looked at, the newest, for how a filled checklist agrees with others
@@ -130,17 +131,16 @@ def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scor
     found = WorkerScore.objects.filter(run__in=by_run, worker=worker)
     for row in found.order_by("-run_id", "component", "dimension"):
         rows.setdefault(row.run_id, []).append(row)
-    of = {shape: [] for shape in ("texts", "pairs", "ratings")}  # type: dict[str, list[Run]]
+    of: dict[str, list[Run]] = {AQER_SCORE: [], COMPETENCE: [], AGREEMENT: []}
     for pk in rows:
-        shape = get_type(tasks[by_run[pk].task_id].type).shape
-        if shape in of:
-            of[shape].append(by_run[pk])
-    texts, axis = _texts(worker, tasks, of["texts"], rows)
+        if kind := adapter_of(tasks[by_run[pk].task_id]).worker_score:
+            of[kind].append(by_run[pk])
+    texts, axis = _texts(worker, tasks, of[AQER_SCORE], rows)
     return Scores(
         texts,
         axis,
-        _pairs(worker, tasks, of["pairs"], rows),
-        [*_ratings(worker, tasks, of["ratings"], rows), *_checks(worker, tasks)],
+        _pairs(worker, tasks, of[COMPETENCE], rows),
+        [*_ratings(worker, tasks, of[AGREEMENT], rows), *_checks(worker, tasks)],
     )
 
 
@@ -247,7 +247,7 @@ def _checks(worker: Membership, tasks: Mapping[int, Task]) -> list[Agreement]:
 
     Runs on checklists score texts and no person, so this is counted here, in two queries.
     """
-    of = {pk: task for pk, task in tasks.items() if get_type(task.type).shape == "checks"}
+    of = {pk: task for pk, task in tasks.items() if get_type(task.type).has_checklist}
     if not of:
         return []
     newest = (

@@ -28,8 +28,8 @@ from evaluation.models import Run, RunState
 from evaluation.published.formats.base import Bar, Options, add_target, parts, target
 from evaluation.published.studies import crowdrag as published
 from evaluation.runs import engine as runs
+from evaluation.runs.run_types import CORE, fits
 
-CORE = "pairwise"
 LATER = (
     "Not imported here: writing logs, retrieved passages and questionnaires of the writing study; "
     "crowdqc_import crowdrag-writing takes them in."
@@ -132,7 +132,7 @@ class CrowdRagRaw:
                     title=options["title"],
                     settings={"dimensions": [dict(row) for row in TEMPLATE]},
                 )
-            if task.type != "pairwise":
+            if not fits(task, CORE):
                 raise CommandError(f"Task {task.pk} compares no texts.")
             added = import_judgments(by=user, task=task, judgments=judgments, progress=Bar(err))
         out.write(f"{path.name}: task {task.pk}, {len(judgments):,} judgments, {parts(*added)}.\n")

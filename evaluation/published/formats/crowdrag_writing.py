@@ -14,7 +14,6 @@ from annotation.formats.imports.published.crowdrag_writing import WritingStudy, 
 from annotation.formats.imports.published.files import Source
 from annotation.formats.imports.writing.logs import NEEDED, read_logs
 from annotation.models import Task
-from annotation.task_types import get_type
 from annotation.task_types.texts import storable
 from evaluation.published.formats.base import (
     Bar,
@@ -26,13 +25,13 @@ from evaluation.published.formats.base import (
     task_numbered,
 )
 from evaluation.published.formats.free_text import add_mapping, into_task
-
-SHAPE = "responses"
+from evaluation.runs.run_types import fits
+from evaluation.writing.run import SLUG
 
 
 def require(task: Task) -> None:
     """CommandError where the task asks for no responses."""
-    if get_type(task.type).shape != SHAPE:
+    if not fits(task, SLUG):
         raise CommandError(f"Task {task.pk} asks for no responses.")
 
 

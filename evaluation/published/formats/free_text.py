@@ -11,9 +11,9 @@ from django.core.management.base import CommandError, OutputWrapper
 from annotation.files.reading.importer import Field, guess
 from annotation.files.reading.sheet import read
 from annotation.formats.actions.imports import Report, import_content
-from annotation.formats.imports import KINDS
 from annotation.formats.selectors.imports import examine, format_for
 from annotation.models import Task, User
+from annotation.task_types import get_type
 from evaluation.published.formats.base import (
     Options,
     bad_row,
@@ -45,7 +45,7 @@ class FreeText:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--task", type=int, required=True, help="the task's id")
-        parser.add_argument("--kind", choices=KINDS["texts"], required=True)
+        parser.add_argument("--kind", choices=get_type("free_text").imports, required=True)
         add_mapping(parser)
 
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:

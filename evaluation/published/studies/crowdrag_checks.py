@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Conflict, Invalid
-from evaluation.methods.core.base import Method
+from evaluation.methods.core.params import Method
 from evaluation.models import Run, RunFigure
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.mace import SHUFFLES, corrected_rows, refit_rows

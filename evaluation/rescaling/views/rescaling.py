@@ -16,7 +16,6 @@ from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
-from annotation.task_types import get_type
 from crowdqc.errors import DomainError, Missing
 from evaluation.free_text.views.results import number_of
 from evaluation.models import LanguageModel, Run
@@ -28,14 +27,14 @@ from evaluation.rescaling.selectors import pairs as rescaling_pairs
 from evaluation.rescaling.selectors import use as rescaling_use
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors.lists import title_of
 
 
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Any, Task]:
     """A rating task, for people who hold one of ``roles`` (default: staff)."""
     access, task = get_task(request, project_id, task_id, *roles)
-    if get_type(task.type).shape != "ratings":
-        raise Missing("This task does not ask for ratings.")
+    require_fit(task, rescaling.SLUG, Missing("This task does not ask for ratings."))
     return access, task
 
 

@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from annotation.models import Answer, Task
-from annotation.task_types import get_type
-from annotation.work.snapshots import answers, judgments
+from annotation.work.snapshots import answers
 from crowdqc.errors import Invalid
-from evaluation.methods.core.base import BadParameter, Method
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Method
 from evaluation.models import Run, Snapshot
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking
 
 
@@ -50,9 +51,7 @@ def freeze(run: Run, take: Callable[[Task], Snapshot]) -> Snapshot:
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
     """The answers that a snapshot of the task would hold, by its type."""
-    free = get_type(task.type).shape == "texts"
-    # Judgments of people who are left out do not count for a run.
-    return answers.counting_rows(task) if free else judgments.counting_rows(task)
+    return adapter_of(task).counting_rows(task)
 
 
 def take_mark(task: Task) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evaluation.models import OfficialRun, Run, RunState
-from evaluation.runs import run_types
+from evaluation.runs.adapters import main_methods
 
 How = OfficialRun.How
 OFFICIAL, EARLIER, TRIAL = "official", "earlier", "trial"
@@ -54,11 +54,7 @@ class Standing:
 
 def standing(run: Run | None) -> Standing | None:
     """How a finished run of a task's own method stands; None for any other. One query."""
-    if (
-        run is None
-        or run.method not in run_types.main_methods().values()
-        or run.state != RunState.DONE
-    ):
+    if run is None or run.method not in main_methods() or run.state != RunState.DONE:
         return None
     rows = OfficialRun.objects.filter(task=run.task_id, method=run.method).select_related(
         "run", "by"
@@ -69,7 +65,7 @@ def standing(run: Run | None) -> Standing | None:
 
 def states(runs: Iterable[Run]) -> dict[int, str]:
     """By run how it stands, for a list; runs that can never be official are not in it."""
-    main = run_types.main_methods().values()
+    main = main_methods()
     mine = [run for run in runs if run.method in main and run.state == RunState.DONE]
     rows = OfficialRun.objects.filter(run__in=[run.pk for run in mine])
     ended = dict(rows.order_by("until").values_list("run", "until"))  # the one in force last

@@ -135,7 +135,7 @@ def start_words(fresh: Fresh, *, first: bool, noun: str = "answer") -> str:
 def started_words(run: Run) -> str:
     """Who or what started a run."""
     if run.started_by and run.trigger != "follows":
-        how = " through the API" if run.trigger == "api" else ""
+        how = {"api": " through the API", "command": " by command"}.get(run.trigger, "")
         return f"by {run.started_by}{how}"
     return TRIGGERS.get(run.trigger, run.trigger)
 

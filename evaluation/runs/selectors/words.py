@@ -5,27 +5,13 @@ from __future__ import annotations
 from django.urls import NoReverseMatch, reverse
 
 from annotation.models import Task
-from annotation.task_types import get_type
 from crowdqc.numbers import plural
 from evaluation.models import ChecklistStage, Run
 from evaluation.runs import run_types
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.run_types import CHECKS, CORE, PUBLISHED
 from evaluation.runs.selectors.recipes import AQER, encoder_words
 
-# Shape of a task -> the page of its results.
-PAGES = {
-    "texts": "task_results",
-    "pairs": "pair_results",
-    "ratings": "rating_results",
-    "responses": "writing_results",
-    "checks": "checklist_results",
-    "attributes": "think_aloud_results",
-}
-# Way of asking and shape -> the page that shows what came of it, where it is not the task's own.
-ASKED_PAGES = {
-    ("judge_pairs", "pairs"): "pair_judges",
-    ("answers", "texts"): "task_results_systems",
-}
 # Method whose results stand on a page of their own, which is asked for one run of it.
 METHOD_PAGES = {
     CHECKS: "pair_agreement",
@@ -37,24 +23,11 @@ METHOD_PAGES = {
 # Method -> the address of its tables; those of the others stand under the run itself.
 EXPORTS = {"aqer": "task_results_export", "pairwise": "pair_export", "writing": "writing_export"}
 WITH_ROWS = ("ratings", "rescaling", "checklist", "g_eval", "judge_points")
-NOUNS = {
-    "texts": ("answer", "question"),
-    "pairs": ("judgment", "pair"),
-    "ratings": ("rating", "text"),
-    "responses": ("response", "topic"),
-    "checks": ("filled checklist", "text"),
-    "attributes": ("session", "dimension"),
-}
-
-
-def shape_of(task: Task) -> str:
-    """What the task's answers are: texts, responses, pairs, ratings, checks or attributes."""
-    return get_type(task.type).shape
 
 
 def results_page(task: Task) -> str:
     """The address of the task's results; of what models were asked, where there is no such page."""
-    return _page(PAGES[shape_of(task)], task)
+    return _page(adapter_of(task).results, task)
 
 
 def _page(name: str, task: Task) -> str:
@@ -84,7 +57,7 @@ def results_url(run: Run) -> str:
     """The page that shows what a run found."""
     if asks(run) and run.method not in METHOD_PAGES:
         return _asked_page(run)
-    page = _page(METHOD_PAGES.get(run.method) or PAGES[shape_of(run.task)], run.task)
+    page = _page(METHOD_PAGES.get(run.method) or adapter_of(run.task).results, run.task)
     return f"{page}?run={shown_number(run)}"
 
 
@@ -92,9 +65,8 @@ def _asked_page(run: Run) -> str:
     """Where the answers of models stand: among the task's results, which need no run of theirs."""
     if run.method == "checklist_stage" and run.params.get("checklist"):
         return reverse("checklist", args=[run.project_id, run.params["checklist"]])
-    shape = shape_of(run.task)
-    name = ASKED_PAGES.get((run.method, shape)) or PAGES[shape]
-    return _page(name, run.task)
+    known = adapter_of(run.task)
+    return _page(known.asked_results.get(run.method) or known.results, run.task)
 
 
 def export_url(run: Run) -> str:
@@ -125,16 +97,16 @@ def scored(run: Run) -> str:
     """What a finished run was made of."""
     counts = run.snapshot.counts if run.snapshot else {}
     people = plural(counts.get("workers", 0), "worker")
-    given, item = NOUNS[shape_of(run.task)]
+    known = adapter_of(run.task)
     if run.method == PUBLISHED:
         return "Imported as it was published; nothing was computed."
     if asks(run) and not counts:
         return "What the models answered is kept, call by call."
     if not rounds(run):
-        judged = plural(counts.get("answers", 0), given)
-        return f"{judged} of {plural(counts.get('questions', 0), item)} by {people}."
+        judged = plural(counts.get("answers", 0), known.answer_noun)
+        return f"{judged} of {plural(counts.get('questions', 0), known.item_noun)} by {people}."
     systems = f" and {plural(counts['systems'], 'system')}" if counts.get("systems") else ""
-    return f"{people}{systems} scored from {plural(counts.get('answers', 0), given)}."
+    return f"{people}{systems} scored from {plural(counts.get('answers', 0), known.answer_noun)}."
 
 
 def cancelled(run: Run) -> str:

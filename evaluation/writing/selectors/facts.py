@@ -15,7 +15,7 @@ from crowdqc.numbers import interval, percent, plural, score, word
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
-from evaluation.runs.schedules import FirstRun
+from evaluation.runs.adapters import FirstRun
 from evaluation.writing.dataset import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles

@@ -17,7 +17,7 @@ from annotation.accounts.projects import actions as people
 from annotation.accounts.tokens import actions as tokens
 from annotation.models import AuditEntry, Invitation, Membership, Project, Role, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed
-from tests.security.mailbox import code_for
+from tests.security.accounts.mailbox import code_for
 from tests.support import factories
 from tests.support.factories import World
 

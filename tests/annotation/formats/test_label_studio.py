@@ -363,3 +363,10 @@ def test_what_cannot_be_taken_is_refused_naming_task_and_annotation(
     ):
         with pytest.raises(Invalid):
             read_label_studio(bad, "x.json")
+
+
+def test_a_file_whose_type_is_no_word_is_known_by_its_controls() -> None:
+    rows = json.loads(exported(ratings()))
+    for row in rows:
+        row["meta"]["crowdqc"]["type"] = ["rating"]
+    assert again(json.dumps(rows)).type == "rating"

@@ -15,7 +15,7 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import sending as payment_sending
 from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, Invalid, NotAllowed
-from tests.security.hostile import hostile
+from tests.security.outbound.hostile import hostile
 from tests.support import factories, prolific
 from tests.support.processes import until
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from annotation.authoring.actions import tasks
-from annotation.authoring.selectors.missing import missing_in
 from annotation.models import ItemGroup
 from annotation.pairs.actions import checklist_items
 from annotation.task_types import get_type
@@ -104,7 +103,7 @@ def test_a_task_of_a_frozen_list_holds_the_given_texts_beside_their_source_alone
     assert ItemGroup.objects.get(task=task).passage == thinking.SOURCE
     assert settings["left_out"] == [other.pk]
     assert task.current is None
-    assert missing_in(task, task.versions.get(), "checks") == []
+    assert get_type(task.type).missing(task, task.versions.get()) == []
 
 
 @pytest.mark.django_db

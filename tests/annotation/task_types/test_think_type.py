@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from annotation.authoring.actions import tasks, think_topics
-from annotation.authoring.selectors.missing import missing_in
 from annotation.models import SpanValue, TextValue
 from annotation.task_types import get_type
 from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES
@@ -116,7 +115,7 @@ def test_a_task_is_published_once_every_dimension_has_a_rubric_and_scored_sample
 
     def lacking() -> list[str]:
         draft = task.versions.latest("number")
-        return [one.sentence for one in missing_in(task, draft, "attributes")]
+        return [one.sentence for one in get_type(task.type).missing(task, draft)]
 
     assert lacking() == ["The task has no dimension"]
     group = think_topics.save_dimension(by=by, task=task, name="Coherence")

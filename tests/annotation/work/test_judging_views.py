@@ -315,6 +315,18 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     assert times == {answer: dwell.PairTimes(10.0, 3250, 900, 8_000, 11_000, 2, 1)}
 
 
+def test_the_log_is_read_once_whatever_the_database_knows_of_its_tables(
+    world: factories.World,
+) -> None:
+    task = judging.make_pairs(world.project, 1)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {dwell.TIMES_SQL}", {"task": task.pk, "own": None})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    # What was summed up is kept; else a database that takes its tables for empty may plan to read
+    # all batches again for every answer.
+    assert "CTE Scan on summed" in plan
+
+
 @pytest.mark.parametrize(
     ("method", "name", "comment", "field"),
     [

@@ -181,7 +181,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     offer = work.offers(work.memberships_with_consent(worker.user))[0]
     assert (offer.fewest, offer.questions, offer.left, offer.noun) == (2, 2, 3, "answer")
     built = Build(task)
-    cost = cost_of(task, built.version, built.items, built.groups, "ratings")
+    cost = cost_of(task, built.version, built.items, built.groups)
     assert (cost.answers, cost.assignments) == (12, 6)  # not 12 / 4
     row = task_row(task)
     assert (row.needed, row.noun) == (6, "answer")
@@ -200,7 +200,7 @@ def test_the_estimate_holds_reading_the_document_and_writing_why() -> None:
 
     def minutes(**settings: object) -> float:
         built = Build(ratings.make_documents(project, 1, 2, settings=settings))
-        return cost_of(built.task, built.version, built.items, built.groups, "ratings").minutes
+        return cost_of(built.task, built.version, built.items, built.groups).minutes
 
     plain = minutes(explanation={"wanted": "none"})
     assert minutes(explanation={"wanted": "required", "min_words": 25}) == pytest.approx(plain + 2)

@@ -247,7 +247,7 @@ def test_a_bad_option_is_shown_beside_its_field(client: Client, task: Task) -> N
     }
     response = client.post(url, {**options, "resamples": "5"})
     assert response.status_code == 422
-    assert "it must be 0, or 100 or more" in response.content.decode()
+    assert "it must be 0, or a whole number from 100 to 20,000" in response.content.decode()
     assert not Run.objects.exists()
     assert client.post(url, {**options, "resamples": "100"}).status_code == 302
 

@@ -13,8 +13,8 @@ from annotation.authoring.actions import drafts, tasks
 from annotation.models import Task
 from annotation.pairs.actions import pair_items
 from evaluation.methods.simulation.planning.planner import plan, study
-from evaluation.overview import precision_selectors as reads
-from evaluation.overview.precision_selectors import precision
+from evaluation.runs import precision as planning
+from evaluation.runs.adapters import precision
 from tests.annotation.pairs.pair_studies import begun, signed_in, url, with_texts
 from tests.support import factories
 from tests.support.factories import World
@@ -99,7 +99,7 @@ def test_a_design_is_simulated_once_and_within_two_seconds(
     began = time.process_time()
     precision(world.task)
     assert time.process_time() - began < 2
-    monkeypatch.setattr(reads, "plan", None)  # a second look asks the cache alone
+    monkeypatch.setattr(planning, "plan", None)  # a second look asks the cache alone
     client = signed_in(world.requester)
     page = client.get(url("task_precision", world.task, line="1")).content.decode()
     assert "a score is known to ±" in page and "simulated" in page

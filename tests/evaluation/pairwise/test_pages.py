@@ -298,7 +298,7 @@ def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     }
     response = client.post(url, options)
     assert response.status_code == 422
-    assert "it must be 0, or 100 or more" in response.content.decode()
+    assert "it must be 0, or a whole number from 100 to 20,000" in response.content.decode()
     assert client.post(url, {**options, "draws": "100"}).status_code == 302
     run = Run.objects.get()
     assert (run.method, run.seed) == ("pairwise", 3)

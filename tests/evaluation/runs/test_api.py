@@ -100,3 +100,20 @@ def test_a_method_that_cannot_score_a_task_is_refused_by_name(method: str) -> No
     refused = client.post(f"/api/tasks/{task.pk}/runs/", {"method": method}, format="json")
     assert refused.status_code == 422, refused.content
     assert "aqer" in refused.json()["fields"]["method"] and not Run.objects.exists()
+
+
+def test_the_methods_that_fit_a_task_say_what_they_take() -> None:
+    task = corpus.make_answered()
+    told = ok(client_of(task.project.owner).get(f"/api/tasks/{task.pk}/methods/"))
+    by_name = {one["method"]: one for one in told}
+    assert set(by_name) == {"aqer", "aqer_panel", "aqer_study"}
+    options = {one["name"]: one for one in by_name["aqer"]["options"]}
+    assert options["encoder"]["default"] == "minilm"
+    assert options["resamples"] == {
+        "name": "resamples",
+        "default": 2000,
+        "must": "be 0, or a whole number from 100 to 20,000",
+        "label": "Resamples of the questions",
+        "help": "For the intervals. 0 leaves them out; else 100 or more.",
+    }
+    assert by_name["aqer_panel"]["options"][0]["name"] == "panel"

@@ -11,14 +11,12 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q
 
-from annotation.authoring.selectors.builder.pair_texts import signature
 from annotation.authoring.selectors.cost import Cost, cost_of
-from annotation.authoring.selectors.missing import Missing, missing_in
 from annotation.authoring.selectors.tasks import QuestionChanges, question_changes
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
 from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
-from annotation.task_types.rating.type import noun_of
+from annotation.task_types.missing import Missing
 
 PER_PAGE = 100
 TEXTS_PER_PAGE = 20
@@ -38,8 +36,7 @@ class QuestionRow:
 
     item: Item
     number: int
-    min_words: int | None
-    max_words: int | None
+    words: str  # how many are wanted; empty where nothing is said of it
     hint: bool
     begins_text: bool
 
@@ -72,12 +69,22 @@ class Build:
 
     @property
     def noun(self) -> str:
-        return noun_of(self.type, self.version.settings)
+        return self.type.noun_in(self.version.settings)
 
     @property
     def nouns(self) -> str:
         """One and many of them, as the filter ``plural`` wants it."""
         return f"{self.noun},{self.noun}s"
+
+    @property
+    def answer_nouns(self) -> str:
+        """The same of what people give."""
+        return f"{self.type.answer_noun},{self.type.answer_noun}s"
+
+    @property
+    def pace_in_words(self) -> str:
+        """What the estimated minutes reckon with besides reading."""
+        return self.type.pace_in_words(self.version.settings)
 
     @cached_property
     def groups(self) -> Any:
@@ -110,7 +117,7 @@ class Build:
     def nth(self, number: int) -> Item | None:
         """An item by its place (from 1): questions by text, pairs as they are handed out."""
         rows = self.items
-        if self.shape != "texts":
+        if not self.type.numbers_by_text:
             rows = self.asked.select_related("group", "first", "second").order_by("position", "pk")
         return rows[number - 1 : number].first() if self.questions else None
 
@@ -138,8 +145,7 @@ class Build:
                 QuestionRow(
                     item=item,
                     number=place,
-                    min_words=own.get("min_words"),
-                    max_words=own.get("max_words"),
+                    words=f"{own['min_words']}–{own['max_words']}" if "max_words" in own else "",
                     hint=asks_twice(item.question),
                     begins_text=item.group_id != last,
                 )
@@ -152,29 +158,12 @@ class Build:
         found = []
         if not self.version.title.strip():
             found.append(Missing("The task has no title", "text"))
-        if self.shape == "texts":
-            return found + self._missing_questions()
-        return found + missing_in(self.task, self.version, self.shape, self.signature)
+        return found + self.type.missing(self.task, self.version, self.signature)
 
     @cached_property
     def signature(self) -> str:
         """What pairs made now would depend on; empty where none are made."""
-        return signature(self.task, self.version) if self.shape == "pairs" else ""
-
-    def _missing_questions(self) -> list[Missing]:
-        found = []
-        if not self.questions:
-            found.append(Missing("The task has no question", "questions"))
-        empty = list(self.items.filter(question="").values_list("key", flat=True)[:4])
-        if empty:
-            order = list(self.items.values_list("key", flat=True))
-            found += [
-                Missing(f"Question {order.index(key) + 1:,} has no text", "questions", key)
-                for key in empty[:3]
-            ]
-        if len(empty) > 3:
-            found.append(Missing("More questions have no text", "questions", empty[3]))
-        return found
+        return self.type.signature(self.task, self.version)
 
     def answers(self) -> int:
         """Answers of workers to any version."""
@@ -203,7 +192,7 @@ class Build:
 
     def cost(self) -> Cost:
         """What filling every slot takes."""
-        return cost_of(self.task, self.version, self.asked, self.groups, self.shape)
+        return cost_of(self.task, self.version, self.asked, self.groups)
 
 
 def _items_in(number: int) -> Count:

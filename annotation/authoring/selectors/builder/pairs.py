@@ -13,16 +13,16 @@ from django.db.models import Count, Q
 from django.db.models.functions import Left
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.selectors.builder.pair_texts import (
+from annotation.models import Answer, Candidate, Item, ItemGroup, Task, TaskVersion
+from annotation.pair_design import Pair, Summary, graph, ring, summary
+from annotation.pair_design.model import topic_pairs
+from annotation.task_types.pairwise.sides import FIRST, NEUTRAL, SECOND
+from annotation.task_types.pairwise.texts import (
     as_text,
     attention_pairs,
     design_of,
     texts_of,
 )
-from annotation.models import Answer, Candidate, Item, ItemGroup, Task, TaskVersion
-from annotation.pair_design import Pair, Summary, graph, ring, summary
-from annotation.pair_design.model import topic_pairs
-from annotation.task_types.pairwise.sides import FIRST, NEUTRAL, SECOND
 
 TOPICS_PER_PAGE, PAIRS_PER_PAGE = 10, 50
 BEGINNING = 60  # characters of a text by which it is known in a list
@@ -216,11 +216,8 @@ class PairBuild:
     @property
     def votes(self) -> int:
         """Choices in all: every line of every judgment."""
-        settings = self.version.settings
-        lines = len(
-            settings.get("dimensions") or settings.get("scales") or settings.get("questions") or ()
-        )
-        return self.build.questions * self.version.redundancy * lines
+        lines = self.build.type.lines(self.version.settings)
+        return self.build.questions * self.version.redundancy * len(lines)
 
     @cached_property
     def components(self) -> int:

@@ -12,9 +12,9 @@ from django.db.models import Count, F, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.selectors.missing import with_passages
 from annotation.models import Item, ItemGroup, Task
 from annotation.task_types.writing import questionnaire
+from annotation.task_types.writing.missing import with_passages
 from annotation.task_types.writing.type import ENTRY, ENTRY_TEMPLATE, EXIT, EXIT_TEMPLATE, STYLES
 
 TOPICS_PER_PAGE = 50

@@ -15,20 +15,14 @@ from annotation.authoring.actions import drafts, items, tasks
 from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
 from annotation.authoring.views.builder.context import (
     context_of,
-    entry_of,
     find,
     moved,
     place_of,
-    previewed,
-    previewed_rating,
     refused,
     saved,
 )
+from annotation.authoring.views.builder.parts import builder_of, entry_of
 from annotation.models import Item, ItemGroup
-from annotation.task_types.checklist import page as checking
-from annotation.task_types.pairwise import page as judging
-from annotation.task_types.rating import page as rating
-from annotation.task_types.think_aloud import page as think_aloud
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import whole
 from crowdqc.web.htmx import page_or_fragment
@@ -248,6 +242,7 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     """Every question as a worker sees it, one a page; nothing is recorded."""
     access, task = get_task(request, project_id, task_id)
     build = Build(task)
+    builder = builder_of(task, build.version)
     number = whole(request.GET.get("n", "1"), low=1) or 1
     number = min(number, max(1, build.questions))
     item = build.nth(number)
@@ -268,6 +263,8 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "task": task,
         "version": build.version,
         "build": build,
+        "builder": builder,
+        "page_template": builder.page_template,
         "item": item,
         "number": number,
         "total": build.questions,
@@ -281,14 +278,6 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "answer_template": build.type.answer_template,
         "cost": build.cost(),
     }
-    if build.shape == "responses":
-        context |= previewed(build, item)
-    elif item is not None and build.shape == "attributes":
-        context |= think_aloud.page(item.group, settings, {})
-    elif item is not None and build.shape == "checks":
-        context |= checking.page(item, settings, {}, sources=settings["show_sources"])
-    elif item is not None and rating.asks_beside(settings):
-        context |= previewed_rating(item, build.version.settings, size)
-    elif item is not None and build.shape != "texts":
-        context |= judging.page(item, settings, {}, sources=settings["show_sources"])
+    if item is not None:
+        context |= builder.previewed(build, item, settings, size)
     return render(request, "annotation/authoring/preview.html", context)

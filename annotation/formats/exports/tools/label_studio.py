@@ -17,39 +17,26 @@ from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
 from annotation.task_types import get_type
-from annotation.task_types.pairwise.sides import STORED
+from annotation.task_types.label_studio import CHOICES, TEXT, LabelStudio
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import Asked
 
 Row = dict[str, Any]
 Told = tuple[Row, list[Row]]
 AT_ONCE = 200  # items
-PAIRWISE = dict(zip(STORED, ("left", "none", "right"), strict=True))
 SPACE = uuid.UUID("6f0a2a37-6f8c-4c5e-9a1f-5d1d8d2f7f10")
 HEAD, TAIL = ("annotation_id", "annotator"), ("created_at", "id", "lead_time", "updated_at")
 GROUND_TRUTH = "ground truth in Label Studio"
 CANCELLED = "cancelled in Label Studio"
-DATA: dict[str, tuple[str, ...]] = {
-    "texts": ("item_id", "question", "context", "topic"),
-    "pairs": ("item_id", "query", "text1", "text2", "topic", "key1", "key2", "source1", "source2"),
-    "ratings": ("item_id", "query", "text", "topic", "key", "source", "document"),
-}
-OBJECTS = {"texts": "question", "pairs": "text1,text2", "ratings": "text"}
 
 
 def table(task: Task, form: str, dimension: str = "") -> Table:
     """As JSON a task an item; as CSV a row an annotation, and a column a control."""
     if form == "json":
         return Table((), _tasks(task))
-    shape = get_type(task.type).shape
     controls = _controls(task)
-    columns = (*HEAD, *DATA[shape], *controls, *TAIL)
+    columns = (*HEAD, *get_type(task.type).label_studio.columns, *controls, *TAIL)
     return Table(columns, (row for one in _tasks(task) for row in _flat(one, controls)))
-
-
-def is_stars(one: Asked) -> bool:
-    """Whether the points of a scale are those of a rating: 1, 2, 3 and so on."""
-    return one.points == tuple(range(1, len(one.points) + 1))
 
 
 def _controls(task: Task) -> list[str]:
@@ -66,7 +53,7 @@ def _controls(task: Task) -> list[str]:
 
 def _tasks(task: Task) -> Iterator[dict[str, Any]]:
     version = task.current or task.versions.latest("number")
-    shape = get_type(task.type).shape
+    looks = get_type(task.type).label_studio
     asked = {one.name: one for one in judgments.asked(version)}
     about = {"type": task.type, "title": version.title, "settings": version.settings}
     items = (
@@ -81,13 +68,13 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
             people: list[Told] = []
             systems: list[Told] = []
             for row in given[item.pk]:
-                result = _result(row, shape, asked)
+                result = _result(row, looks, asked)
                 (systems if row["system_id"] else people).append((row, result))
             times = [row["answered_at"].isoformat() for row in given[item.pk]]
             first = (version.published_at or version.updated_at).isoformat()
             yield {
                 "id": item.pk,
-                "data": _data(item, shape),
+                "data": looks.data(item),
                 "meta": {"crowdqc": {**about, **_placing(item)}},
                 "annotations": [_annotation(*one) for one in people],
                 "predictions": [_prediction(*one) for one in systems],
@@ -101,30 +88,6 @@ def _placing(item: Item) -> dict[str, Any]:
     """How a pair is shown, and that it repeats another, where that is so."""
     placing = {"side": item.side, "repeat": item.repeat}
     return {name: value for name, value in placing.items() if value}
-
-
-def _data(item: Item, shape: str) -> dict[str, Any]:
-    topic = item.group.title or item.group.key
-    if shape == "texts":
-        return {
-            "item_id": item.key,
-            "question": item.question,
-            "context": item.group.passage,
-            "topic": topic,
-        }
-    held: dict[str, Any] = {"item_id": item.key, "query": item.question}
-    texts = [text for text in (item.first, item.second) if text is not None]
-    numbers = ("1", "2") if shape == "pairs" else ("",)
-    for number, text in zip(numbers, texts, strict=False):
-        held |= {
-            f"text{number}": text.text,
-            f"key{number}": text.key,
-            "topic": text.topic,
-            f"source{number}": str(text.system),
-        }
-    if shape == "ratings":
-        held["document"] = item.group.passage
-    return held
 
 
 def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
@@ -174,32 +137,31 @@ def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     return by_item
 
 
-def _result(row: Mapping[str, Any], shape: str, asked: Mapping[str, Asked]) -> list[dict[str, Any]]:
+def _result(
+    row: Mapping[str, Any], looks: LabelStudio, asked: Mapping[str, Asked]
+) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
 
-    def add(name: str, kind: str, **value: Any) -> None:
+    def add(name: str, kind: str, value: Mapping[str, Any]) -> None:
         result.append(
             {
                 "id": f"{row['pk']}-{name}",
                 "from_name": name,
-                "to_name": OBJECTS[shape],
+                "to_name": looks.about,
                 "type": kind,
                 "value": value,
             }
         )
 
     for name, (code, ordinal) in row["choices"].items():
-        one = asked.get(name)
-        if shape == "pairs" and one is not None:
-            add(name, "pairwise", pairwise=PAIRWISE[code], selected=PAIRWISE[code])
-        elif one is not None and is_stars(one):
-            add(name, "rating", rating=ordinal)
+        if name in asked:
+            add(name, *looks.choice(code, ordinal, asked[name].points))
         else:
-            add(name, "choices", choices=[code])
+            add(name, CHOICES, {"choices": [code]})
     for name, texts in row["texts"].items():
-        add(name, "textarea", text=texts)
+        add(name, TEXT, {"text": texts})
     for name, numbers in row["spans"].items():
-        add(name, "choices", choices=[str(number) for number in numbers])
+        add(name, CHOICES, {"choices": [str(number) for number in numbers]})
     meta = {
         name: value
         for name, value in (

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
+from annotation.task_types.label_studio import CHOICES, PAIRWISE, RATING, TEXT
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
 
 MAX_BYTES = 200 * 1024 * 1024
-TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"
 SIDES = {"left": "first", "right": "second", "none": "neutral", "neutral": "neutral"}
 VALUES = {
     TEXT: ("text",),

@@ -11,6 +11,7 @@ too often (D_Product, 12 % positive: accuracy .844, majority .897).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,51 +23,55 @@ from evaluation.methods.competence.mace import prevalence as mace_prevalence
 from evaluation.methods.competence.mace import sampler as mace_sampler
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import Priors, Votes
-from evaluation.methods.core.base import BadParameter, Hooks, Method, Result, with_defaults
-from evaluation.methods.core.mace_checks import between, label_parts, one_of, whole_from
+from evaluation.methods.core.base import BadParameter, Hooks, Result
+from evaluation.methods.core.mace_checks import label_parts
+from evaluation.methods.core.params import (
+    LEVEL,
+    PART_OF_STUDY,
+    Method,
+    Params,
+    choice,
+    flag,
+    real,
+    resamples,
+    whole,
+)
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "mace", "2.0"
-DEFAULTS: dict[str, Any] = {
-    "algorithm": "vb",
-    "iterations": 100,
-    "restarts": 20,
-    "smoothing": None,
-    "alpha": 0.5,
-    "beta": 0.5,
-    "strategy_prior": 10.0,
-    "prevalence": "estimated",
-    "prevalence_prior": 1.0,
-    "noise": 10.0,
-    "objective": "likelihood",
-    "polish": 2000,
-    "tolerance": 1e-5,
-    "threshold": 1.0,
-    "min_posterior": 0.0,
-    "resamples": 1000,
-    "level": 0.95,
-    "beside": True,
-}
-SETTLED = 0.01  # without a tolerance: a round may still move a competence by this much
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on a parameter that fit would not take."""
-    settings = with_defaults(NAME, DEFAULTS, params)
-    one_of(settings, algorithm=("vb", "em"), objective=("likelihood", "bound"))
-    one_of(settings, prevalence=mace_prevalence.PREVALENCES)
-    if not isinstance(settings["beside"], bool):
-        raise BadParameter(f"beside is {settings['beside']!r}; it must be True or False")
+def _check_objective(settings: Mapping[str, Any]) -> None:
     if settings["algorithm"] == "em" and settings["objective"] == "bound":
         raise BadParameter("objective is 'bound', which em does not have; use 'likelihood'")
-    whole_from(settings, iterations=1, restarts=1, polish=0, resamples=0)
-    between(settings, DEFAULTS, 1e-6, 1e6, "smoothing")
-    between(settings, DEFAULTS, 0.01, 1e6, "alpha", "beta", "strategy_prior", "prevalence_prior")
-    between(settings, DEFAULTS, 0.0, 100.0, "noise")
-    between(settings, DEFAULTS, 0.0, 1.0, "tolerance", "threshold", "min_posterior")
-    between(settings, DEFAULTS, 0.5, 0.9999, "level")
-    if settings["threshold"] == 0:
-        raise BadParameter("threshold is 0, so no item would be kept; it must be above 0")
+
+
+PARAMS = Params(
+    NAME,
+    (
+        choice("algorithm", "vb", ("vb", "em")),
+        whole("iterations", 100, 1),
+        whole("restarts", 20, 1),
+        real("smoothing", None, 1e-6, 1e6),
+        real("alpha", 0.5, 0.01, 1e6),
+        real("beta", 0.5, 0.01, 1e6),
+        real("strategy_prior", 10.0, 0.01, 1e6),
+        choice("prevalence", "estimated", mace_prevalence.PREVALENCES),
+        real("prevalence_prior", 1.0, 0.01, 1e6),
+        real("noise", 10.0, 0, 100),
+        choice("objective", "likelihood", ("likelihood", "bound")),
+        whole("polish", 2000, 0),
+        real("tolerance", 1e-5, 0, 1),
+        real("threshold", 1.0, above=0, high=1),
+        real("min_posterior", 0.0, 0, 1),
+        resamples(1000),
+        LEVEL,
+        flag("beside", True),
+    ),
+    together=_check_objective,
+)
+DEFAULTS = PARAMS.defaults
+SETTLED = 0.01  # without a tolerance: a round may still move a competence by this much
 
 
 def fit(
@@ -96,8 +101,7 @@ def fit(
 
     Raises TooFewWorkers, TooFewLabels, BadParameter, Cancelled.
     """
-    check(**params)
-    settings = {**DEFAULTS, **params}
+    settings = PARAMS.settings(params)
     hooks = hooks or Hooks()
     worker_part, item_part = label_parts(data)
     votes = mace_data.prepare(data, worker_part, item_part)
@@ -180,6 +184,6 @@ METHOD = Method(
     title="MACE",
     data=Labels,
     fit=fit,
-    params=DEFAULTS,
-    check=check,
+    options=PARAMS,
+    internal=PART_OF_STUDY,
 )

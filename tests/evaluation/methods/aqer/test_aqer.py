@@ -330,7 +330,7 @@ def test_progress_is_told_and_a_cancellation_is_heard() -> None:
 )
 def test_a_bad_parameter_is_refused_before_a_run_starts(params: dict[str, Any], says: str) -> None:
     with pytest.raises(BadParameter, match=says):
-        aqer.check(**params)
+        aqer.METHOD.check(**params)
 
 
 @pytest.mark.slow

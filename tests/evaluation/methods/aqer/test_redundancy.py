@@ -137,7 +137,7 @@ def test_the_published_way_stays_selectable_and_a_bad_choice_is_refused() -> Non
     result, _ = board(crowd, leave_one_out=False, rank_by="score")
     assert result.diagnostics["components"][0]["ranked_by"] == "score"
     with pytest.raises(BadParameter, match="rank_by"):
-        aqer.check(rank_by="loudest")
+        aqer.METHOD.check(rank_by="loudest")
 
 
 def test_the_planner_warns_below_three_answers_and_scores_as_a_run_would() -> None:

@@ -45,7 +45,7 @@ def test_the_mean_vote_is_the_first_round_of_the_weighted_one_and_so_are_its_res
     score = mean.estimates["worker"]["score"]
     assert np.all((low < score) & (score < high))
     with pytest.raises(BadParameter, match="vote is 'median'"):
-        aqer.check(vote="median")
+        aqer.METHOD.check(vote="median")
 
 
 # Entailment: a scorer of made-up probabilities, one an ordered pair of texts.
@@ -141,7 +141,7 @@ def test_entailment_without_votes_and_votes_without_entailment_are_refused() -> 
     with pytest.raises(BadParameter, match="need each other"):
         aqer.fit(data, rng=RNG(0), start_votes=np.ones(len(data)))
     with pytest.raises(BadParameter, match="a form cannot give"):
-        aqer.check(start="entailment")
+        aqer.METHOD.check(start="entailment")
     with pytest.raises(BadShape, match="one for each"):
         aqer.fit(data, rng=RNG(0), start="entailment", start_votes=np.ones(3))
     with pytest.raises(BadVector, match="is -1"):

@@ -211,4 +211,4 @@ def test_one_worker_and_bad_parameters_are_refused() -> None:
         ({"words": 1}, "no parameter"),
     ):
         with pytest.raises(BadParameter, match=says):
-            bag_of_words.check(**params)
+            bag_of_words.METHOD.check(**params)

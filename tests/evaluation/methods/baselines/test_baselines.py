@@ -200,7 +200,7 @@ def test_bad_input_is_named() -> None:
         ("majority", {"references": "max"}, "references"),
     ):
         with pytest.raises(BadParameter, match=name):
-            BASELINES[slug].check(**params)
+            BASELINES[slug].method.check(**params)
 
 
 def test_a_long_comparison_can_be_stopped() -> None:

@@ -163,7 +163,7 @@ def test_too_few_rounds_are_not_called_converged() -> None:
 def test_bad_input_is_named() -> None:
     for name, value in (("alpha", 2), ("max_rounds", 0), ("tolerance", 0.0), ("beta", 1)):
         with pytest.raises(BadParameter, match=name):
-            rasa.check(**{name: value})
+            rasa.METHOD.check(**{name: value})
     alone = Texts.build([0], [0], np.ones((1, 3)), workers=["x"], questions=["p"])
     with pytest.raises(TooFewWorkers):
         rasa.fit(alone, rng=np.random.default_rng(0))

@@ -87,7 +87,7 @@ def test_a_system_is_held_against_the_best_response_alone() -> None:
 def test_bad_parameters_and_lonely_workers_are_named() -> None:
     for name, value in (("max_length", 0), ("max_length", 9), ("min_support", 1.5)):
         with pytest.raises(BadParameter, match=name):
-            roy.check(**{name: value})
+            roy.METHOD.check(**{name: value})
     alone = Responses.build([0], [0], ["a b"], workers=["x"], questions=["p"])
     with pytest.raises(TooFewWorkers):
         roy.fit(alone, rng=np.random.default_rng(0))

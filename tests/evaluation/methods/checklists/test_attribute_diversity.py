@@ -74,4 +74,4 @@ def test_wrong_data_and_parameters_are_named() -> None:
     with pytest.raises(BadShape):
         Attributes.build(["a"], np.eye(2), [0], [0], dimensions=["d"], authors=["o"], model=[False])
     with pytest.raises(BadParameter, match="topics"):
-        attribute_diversity.check(topics=1)
+        attribute_diversity.METHOD.check(topics=1)

@@ -377,7 +377,7 @@ def test_what_cannot_be_compared_is_refused(
 )
 def test_bad_parameters_are_refused_by_name(params: dict[str, Any]) -> None:
     with pytest.raises(BadParameter, match=next(reversed(params))):
-        mace.check(**params)
+        mace.METHOD.check(**params)
 
 
 def test_a_cancelled_fit_stops() -> None:

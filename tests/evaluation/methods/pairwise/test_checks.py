@@ -237,7 +237,7 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
         ("other", 1),
     ):
         with pytest.raises(BadParameter, match=name):
-            pairwise_checks.check(**{name: value})
+            pairwise_checks.METHOD.check(**{name: value})
 
 
 def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:

@@ -367,4 +367,4 @@ def test_the_same_seed_gives_the_same_tables_and_a_run_can_be_cancelled() -> Non
 )
 def test_a_bad_parameter_is_refused_by_name(bad: dict[str, Any]) -> None:
     with pytest.raises(BadParameter, match=next(iter(bad))):
-        pairwise.check(**bad)
+        pairwise.METHOD.check(**bad)

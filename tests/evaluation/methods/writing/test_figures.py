@@ -217,6 +217,6 @@ def test_bad_parameters_are_named_and_a_fit_can_be_stopped() -> None:
         ("nonsense", 1),
     ):
         with pytest.raises(BadParameter, match=name):
-            writing.check(**{name: value})
+            writing.METHOD.check(**{name: value})
     with pytest.raises(Cancelled):
         writing.fit(data, rng=np.random.default_rng(0), hooks=Hooks(cancelled=lambda: True))

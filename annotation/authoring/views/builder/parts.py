@@ -1,0 +1,182 @@
+"""What a type's part of the builder is, and what it is of a type that has none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from annotation.authoring.selectors.builder.frame import Build, asks_twice
+from annotation.authoring.views.builder.imports import IMPORTS, ImportRow
+from annotation.authoring.views.builder.place import Place
+from annotation.models import Item, Task, TaskVersion
+from annotation.task_types import get_type, part_of
+
+FOLDER = "annotation/authoring"
+MOST_SEGMENTS = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the builder: its name, its form, and where that goes without scripts."""
+
+    label: str
+    template: str
+    saves_to: str = "task_build"
+    counts_items: bool = False  # beside its name stands how many items there are
+
+
+TEXT = "Text and instructions"
+LAST = {
+    "time": Part("Time and pay", f"{FOLDER}/_part_time.html"),
+    "consent": Part("Consent and log", f"{FOLDER}/_part_consent.html"),
+}
+WORDS = ("instructions_shown", "order_over", "redundancy_help")
+
+
+class BuilderParts:
+    """The builder of one type; as it stands here, of questions on texts.
+
+    A type that needs more has ``builder_views`` in its folder, with one of these as ``BUILDER``.
+    """
+
+    parts: Mapping[str, Part] = {
+        "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
+        "questions": Part("Questions", f"{FOLDER}/_part_questions.html", counts_items=True),
+        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        **LAST,
+    }
+    opens_at = "questions"
+    preview_template = f"{FOLDER}/_preview.html"
+    page_template = f"{FOLDER}/_preview_page.html"  # the same, as a page of its own
+    styles: tuple[str, ...] = ()  # style sheets of the builder beside its own
+    page_styles: tuple[str, ...] = ()  # and of the preview's page
+    saved_template = ""  # what a save changes besides note, preview and cost
+    summary_template = f"{FOLDER}/_summary_items.html"
+    counts_before_publishing = False  # the summary is shown before it is published
+    simulates_precision = True
+    imports: tuple[ImportRow, ...] = (
+        IMPORTS["items"],
+        IMPORTS["answers"],
+        IMPORTS["system_answers"],
+    )
+    task_facts_template = f"{FOLDER}/_task_facts.html"
+    task_links_template = ""
+    # Words, in which {noun} is what one item is called.
+    instructions_shown = "above the text, and again"
+    order_over = "texts, then over the questions within each"
+    redundancy_help = (
+        "So many different workers answer each {noun}. A lower number never takes away what is "
+        "answered or in progress."
+    )
+    redundancy_label = "Answers per question"
+    beside_pay: tuple[str, ...] = ()  # rules that stand with time and pay
+    passages_are_sources = False  # texts cite the numbered lines of a passage
+    begin_words = "Add one"
+
+    def variant(self, task: Task, version: TaskVersion | None = None) -> BuilderParts:
+        """The builder of this task, where a type has several; ``version``: else the newest."""
+        return self
+
+    def words(self, build: Build) -> dict[str, str]:
+        """What pages say of items, by its name above."""
+        return {name: getattr(self, name).format(noun=build.noun) for name in WORDS}
+
+    def tabs(self, build: Build, place: Place, shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The parts with their addresses and what each counts."""
+        counts = self.counts(build, shown)
+        return [
+            {
+                "slug": slug,
+                "label": part.label,
+                "query": Place(part=slug, device=place.device).query,
+                "current": slug == place.part,
+                "counts_items": part.counts_items,
+                "count": build.questions if part.counts_items else counts.get(slug),
+            }
+            for slug, part in self.parts.items()
+        ]
+
+    def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
+        """What stands beside the names of parts that do not count items."""
+        return {}
+
+    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+        """What the open part and the preview need."""
+        item = build.item(place.question)
+        if item is not None and place.page == "1":
+            place = place.but(page=str(build.page_of(item)))
+        page, rows = build.question_page(place.page)
+        shown = item or next((row.item for row in rows), None)
+        group = build.group(place.text) or (shown.group if shown else build.groups.first())
+        if place.text and shown and group and shown.group_id != group.pk:
+            shown = build.items.filter(group=group).first() or shown
+        return {
+            "place": place,
+            "page": page,
+            "rows": rows,
+            "open_item": item,
+            "group": group,
+            "texts": build.text_page(place.page if place.part == "text" else 1),
+            **_previewed_question(build, shown, rows),
+        }
+
+    def previewed(
+        self, build: Build, item: Item, settings: dict[str, Any], size: int
+    ) -> dict[str, Any]:
+        """What the preview's page needs of an item, which is one of ``size`` in an assignment."""
+        return {}
+
+
+# Of a type that has no builder of its own.
+BUILDER = BuilderParts()
+
+
+def builder_of(task: Task, version: TaskVersion | None = None) -> BuilderParts:
+    """The builder that the task's type brings; ``version``: the one that is shown, if known."""
+    found = part_of(get_type(task.type), "builder_views", default=__name__)
+    builder: BuilderParts = found.BUILDER
+    return builder.variant(task, version)
+
+
+def _previewed_question(build: Build, item: Item | None, rows: list[Any]) -> dict[str, Any]:
+    """One question as a worker sees it, with the ones before and after it."""
+    keys = [row.item.key for row in rows]
+    number = keys.index(item.key) if item and item.key in keys else 0
+    size = bundle_size(build)
+    first = number // size * size
+    return {
+        "shown": item,
+        "shown_settings": {**build.version.settings, **(item.settings if item else {})},
+        "segments": segments(size, number - first, build.noun),
+        "shown_number": number - first + 1,
+        "shown_of": size,
+        "before": keys[number - 1] if number else "",
+        "after": keys[number + 1] if number + 1 < len(keys) else "",
+        "entry": entry_of(item, number - first),
+        "open_hint": item is not None and asks_twice(item.question),
+    }
+
+
+def bundle_size(build: Build) -> int:
+    """Items of an assignment, as far as there are so many."""
+    return min(build.version.items_per_assignment, build.questions) or 1
+
+
+def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
+    """The bar over an assignment of ``size`` items, of which one is open."""
+    return [
+        {
+            "state": "done" if n < current else "current" if n == current else "open",
+            "label": f"{noun.capitalize()} {n + 1}",
+        }
+        for n in range(min(size, MOST_SEGMENTS))
+    ]
+
+
+def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
+    """An item as the worker's templates want it, with nothing answered."""
+    if item is None:
+        return None
+    return SimpleNamespace(item=item, item_id=item.pk, position=position, draft={})

@@ -1,0 +1,19 @@
+"""The worker's pages of questions: a text is read, and its questions follow."""
+
+from __future__ import annotations
+
+from annotation.work.views.parts import WorkerPages
+
+
+class FreeTextPages(WorkerPages):
+    """One question, perhaps beside its text."""
+
+    reads = True
+    may_stay_open = True
+    numbers_items = False
+    own_words = True
+    verb, done, go_on = "answer", "answered", "Answer"
+    late = "an answer"
+
+
+PAGES = FreeTextPages()

@@ -1,0 +1,65 @@
+"""How items and answers look in Label Studio: a task's data, its controls, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from annotation.models import Item
+
+TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"  # types of controls
+
+
+class Control(NamedTuple):
+    """A control of a file of others: its name as one of ours, its own, its type, what was said."""
+
+    name: str
+    label: str
+    kind: str
+    said: Collection[Any]
+
+
+class LabelStudio:
+    """Of a type whose items are questions that are answered in words."""
+
+    columns: tuple[str, ...] = ("item_id", "question", "context", "topic")
+    about = "question"  # which data results are about
+    texts: tuple[str, ...] = ()  # where an item's texts under judgment stand in its data
+    told_by: frozenset[str] = frozenset()  # types of controls that tell a file of this type
+
+    def data(self, item: Item) -> dict[str, Any]:
+        """What an item holds, by column."""
+        return {
+            "item_id": item.key,
+            "question": item.question,
+            "context": item.group.passage,
+            "topic": item.group.title or item.group.key,
+        }
+
+    def choice(
+        self, code: str, ordinal: int | None, points: Sequence[int]
+    ) -> tuple[str, dict[str, Any]]:
+        """The type and the value of a result: what was chosen of a dimension or scale."""
+        return CHOICES, {"choices": [code]}
+
+    def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
+        """What a file of others asks, as far as its answers show it."""
+        return {}
+
+
+class TextsInLabelStudio(LabelStudio):
+    """Of a type whose items are texts of the project."""
+
+    def data(self, item: Item) -> dict[str, Any]:
+        """The query, and each text with its key, its topic and its source."""
+        held: dict[str, Any] = {"item_id": item.key, "query": item.question}
+        there = [text for text in (item.first, item.second) if text is not None]
+        for name, text in zip(self.texts, there, strict=False):
+            number = name.removeprefix("text")
+            held |= {
+                name: text.text,
+                f"key{number}": text.key,
+                "topic": text.topic,
+                f"source{number}": str(text.system),
+            }
+        return held

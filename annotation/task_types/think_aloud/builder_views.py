@@ -1,0 +1,92 @@
+"""The builder of think-aloud tasks: dimensions with their rubrics and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.views.builder.imports import IMPORTS
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part
+from annotation.authoring.views.builder.place import Place
+from annotation.models import Item, ItemGroup
+from annotation.task_types.think_aloud import page as think_aloud
+from annotation.task_types.think_aloud.missing import lacks
+
+FOLDER = "annotation/authoring/think"
+
+
+@dataclass(frozen=True)
+class DimensionRow:
+    """A dimension in the builder's table."""
+
+    group: ItemGroup
+    number: int
+
+    @property
+    def samples(self) -> int:
+        return len(self.group.passages)
+
+    @property
+    def lacks(self) -> str:
+        """What it needs before the task can be published; empty when nothing."""
+        return lacks(self.group)
+
+
+class ThinkAloudBuilder(BuilderParts):
+    """Rubrics and scored samples."""
+
+    parts: Mapping[str, Part] = {
+        "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
+        "dimensions": Part(
+            "Dimensions and samples", f"{FOLDER}/_part_dimensions.html", "task_build_dimension"
+        ),
+        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        **LAST,
+    }
+    opens_at = "dimensions"
+    preview_template = f"{FOLDER}/_preview.html"
+    page_template = f"{FOLDER}/_preview_page.html"
+    styles = ("css/pages/builder-pairs.css", "css/pages/builder-writing.css", "css/pages/think.css")
+    page_styles = ("css/pages/think.css",)
+    saved_template = f"{FOLDER}/_saved.html"
+    counts_before_publishing = True
+    simulates_precision = False
+    imports = (IMPORTS["samples"], IMPORTS["attributes"])
+    instructions_shown = "before the first {noun}, and on each"
+    order_over = "topics, then over the {noun}s within each"
+    redundancy_help = (
+        "So many different workers think aloud on each {noun}. A lower number never takes away "
+        "what is answered or in progress."
+    )
+    redundancy_label = "People per dimension"
+    passages_are_sources = True
+
+    def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
+        return {"dimensions": build.texts}
+
+    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+        """One query."""
+        rows = [DimensionRow(group, number) for number, group in enumerate(build.groups, 1)]
+        open_row = next((row for row in rows if row.group.key == place.text), None)
+        shown = open_row or next(iter(rows), None)
+        samples = open_row.group.passages if open_row else []
+        found: dict[str, Any] = {
+            "settings": build.version.settings,
+            "rows_of": rows,
+            "open_row": open_row,
+            "shown_group": shown.group if shown else None,
+            "sample": next((one for one in samples if one["key"] == place.question), None),
+        }
+        if shown is not None:
+            found |= think_aloud.page(shown.group, build.version.settings, {})
+        return found
+
+    def previewed(
+        self, build: Build, item: Item, settings: dict[str, Any], size: int
+    ) -> dict[str, Any]:
+        return think_aloud.page(item.group, settings, {})
+
+
+BUILDER = ThinkAloudBuilder()

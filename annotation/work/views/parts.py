@@ -1,0 +1,104 @@
+"""What a type adds to the worker's pages, and what stands there for a type that adds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import reverse
+
+from annotation.models import Assignment, AssignmentItem, Task
+from annotation.task_types import get_type, part_of
+from annotation.work.selectors import work
+
+
+@dataclass(frozen=True)
+class OpenItem:
+    """An item as its worker has it open."""
+
+    assignment: Assignment
+    entry: AssignmentItem
+    settings: dict[str, Any]
+    passage: str  # whether its passage is open, closed, or there is none
+    steps: Sequence[work.Step]
+    query: Mapping[str, str]  # of its address
+
+    @property
+    def named(self) -> bool:
+        """Whether what is missing is said beside the fields."""
+        return "check" in self.query
+
+    @property
+    def total(self) -> int:
+        return len(self.steps)
+
+
+class WorkerPages:
+    """The pages of an assignment of one type; as it stands here, of things that people write.
+
+    A type that needs more has ``worker_views`` in its folder, with one of these as ``PAGES``.
+    """
+
+    styles: tuple[str, ...] = ()  # style sheets beside that of all worker's pages
+    scripts: tuple[str, ...] = ()
+    reads: bool = False  # passages are read first, text by text, and items belong to them
+    may_stay_open: bool = False  # an item that is left open may be passed over for now
+    numbers_items: bool = True  # the list of items names them by their numbers
+    tells_all: bool = True  # a draft in one line says all that was given
+    own_words: bool = False  # and that line is what the worker wrote
+    # Words, in which {noun} is what one item is called.
+    verb: str = "complete"  # what is to do with items
+    done: str = "complete"
+    go_on: str = "Continue"  # on the button to an open one
+    late: str = ""  # what still counts when it is handed in late, if not one item
+    submitted_noun: str = ""  # what is handed in, where that is not called as an answer is
+    recorded_noun: str = ""  # and what is kept of it
+    targets: Mapping[str, str] = {}  # what the log can point at within an item, and its name
+
+    def template(self, opened: OpenItem) -> str:
+        """The page of an item."""
+        return get_type(opened.assignment.task.type).item_template
+
+    def context(self, opened: OpenItem) -> dict[str, Any]:
+        """What the page of an item shows besides what all of them do."""
+        return {}
+
+    def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What programs are told of an item besides what all of them have."""
+        return {}
+
+    def recorded(self, settings: Mapping[str, Any]) -> str:
+        """What is recorded while somebody works, as a sentence goes on; true of the scripts."""
+        return (
+            "when you type, delete, paste, copy, scroll and leave this page, and the text of your "
+            "answers."
+        )
+
+    def segments(self, found: Assignment, steps: Sequence[work.Step]) -> list[dict[str, Any]]:
+        """The bar over the assignment: how far each item is, and its address."""
+        return [
+            {
+                "state": step.state,
+                "label": step.label,
+                "url": reverse("work_item", args=[found.pk, step.number]),
+            }
+            for step in steps
+        ]
+
+    def led_on(
+        self, found: Assignment, entry: AssignmentItem, form: Mapping[str, str]
+    ) -> HttpResponse | None:
+        """Where a button leads within an item of several pages; None where it leads out of it."""
+        return None
+
+
+# Of a type that has no pages of its own.
+PAGES = WorkerPages()
+
+
+def pages_of(task: Task) -> WorkerPages:
+    """The worker's pages that the task's type brings."""
+    pages: WorkerPages = part_of(get_type(task.type), "worker_views", default=__name__).PAGES
+    return pages

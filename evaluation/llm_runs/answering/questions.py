@@ -1,0 +1,78 @@
+"""How a model answers questions in free text: what it is asked, and what is kept of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Item, Task
+from annotation.task_types import Values, get_type
+from annotation.task_types.free_text.type import DONT_KNOW
+from crowdqc.errors import DomainError
+from evaluation.llm.prompting import Rendered, Template
+from evaluation.llm_runs.answering.texts import is_unknown
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The values to store; ``flag`` says what people's answers would be sent back for."""
+
+    values: Values
+    flag: str = ""
+    declined: bool = False
+
+
+class Questions:
+    """The items of a task as a model meets them; the adapter of their shape names it."""
+
+    first = "sentence"  # the prompt strategy by default
+    writes = False  # it takes the strategies that are for writing
+    does, given = "answers", "answer"  # in words
+    passage_label = ""  # of the choice to show what people are shown, where it is no one text
+    # What follows once there are answers, where it is done, and what the link is called.
+    next_step = "The answers are scored by the next run of AQER.", "run_start", "Run AQER"
+
+    def prompt(self, prompt: Template, item: Item, task: Task, *, passage: bool) -> Rendered:
+        """Everything that a person is given; ``passage``: with the text that it is about."""
+        settings = settings_of(task, item)
+        return prompt.render(
+            passage=item.group.passage if passage else "",
+            topic=item.group.title,
+            question=item.question,
+            limits=words_wanted(settings),
+            unknown=DONT_KNOW if settings.get("dont_know") else "",
+        )
+
+    def read(self, task: Task, item: Item, text: str) -> Read:
+        """What is stored of an answer: checked as people's are, and flagged outside the limits."""
+        settings = settings_of(task, item)
+        declined = bool(settings.get("dont_know") and is_unknown(text))
+        found, flag = checked(task, {"text": text, "declined": declined}, settings)
+        return Read(found or Values(texts=[("answer", 0, text)]), flag, declined)
+
+
+def settings_of(task: Task, item: Item) -> Settings:
+    """The settings in force for an item: the version's, and the item's own over them."""
+    assert task.current is not None  # noqa: S101 (only a published task is answered)
+    return {**task.current.settings, **item.settings}
+
+
+def words_wanted(settings: Settings) -> str:
+    """The limits in words; "" where there are none to speak of."""
+    low, high = settings.get("min_words", 0), settings.get("max_words")
+    if high is None:
+        return ""
+    target = settings.get("target_words")
+    aim = f"about {target} words, " if target else ""
+    return f"{aim}{low} to {high} words" if low > 1 else f"{aim}at most {high} words"
+
+
+def checked(task: Task, draft: Mapping[str, Any], settings: Settings) -> tuple[Values | None, str]:
+    """What the task's own check makes of a draft, or what it says against it."""
+    try:
+        return get_type(task.type).check(draft, settings), ""
+    except DomainError as problem:
+        return None, problem.message

@@ -1,0 +1,136 @@
+"""What the judging side must know of answers of one shape: one adapter a shape.
+
+A task type says which shape its answers have; the adapter of that shape stands in the room that
+judges such answers, and all of them in ``evaluation.registry``. Rooms below reach them through the
+task, and ask the adapter instead of asking what the task is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.models import Answer, Task
+from annotation.task_types import TYPES, get_type
+from annotation.work.snapshots import judgments
+from evaluation.runs.precision import Precision
+
+FIRST_WORKERS, FIRST_ANSWERS = 3, 5
+AQER_SCORE, COMPETENCE, AGREEMENT = "score", "competence", "agreement"
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """How far a task is from its first run by itself."""
+
+    enough: int  # workers with enough answers
+    others: list[int]  # answers of the other workers, the most first
+    missing: int  # answers that would do
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing
+
+
+class ShapeAdapter:
+    """Answers of one shape; this class itself stands for a shape that nothing here can judge."""
+
+    shape: str = ""
+    answer_noun: str = "answer"  # what a person gives
+    item_noun: str = "question"  # to what
+
+    # Runs
+    main_run: str = ""  # the method that runs by itself, and whose runs can be official
+    start_title: str = ""  # of the page that starts it, where the method's name says too little
+    new_noun: str = "answer"  # what came since the last run
+    # Figures of a run that are told beside its scores, and which of their numbers.
+    told_figures: Mapping[str, tuple[str, ...]] = {}
+
+    # Pages, by the names of their addresses
+    results: str = ""
+    asked_results: Mapping[str, str] = {}  # way of asking -> where its results stand instead
+    item_page: str = ""  # one item with everything that was said of it
+    exclusion: str = ""  # what an exclusion changes, in more detail than for other shapes
+    after_exclusion: str = ""  # where one returns to when it is undone
+
+    # People
+    worker_score: str = ""  # how a run scores people: one of the three above; "": it does not
+    scores_answers: bool = False  # each answer, too; else it is the texts that are scored
+    pools: Sequence[str] = ()  # measures of the boards over the tasks of a domain
+    cites: bool = False  # people write from passages, so that only a paste from elsewhere is told
+
+    # Models
+    without_models: str = ""  # what can be done without any
+    # How models answer the items: of evaluation.llm_runs.answering, which is above this room.
+    answering: Any = None
+
+    @property
+    def first_run_when(self) -> str:
+        """When the first run starts by itself, behind "when"."""
+        return f"{FIRST_WORKERS} workers have {FIRST_ANSWERS} {self.answer_noun}s each"
+
+    @property
+    def fixed_words(self) -> str:
+        """What no option of a run changes, for the page that starts one."""
+        return (
+            f"Intervals are 95%. The same seed on the same {self.answer_noun}s gives the same "
+            "numbers."
+        )
+
+    @property
+    def score_name(self) -> str:
+        """What the score of a worker is called beside their work."""
+        return "AQER score" if self.worker_score == AQER_SCORE else "Competence"
+
+    def first_run(self, given: list[int]) -> FirstRun:
+        """How far it is, by the answers of each worker; those who are compared must be several."""
+        best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
+        enough = sum(n >= FIRST_ANSWERS for n in given)
+        missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
+        return FirstRun(enough, given[enough:], missing)
+
+    def counting_rows(self, task: Task) -> QuerySet[Answer]:
+        """The answers that a snapshot of the task would hold: none of people who are left out."""
+        return judgments.counting_rows(task)
+
+    def precision(self, build: Build) -> Precision:
+        """How exact the results of a drafted task will be."""
+        return Precision(why_not="not simulated for ratings")
+
+
+UNKNOWN = ShapeAdapter()
+
+
+@cache
+def _adapters() -> Mapping[str, ShapeAdapter]:
+    """By shape; loaded on first use, as their rooms import half of the judging side."""
+    return {one.shape: one for one in import_module("evaluation.registry").ADAPTERS}
+
+
+def adapter_of(task: Task) -> ShapeAdapter:
+    """The adapter of a task's answers; one that knows nothing where their shape has none."""
+    return _adapters().get(get_type(task.type).shape, UNKNOWN)
+
+
+def precision(task: Task) -> Precision:
+    """What the newest version of a task would show, once every slot is filled."""
+    build = Build(task)
+    if not build.questions:
+        return Precision(why_not="nothing to simulate yet")
+    return adapter_of(task).precision(build)
+
+
+def main_methods() -> frozenset[str]:
+    """The methods that run by themselves, of all shapes."""
+    return frozenset(one.main_run for one in _adapters().values() if one.main_run)
+
+
+def judged_types() -> list[str]:
+    """The task types whose tasks have runs of their own, and a page of results."""
+    return [slug for slug, kind in TYPES.items() if kind.shape in _adapters()]

@@ -1,0 +1,36 @@
+"""Responses that are written from passages; they are described, and nobody is compared."""
+
+from __future__ import annotations
+
+from evaluation.llm_runs.answering import responses
+from evaluation.runs.adapters import FirstRun, ShapeAdapter
+
+FIRST_RESPONSES = 5  # of anybody: describing texts compares nobody
+
+
+class Responses(ShapeAdapter):
+    """One response to a topic in a style."""
+
+    shape = "responses"
+    answer_noun, item_noun = "response", "topic"
+    main_run = "writing"
+    start_title = "Describe the responses"
+    new_noun = "response"
+    first_run_when = f"there are {FIRST_RESPONSES} responses"
+    fixed_words = (
+        "Intervals are 95% and drawn over topics; fewer than 5 topics have none. Thresholds of the "
+        "signals are those of the method and stand beside each signal. A worker’s pace is held "
+        "against their own other responses."
+    )
+    told_figures = {
+        "general": ("responses", "mean"),
+        "ranks": ("value",),
+        "reuse": ("mean", "share"),
+    }
+    results = "writing_results"
+    cites = True
+    answering = responses.Responses()
+    without_models = "Responses are written by people, and those of systems can be imported."
+
+    def first_run(self, given: list[int]) -> FirstRun:
+        return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))

@@ -1,0 +1,258 @@
+"""What a worker meets when things go wrong: signed out, two versions, no network, a text unread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from annotation.models import Assignment
+from annotation.work.selectors import log
+from tests.browser.sign_in import is_well, log_is_sent, sign_in
+from tests.browser.working.keys import is_saved, press
+from tests.support import factories, judging
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SEVERAL = {
+    "dimensions": [
+        {"name": name, "label": name.capitalize(), "question": "Which one?", "neutral": True}
+        for name in ("first", "second", "third")
+    ]
+}
+
+
+@pytest.fixture
+def world() -> factories.World:
+    return factories.make_world(3, redundancy=5, settings={"min_words": 2, "max_words": 8})
+
+
+@pytest.fixture
+def held(world: factories.World) -> Assignment:
+    return factories.claim(world.task, world.worker)
+
+
+@pytest.fixture
+def pairs(world: factories.World) -> Assignment:
+    task = judging.make_pairs(world.project, 3, settings=SEVERAL)
+    return factories.claim(task, world.worker)
+
+
+@pytest.fixture
+def elsewhere(world: factories.World, browser: Browser, live_server: Any) -> Iterator[Page]:
+    """The same person on another device."""
+    context = browser.new_context()
+    assert world.worker.user is not None
+    sign_in(context, world.worker.user, live_server.url)
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()
+
+
+def open_item(page: Page, live_server: Any, held: Assignment, number: int = 1) -> None:
+    page.goto(live_server.url + reverse("work_item", args=[held.pk, number]))
+    page.wait_for_load_state()
+
+
+def notice(page: Page) -> Any:
+    return page.locator("#notices")
+
+
+def draft(held: Assignment, number: int = 1) -> Any:
+    return held.entries.get(position=number - 1).draft
+
+
+def test_on_a_phone_a_pair_waits_until_both_responses_were_open(
+    page: Page, live_server: Any, pairs: Assignment
+) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_item(page, live_server, pairs)
+    other = page.get_by_role("button", name="Open the right response")
+    expect(other).to_be_visible()
+    expect(page.locator("[data-unseen]")).to_contain_text("right response has not been on your")
+    for line in range(3):
+        page.locator(".judgment").nth(line).get_by_role("radio", name="Left").check()
+    page.get_by_role("button", name="Next pair").click()
+    expect(page.locator(".meta.bars").first).to_contain_text("Pair 1 of 3")  # held
+    expect(other).to_be_focused()
+    is_well(page)
+    press(page, "Enter")  # by keyboard as well
+    expect(page.locator("[data-side=right]")).to_be_visible()
+    expect(page.locator("[data-side=right]")).to_be_focused()
+    expect(page.get_by_role("button", name="Open the left response")).to_be_attached()
+    expect(page.locator("[data-unseen]")).to_have_text("")
+    page.get_by_role("button", name="Next pair").click()
+    expect(page.locator(".meta.bars").first).to_contain_text("Pair 2 of 3")
+    assert draft(pairs)["seen"] == "left right"
+    log_is_sent(page)
+    seen = [e["name"] for e in log.assignment_events(pairs.pk) if e["method"] == "view"]
+    assert seen[:2] == ["left", "right"]
+
+
+def test_side_by_side_both_are_seen_at_once_and_nothing_is_in_the_way(
+    page: Page, live_server: Any, pairs: Assignment
+) -> None:
+    page.set_viewport_size({"width": 1360, "height": 900})
+    open_item(page, live_server, pairs)
+    press(page, *["ArrowLeft"] * 3, "Enter")
+    expect(page.locator(".meta.bars").first).to_contain_text("Pair 2 of 3")
+    expect(page.locator("[data-other-side]")).to_be_hidden()
+
+
+def test_next_keeps_a_text_that_is_too_long_and_says_so_until_it_is_shorter(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    field = page.locator("#answer")
+    field.fill("one two three four five six seven eight nine")
+    press(page, "Control+Enter")
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text("9 words; at most 8 are wanted.")
+    expect(page.locator("h1.question")).to_contain_text("question 1")
+    expect(field).to_have_value("one two three four five six seven eight nine")
+    is_well(page)
+    field.fill("one two three four five")
+    expect(problem).to_have_count(0)
+    press(page, "Control+Enter")
+    expect(page.locator("h1.question")).to_contain_text("question 2")
+
+
+@pytest.mark.parametrize("gone", [settings.SESSION_COOKIE_NAME, None])
+def test_signed_out_elsewhere_next_says_so_and_signing_in_leads_back_to_the_question(
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment, gone: str | None
+) -> None:
+    """``gone``: the cookie of the session; None: that of the forms' key as well."""
+    open_item(page, live_server, held)
+    page.keyboard.type("Nests on chimneys.")
+    press(page, "Control+Enter")
+    expect(page.locator("h1.question")).to_contain_text("question 2")
+    signed_in.clear_cookies(**({"name": gone} if gone else {}))
+    page.keyboard.type("Frogs and mice.")
+    press(page, "Control+Enter")
+    dialog = page.get_by_role("dialog", name="You are signed out")
+    expect(dialog).to_be_visible()
+    is_well(page)
+    link = dialog.get_by_role("link", name="Sign in again")
+    there = reverse("work_item", args=[held.pk, 2])
+    assert there in (link.get_attribute("href") or "").replace("%2F", "/")
+    assert held.worker.user is not None
+    sign_in(signed_in, held.worker.user, live_server.url)  # in place of the form
+    link.click()
+    expect(page.locator("h1.question")).to_contain_text("question 2")
+    expect(page.locator("#answer")).to_have_value("Frogs and mice.")
+    is_saved(page)
+    assert draft(held, 2)["text"] == "Frogs and mice."
+
+
+def test_the_line_about_the_network_goes_once_all_is_saved(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    page.keyboard.type("Nests on chimneys")
+    page.route("**/work/assignments/**", lambda route: route.abort())
+    press(page, "Control+Enter")
+    expect(notice(page)).to_contain_text("No network")
+    page.unroute("**/work/assignments/**")
+    is_saved(page)  # sends itself
+    expect(notice(page)).not_to_contain_text("No network")
+
+
+@pytest.mark.parametrize("width, height", [(1360, 700), (768, 900)])
+def test_all_keys_open_where_they_can_be_seen(
+    page: Page, live_server: Any, pairs: Assignment, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    open_item(page, live_server, pairs)
+    expect(page.locator(".judgment.current")).to_have_count(1)
+    press(page, "?")
+    keys = page.locator("#keys")
+    expect(keys).to_be_visible()
+    box = keys.bounding_box()
+    assert box is not None
+    assert box["y"] >= 0 and box["y"] + box["height"] <= height
+
+
+def test_a_second_device_is_offered_both_versions_and_neither_is_lost(
+    page: Page, elsewhere: Page, live_server: Any, pairs: Assignment
+) -> None:
+    open_item(page, live_server, pairs)
+    open_item(elsewhere, live_server, pairs)
+    press(page, "ArrowLeft", "ArrowLeft")
+    is_saved(page)
+    press(elsewhere, "ArrowRight", "ArrowRight", "ArrowRight")
+    expect(notice(elsewhere)).to_contain_text("changed in another tab or on another device")
+    is_well(elsewhere)
+    assert draft(pairs)["d-first"] == "left"  # nothing is overwritten yet
+    press(elsewhere, "Enter")
+    expect(elsewhere.locator(".meta.bars").first).to_contain_text("Pair 1 of 3")  # held
+    elsewhere.get_by_role("button", name="Use the other version").click()
+    expect(elsewhere.locator("input[name=d-first][value=left]")).to_be_checked()
+    elsewhere.get_by_role("button", name="Back to my version").click()
+    expect(elsewhere.locator("input[name=d-first][value=right]")).to_be_checked()
+    is_saved(elsewhere)
+    found = draft(pairs)
+    assert [found[f"d-{name}"] for name in ("first", "second", "third")] == ["right"] * 3
+
+
+def test_next_on_a_second_device_is_held_by_a_version_it_has_not_seen(
+    page: Page, elsewhere: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    open_item(elsewhere, live_server, held)
+    expect(elsewhere.locator("#answer")).to_be_focused()
+    page.keyboard.type("They nest on poles.")
+    is_saved(page)
+    elsewhere.keyboard.type("On chimneys.")
+    press(elsewhere, "Control+Enter")  # before its draft was sent
+    expect(notice(elsewhere)).to_contain_text("choose a version")
+    expect(elsewhere.locator("h1.question")).to_contain_text("question 1")
+    elsewhere.get_by_role("button", name="Keep my version").click()
+    is_saved(elsewhere)
+    expect(notice(elsewhere)).to_have_text("")
+    assert draft(held)["text"] == "On chimneys."
+    press(elsewhere, "Control+Enter")
+    expect(elsewhere.locator("h1.question")).to_contain_text("question 2")
+
+
+def test_a_second_tab_whose_answer_is_replaced_is_told_and_can_have_it_back(
+    signed_in: BrowserContext, page: Page, live_server: Any, pairs: Assignment
+) -> None:
+    open_item(page, live_server, pairs)
+    press(page, "ArrowLeft")
+    is_saved(page)
+    second = signed_in.new_page()
+    open_item(second, live_server, pairs)
+    expect(second.locator("input[name=d-first][value=left]")).to_be_checked()
+    page.wait_for_timeout(1600)  # nobody is typing in the first one any more
+    press(second, "1", "ArrowRight")
+    expect(page.locator("input[name=d-first][value=right]")).to_be_checked()
+    expect(notice(page)).to_contain_text("changed in another tab")
+    second.wait_for_timeout(1600)
+    page.get_by_role("button", name="Back to my version").click()
+    expect(page.locator("input[name=d-first][value=left]")).to_be_checked()
+    is_saved(page)
+    page.wait_for_timeout(1200)
+    assert draft(pairs)["d-first"] == "left"
+    expect(notice(second)).to_contain_text("another tab")  # it is told as well
+
+
+def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_device(
+    page: Page, elsewhere: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    page.route("**/draft/", lambda route: route.abort())
+    page.keyboard.type("Written offline here.")
+    expect(page.locator("[data-saved=device]")).to_be_visible()
+    open_item(elsewhere, live_server, held)
+    elsewhere.keyboard.type("Written elsewhere later.")
+    is_saved(elsewhere)
+    page.unroute("**/draft/")
+    page.goto("about:blank")
+    open_item(page, live_server, held)
+    expect(notice(page)).to_contain_text("choose a version")
+    expect(page.locator("#answer")).to_have_value("Written offline here.")
+    page.get_by_role("button", name="Use the other version").click()
+    expect(page.locator("#answer")).to_have_value("Written elsewhere later.")

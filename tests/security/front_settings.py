@@ -1,7 +1,0 @@
-"""Production's settings, and one more address that tells what the app knows of a request."""
-
-from crowdqc.settings import *  # noqa: F403
-
-ROOT_URLCONF = "tests.security.front_urls"
-# Test users' passwords are hashed quickly (tests.settings).
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

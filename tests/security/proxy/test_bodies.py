@@ -1,0 +1,106 @@
+"""Bodies are refused by their announced length, before anything of them is read."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.files.reading.importer import MAX_BYTES
+from crowdqc.web import bodies
+from tests.bench import harness
+from tests.support import factories
+from tests.support.processes import test_database_url
+
+ROOT = Path(__file__).resolve().parents[3]
+PLACES = {"project_id": 1, "task_id": 2}
+
+
+def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
+    """(B12) Forms with a file are found by their encoding, so that a new one is not forgotten."""
+    forms = [
+        path.relative_to(ROOT / "templates").as_posix()
+        for path in (ROOT / "templates").rglob("*.html")
+        if "multipart/form-data" in path.read_text()
+    ]
+    pages = {
+        "annotation/authoring/import.html": ("task_import", {**PLACES, "kind": "system_answers"}),
+        "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
+        "evaluation/checklists/filled/scores.html": ("checklist_scores", PLACES),
+        "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),
+    }
+    assert set(forms) == set(pages), (
+        "give a new form with a file its line in crowdqc.web.bodies.LIMITS"
+    )
+    for name, places in pages.values():
+        assert bodies.limit_of(reverse(name, kwargs=places)) == bodies.UPLOAD
+    assert bodies.UPLOAD > MAX_BYTES + bodies.SMALL
+
+
+def test_other_addresses_take_little() -> None:
+    assert bodies.limit_of("/login/") == bodies.limit_of("/api/token/") == bodies.SMALL
+    assert bodies.limit_of("/hooks/prolific/7/") == bodies.limit_of("/anything/") == bodies.SMALL
+    assert bodies.limit_of("/projects/1/settings/") == bodies.FORM
+    assert bodies.limit_of("/api/tasks/7/items/") == bodies.FORM
+    # Not under a task, or with more behind it: no upload.
+    assert bodies.limit_of("/x/projects/1/statements/") == bodies.SMALL
+    assert bodies.limit_of("/projects/1/statements/4/") == bodies.FORM
+
+
+@pytest.mark.django_db
+def test_a_stranger_sends_little_and_a_person_what_the_page_takes(client: Client) -> None:
+    """(B12)"""
+    world = factories.make_world(n=1)
+    page = f"/projects/{world.project.pk}/settings/"
+    form = {"text": "x" * (bodies.SMALL + 1)}
+    refused = client.post(page, form)
+    assert refused.status_code == 413
+    text = refused.content.decode()
+    assert "at most 64 kB are accepted here. Sign in to send more." in text
+    client.force_login(world.requester)
+    assert client.post(page, form).status_code != 413
+    large = {"text": "x" * (bodies.FORM + 1)}
+    refused = client.post(page, large)
+    assert refused.status_code == 413 and "at most 20 MB" in refused.content.decode()
+    told = client.post("/api/projects/", large, content_type="application/json")
+    assert told.status_code == 413
+    assert told.json()["code"] == "too-large" and told["Content-Type"].endswith("problem+json")
+
+
+@pytest.mark.django_db
+def test_a_body_of_unknown_length_is_refused(client: Client) -> None:
+    """(B12)"""
+    assert client.post("/login/", HTTP_TRANSFER_ENCODING="chunked").status_code == 411
+    for length in ("9" * 5000, "-1", "1e9", "٣"):
+        assert client.post("/login/", CONTENT_LENGTH=length).status_code == 413
+
+
+@pytest.mark.django_db(transaction=True)
+def test_300_mb_are_refused_before_they_are_sent(tmp_path: Path) -> None:
+    """(B12) gunicorn alone answers after the head and a little of the body, whatever is told."""
+    environment = os.environ | {"DATABASE_URL": test_database_url(), "TMPDIR": str(tmp_path)}
+    with harness.served(environment, "crowdqc.wsgi:application", workers=1) as port:
+        for announced in (300 * 1024 * 1024, bodies.SMALL + 1):
+            began = time.monotonic()
+            answer = answer_before_the_end(port, announced)
+            assert answer.startswith(b"HTTP/1.1 413 "), (announced, answer)
+            assert time.monotonic() - began < 15  # a start of the process included
+            assert not list(tmp_path.iterdir())
+
+
+def answer_before_the_end(port: int, announced: int) -> bytes:
+    """What comes back when so many bytes are announced and 50,000 are sent."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sender:
+        sender.sendall(
+            b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: multipart/form-data; boundary=x\r\n"
+            b"Content-Length: %d\r\n\r\n" % announced
+        )
+        sender.sendall(b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n')
+        sender.sendall(b"0" * 50_000)
+        return sender.recv(100)

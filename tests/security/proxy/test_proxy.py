@@ -1,0 +1,261 @@
+"""Strangers cannot stop the site: the proxy takes what is slow, large or malformed (B10)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+import yaml
+
+from crowdqc.web.bodies import UPLOAD
+from tests.security.proxy.front import Front, Health, front, front_session
+from tests.support import factories
+from tests.support.processes import ROOT
+
+HOLD_SECONDS = 6.0
+
+
+@pytest.fixture(scope="module")
+def door(django_db_setup: None, django_db_blocker: object) -> Iterator[Front]:
+    unblocked = django_db_blocker.unblock()  # type: ignore[attr-defined]
+    with tempfile.TemporaryDirectory() as folder, unblocked, front(Path(folder)) as running:
+        yield running
+
+
+def status(answer: bytes) -> int:
+    found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+    assert found, answer[:200]
+    return int(found[1])
+
+
+def told(answer: bytes) -> dict[str, object]:
+    said: dict[str, object] = json.loads(answer.partition(b"\r\n\r\n")[2])
+    return said
+
+
+# -- slow and large --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_site_answers_beside_500_half_open_connections_and_300_mb_bodies(door: Front) -> None:
+    """(B10, B12)"""
+    command = [sys.executable, "-m", "tests.security.proxy.attack", str(door.https)]
+    attack = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    health = Health(door)
+    health.start()
+    assert attack.stdout is not None
+    assert attack.stdout.readline() == "held\n"
+    time.sleep(HOLD_SECONDS)
+    said = json.loads(attack.communicate(timeout=60)[0])
+    health.stop.set()
+    health.join()
+    assert not health.wrong
+    assert len(health.times) > 20 and max(health.times) < 1.0
+    print(f"healthz: {len(health.times)} times, at most {max(health.times):.3f} s; {said}")
+    # They really were half open, and no body went through.
+    assert said["fewest"] >= 200
+    assert set(said["answers"]) <= {"HTTP/1.1 413", ""} and said["answers"]["HTTP/1.1 413"] >= 4
+
+
+def test_one_client_has_so_many_requests_at_once_and_others_all_of_theirs(door: Front) -> None:
+    """(B10) 100 half-sent bodies of one address are the most; another address is served."""
+    greedy, answers = [], []
+    try:
+        for _ in range(110):
+            sender = door.connect("127.0.3.3")
+            sender.sendall(
+                b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n"
+            )
+            greedy.append(sender)
+        for sender in greedy[100:]:
+            sender.settimeout(5)
+            answers.append(sender.recv(12))
+        assert set(answers) == {b"HTTP/1.1 429"}
+        assert status(door.get("/healthz")) == 200
+    finally:
+        for sender in greedy:
+            sender.close()
+
+
+def test_a_large_body_is_refused_by_its_head(door: Front) -> None:
+    """(B12)"""
+    head = f"POST %s HTTP/1.1\r\nHost: localhost:{door.https}\r\nContent-Length: %d\r\n\r\n"
+    for path, size in (("/login/", 70_000), ("/projects/1/tasks/1/import/items/", UPLOAD + 1)):
+        answer = door.raw((head % (path, size)).encode(), enough=b"too large to send here.")
+        assert status(answer) == 413
+
+
+def test_a_large_body_is_taken_only_of_somebody_known(door: Front, transactional_db: None) -> None:
+    """(B12) Strangers cannot fill the disk that bodies wait on; a person's file arrives whole."""
+    body = b"0" * 3_000_000
+    head = f"POST /projects/0/seen/ HTTP/1.1\r\nHost: localhost:{door.https}\r\n"
+    for more in (
+        "Content-Length: 3000000",
+        "Transfer-Encoding: chunked",
+        "Authorization: Token wrong\r\nContent-Length: 3000000",
+        "Cookie: __Host-sessionid=forged\r\nContent-Length: 3000000",
+    ):
+        answer = door.raw(f"{head}{more}\r\n\r\n".encode(), enough=b"Sign in to send more.")
+        assert status(answer) == 413, more
+    # Nothing of it reaches the app, which answers a small one.
+    answer = door.get("/projects/0/seen/", body=body[:60_000])
+    assert told(answer)["size"] == 60_000
+
+    user = factories.make_user()
+    token = f"Authorization: Token {factories.api_token(user)}"
+    cookie = f"Cookie: __Host-sessionid={front_session(user)}"
+    answer = door.get("/projects/0/seen/", cookie, body=body)
+    assert told(answer)["size"] == len(body)
+    answer = door.get("/api/projects/", token, method="POST", body=body)
+    assert status(answer) == 415  # no form is taken there, but it came through
+    assert status(door.get("/signed-in", cookie)) == 404
+
+
+# -- who it is -------------------------------------------------------------------------------------
+
+
+def test_forwarded_headers_of_a_client_change_nothing(door: Front) -> None:
+    """(B10)"""
+    forged = [
+        f"{name}: 10.66.66.66"
+        for name in (
+            "X-Forwarded-For",
+            "X-Real-IP",
+            "Forwarded",
+            "X-Forwarded-Host",
+            "X_Forwarded_For",
+        )
+    ]
+    said = told(door.get("/projects/0/seen/", *forged, "X-Forwarded-Proto: http"))
+    assert said == {
+        "address": "127.0.0.1",
+        "secure": True,
+        "host": f"localhost:{door.https}",
+        "left": [],
+        "size": 0,
+    }
+
+
+def test_sign_in_runs_over_tls_with_secure_cookies(door: Front, transactional_db: None) -> None:
+    """(B10)"""
+    user = factories.make_user(password=factories.PASSWORD)
+    browser = requests.Session()
+    browser.verify, browser.trust_env = str(door.certificate), False
+    plain = browser.get(f"http://localhost:{door.http}/login/?next=/x", allow_redirects=False)
+    assert (plain.status_code, plain.headers["Location"]) == (301, f"{door.url}/login/?next=/x")
+
+    page = browser.get(f"{door.url}/login/")
+    assert (
+        page.status_code == 200 and "max-age=31536000" in page.headers["Strict-Transport-Security"]
+    )
+    sheet = re.search(r'href="(/static/[^"]+\.css)"', page.text)
+    assert sheet and browser.get(door.url + sheet[1]).headers["Content-Type"].startswith("text/css")
+    assert [cookie.name for cookie in browser.cookies] == ["__Host-csrftoken"]
+
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
+    assert token
+    fields = {
+        "csrfmiddlewaretoken": token[1],
+        "username": user.username,
+        "login": user.username,
+        "password": factories.PASSWORD,
+    }
+    answer = browser.post(
+        page.url, fields, headers={"Referer": page.url, "Origin": door.url}, allow_redirects=False
+    )
+    assert answer.status_code == 302
+    session = next(cookie for cookie in browser.cookies if cookie.name == "__Host-sessionid")
+    assert session.secure and session.path == "/" and not session.domain_specified
+    home = browser.get(f"{door.url}/projects/")
+    assert home.status_code == 200 and "no-store" in home.headers["Cache-Control"]
+
+
+def test_only_our_names_are_answered(door: Front) -> None:
+    """(B14)"""
+    assert (
+        status(door.raw(b"GET /login/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"</html>")) == 421
+    )
+    plain = requests.get(
+        f"http://127.0.0.1:{door.http}/",
+        headers={"Host": "evil.example"},
+        allow_redirects=False,
+        timeout=10,
+    )
+    assert plain.status_code == 421
+
+
+# -- malformed -------------------------------------------------------------------------------------
+
+START = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
+SMUGGLED = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        START + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n" + SMUGGLED,
+        START + b"Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n" + SMUGGLED,
+        START + b"Content-Length: 6\r\nContent-Length: 60\r\n\r\n" + SMUGGLED,
+        START + b"Transfer-Encoding: xchunked\r\n\r\n" + SMUGGLED,
+        START + b"Transfer-Encoding: chunked, identity\r\n\r\n" + SMUGGLED,
+        START + b"Content-Length: +6\r\n\r\n" + SMUGGLED,
+        START + b"Content-Length: 6x\r\n\r\n" + SMUGGLED,
+        START + b"Host: evil.example\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\x00\r\n\r\n",
+        # A line over 8 kB, and a head over 32 kB.
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"a" * 9000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+        + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 4000) for n in range(12))
+        + b"\r\n",
+    ],
+    ids=lambda text: text[-60:-4].decode(errors="replace"),
+)
+def test_a_request_that_two_servers_may_read_differently_is_refused(
+    door: Front, request_bytes: bytes
+) -> None:
+    """(B10) One answer, a 4xx or 501, and the connection ends: nothing behind it is served."""
+    answer = door.raw(request_bytes)
+    assert status(answer) in (400, 411, 414, 501)
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_the_log_holds_no_token(door: Front) -> None:
+    token = "MTI:1uKxYz-abcDEFghiJKLmnoPQRstuVWXyz0123456789"
+    door.get(f"/join/{token}/?code=secret-of-a-query")
+    log = Path(door.certificate).parent / "access.log"
+    text = log.read_text()
+    assert '"GET /join/... HTTP/1.1"' in text
+    assert token not in text and "secret-of-a-query" not in text
+
+
+# -- the container file ----------------------------------------------------------------------------
+
+
+def test_the_proxy_is_the_only_way_in() -> None:
+    """(B10) Nothing else is published, and data has no way out."""
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = compose["services"]
+    assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
+    assert compose["networks"]["data"]["internal"] is True
+    for name in ("postgres", "redis"):
+        assert services[name]["networks"] == ["data"]
+    # The app believes one address, and that is the proxy's on a network of these two.
+    trusted = services["web"]["environment"]["CROWDQC_TRUSTED_PROXIES"]
+    assert trusted == services["proxy"]["networks"]["front"]["ipv4_address"]
+    assert [name for name, service in services.items() if "front" in service["networks"]] == [
+        "web",
+        "proxy",
+    ]
