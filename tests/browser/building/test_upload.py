@@ -1,0 +1,32 @@
+"""A file chosen in a real browser before the page's scripts have come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Route, expect
+
+from tests.browser.sign_in import sign_in
+from tests.support import factories, uploads
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+FILE = {"name": "q.csv", "mimeType": "text/csv", "buffer": b"question\nWhy?\nWho?\n"}
+
+
+def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
+    context: BrowserContext, live_server: Any
+) -> None:
+    task = factories.make_task(publish=False)
+    sign_in(context, task.project.owner, live_server.url)
+    page = context.new_page()
+    held: list[Route] = []
+    page.route("**/drop*.js", lambda route: held.append(route))
+    address = live_server.url + reverse("task_import", args=[task.project_id, task.pk, "items"])
+    page.goto(address, wait_until="commit")
+    page.locator("input[type=file]").set_input_files(FILE)  # type: ignore[arg-type]
+    expect(page.get_by_role("button", name="Upload file")).to_be_visible()
+    with uploads.working():
+        held[0].continue_()
+        expect(page.get_by_role("button", name="Import 2 rows")).to_be_visible()
