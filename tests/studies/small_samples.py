@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluation.methods.agreement import coefficients as agreement
-from evaluation.methods.aqer_study.correlation import Drawn, compared
+from evaluation.methods.aqer_study.method import Drawn, compared
 from evaluation.methods.checklists.agreement import kappa_of
 from evaluation.methods.core import units
 from evaluation.methods.core.base import FloatArray

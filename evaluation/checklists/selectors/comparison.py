@@ -9,8 +9,7 @@ from typing import Any
 from annotation.models import Task, User
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
-from evaluation.methods.text.corpus import FUNCTION_WORDS, words
-from evaluation.methods.text.stem import stem
+from evaluation.methods.text.corpus import FUNCTION_WORDS, stem, words
 from evaluation.models import SetComparison
 
 SHOWN_WORDS = 12

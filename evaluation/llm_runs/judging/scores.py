@@ -15,7 +15,7 @@ import numpy as np
 from annotation.models import Candidate
 from annotation.work.snapshots.answers import AnswerText
 from evaluation.methods.baselines import baseline_boards
-from evaluation.methods.baselines.baseline_part import Ratings
+from evaluation.methods.baselines.baseline_boards import Ratings
 from evaluation.methods.core.base import Intervals, Result, TooFewWorkers
 from evaluation.methods.core.params import Params
 from evaluation.methods.rescaling.point_scores import Mean, author_means

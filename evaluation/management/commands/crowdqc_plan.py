@@ -10,9 +10,7 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.methods.core.base import BadParameter, Hooks, Result
-from evaluation.methods.simulation.planning.draws import Study
-from evaluation.methods.simulation.planning.labels import LabelStudy
-from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.simulation.planning.labels import LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.planner import QUANTITIES, plan, study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 

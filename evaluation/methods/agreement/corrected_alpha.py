@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import check_resampling
 from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
-from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
+from evaluation.methods.agreement.counts import NoVariation, TooFewVotes, check_resampling
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -31,7 +30,7 @@ from evaluation.methods.core.base import (
     Table,
 )
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import Units
+from evaluation.methods.pairwise.judgments import Units
 
 # Votes -> competence of each worker (workers,), in [0, 1] where it is a probability; NaN: unknown.
 Competence = Callable[[Labels], FloatArray]

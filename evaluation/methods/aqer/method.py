@@ -49,9 +49,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.aqer import tables as aqer_tables
-from evaluation.methods.aqer.component import Component, fit_component
 from evaluation.methods.aqer.resample import Plan
 from evaluation.methods.aqer.rounds import Options
+from evaluation.methods.aqer.tables import Component, fit_component
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,

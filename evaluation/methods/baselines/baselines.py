@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.baselines.baseline_boards import COMMON, parts, result
-from evaluation.methods.baselines.baseline_part import Ratings
+from evaluation.methods.baselines.baseline_boards import COMMON, Ratings, parts, result
 from evaluation.methods.core.base import (
     BadShape,
     FloatArray,
@@ -28,6 +27,7 @@ from evaluation.methods.core.params import COMPARED, Method, Param, Params, choi
 from evaluation.methods.text.corpus import TOKENIZERS, Responses, Tokens, TokenVectors, token_ids
 from evaluation.methods.text.metrics import (
     REFERENCES,
+    SMOOTHINGS,
     Similarity,
     bert_score,
     bleu,
@@ -36,7 +36,6 @@ from evaluation.methods.text.metrics import (
     rouge_l,
     text_numbers,
 )
-from evaluation.methods.text.ngrams import SMOOTHINGS
 
 VERSION = "1.0"
 

@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.baselines.baseline_boards import COMMON, best_rows, parts, result, trust_of
-from evaluation.methods.baselines.baseline_part import Ratings
+from evaluation.methods.baselines.baseline_boards import (
+    COMMON,
+    Ratings,
+    best_rows,
+    parts,
+    result,
+    trust_of,
+)
 from evaluation.methods.baselines.baselines import Rows
 from evaluation.methods.core.base import (
     FloatArray,

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from evaluation.methods.bradley_terry import ties as bt_ties
-from evaluation.methods.bradley_terry.cells import Cells, cells_of
+from evaluation.methods.bradley_terry.cells import CLUSTERS, Cells, cells_of, units_of
 from evaluation.methods.bradley_terry.fit import (
     Model,
     Solution,
@@ -27,7 +27,6 @@ from evaluation.methods.bradley_terry.fit import (
     solve_blocks,
 )
 from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
-from evaluation.methods.bradley_terry.units import CLUSTERS, units_of
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,

@@ -17,12 +17,14 @@ import numpy as np
 
 from evaluation.methods.checklists.diversity import (
     MeanSimilarity,
+    Topics,
+    fit_topics,
     self_cosine,
     self_jaccard,
     self_rouge_l,
     topic_spread,
+    word_counts,
 )
-from evaluation.methods.checklists.topics import Topics, fit_topics, word_counts
 from evaluation.methods.core.base import (
     BadShape,
     EmptyData,

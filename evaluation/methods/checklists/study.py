@@ -20,11 +20,12 @@ from evaluation.methods.checklists.agreement import (
     agreement_rows,
     majority_of,
     one_person,
+    setting_of,
+    signal_rows,
     with_people_rows,
 )
 from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.methods.checklists.method import LOWEST, RANGE, Checks
-from evaluation.methods.checklists.signal import setting_of, signal_rows
 from evaluation.methods.core.base import (
     BadShape,
     BadVector,

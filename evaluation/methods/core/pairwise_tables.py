@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, ShownVotes
 
 EVERY = -1  # in the column of dimensions: all of them together
 LABELS = len(CODES)

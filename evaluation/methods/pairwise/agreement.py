@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import (
+from evaluation.methods.agreement.coefficients import differentiability_split
+from evaluation.methods.agreement.counts import (
     alpha_rows,
     alpha_statistic,
     bounds,
     draw_sums,
     grouped,
 )
-from evaluation.methods.agreement.coefficients import differentiability_split
 from evaluation.methods.agreement.significance import benjamini_hochberg
 from evaluation.methods.competence.mace.data import adding
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
@@ -31,8 +31,7 @@ from evaluation.methods.core.pairwise_tables import (
     one_hot,
 )
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes, Units
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes, Units
 
 AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "units", "unit", "reason")
 WITHOUT = ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers")

@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.bradley_terry import method as bradley_terry
-from evaluation.methods.bradley_terry.cells import Layout, cells_of
+from evaluation.methods.bradley_terry.cells import Layout, cells_of, units_of
 from evaluation.methods.bradley_terry.fit import Model, maximise
-from evaluation.methods.bradley_terry.intervals import Spread, from_covariance
-from evaluation.methods.bradley_terry.sandwich import Covariance, sandwich
-from evaluation.methods.bradley_terry.units import units_of
+from evaluation.methods.bradley_terry.intervals import Covariance, Spread, from_covariance, sandwich
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table
 from evaluation.methods.core.pairwise_tables import EVERY, LABELS, quiet, stacked
 from evaluation.methods.core.votes import Pairs
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 
 STAGE = "systems"
 SYSTEM = (

@@ -17,9 +17,8 @@ from evaluation.methods.core.pairwise_tables import EVERY, mean_of, of_rows, vot
 from evaluation.methods.pairwise.agreement import alpha_of
 from evaluation.methods.pairwise.boards import boards
 from evaluation.methods.pairwise.gold import gold_labels
-from evaluation.methods.pairwise.graph import parts_of
 from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.method import FEW, PARAMS
+from evaluation.methods.pairwise.method import FEW, PARAMS, parts_of
 
 ALPHA = ("dimension", "before", "after")
 SYSTEM = (

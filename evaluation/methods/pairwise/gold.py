@@ -40,8 +40,7 @@ from evaluation.methods.core.pairwise_tables import (
     with_others,
 )
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments, ShownVotes
 
 STAGE = "gold labels"
 WORKER = (

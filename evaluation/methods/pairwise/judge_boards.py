@@ -24,8 +24,7 @@ from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise.boards import SYSTEM, boards
 from evaluation.methods.pairwise.judges import first_calls
-from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, ShownVotes
 
 JUDGE_SYSTEM = ("machine", *SYSTEM)
 JUDGE_TAU = ("machine", "dimension", "tau", "low", "high", "systems", "topics", "reason")

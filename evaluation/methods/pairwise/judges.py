@@ -14,8 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.agreement.bootstrap import alpha_rows, alpha_statistic, estimate, grouped
-from evaluation.methods.agreement.counts import NoVariation
+from evaluation.methods.agreement.counts import (
+    NoVariation,
+    alpha_rows,
+    alpha_statistic,
+    estimate,
+    grouped,
+)
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.order_clustered import Clustered, share
@@ -28,8 +33,7 @@ from evaluation.methods.core.pairwise_tables import (
     one_hot,
     with_others,
 )
-from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL
-from evaluation.methods.pairwise.order.data import ShownVotes, Units
+from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, ShownVotes, Units
 
 JUDGE = (
     "machine",

@@ -54,17 +54,24 @@ import numpy as np
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
 from evaluation.methods.core.params import LEVEL, Method, Params, real, resamples, whole
 from evaluation.methods.core.units import RESAMPLED, too_few
-from evaluation.methods.writing.data import Responses
-from evaluation.methods.writing.documents import Pairs, overlap, ranks
+from evaluation.methods.writing.documents import (
+    Pairs,
+    edges_of,
+    general,
+    measures,
+    order,
+    overlap,
+    places,
+    position,
+    ranks,
+    with_ranking,
+)
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.general import edges_of, general, measures
-from evaluation.methods.writing.order import order, places, with_ranking
-from evaluation.methods.writing.position import position
 from evaluation.methods.writing.readability import EDGES as EASE
 from evaluation.methods.writing.readability import readability
 from evaluation.methods.writing.readability import rows as readable
 from evaluation.methods.writing.reuse import EDGES, heavy_share, most, reuse, scores
-from evaluation.methods.writing.statements import cut
+from evaluation.methods.writing.statements import Responses, cut
 
 __all__ = ["METHOD", "Responses", "WritingResult", "fit"]
 

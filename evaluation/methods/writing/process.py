@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluation.methods.writing import presence
-from evaluation.methods.writing.changes import (
+from evaluation.methods.writing.origins import Segment, Sources
+from evaluation.methods.writing.presence import (
     KINDS,
     ORIGINS,
     PARTS,
@@ -20,7 +21,6 @@ from evaluation.methods.writing.changes import (
     Process,
     View,
 )
-from evaluation.methods.writing.origins import Segment, Sources
 from evaluation.methods.writing.texts import Texts
 
 __all__ = [

@@ -16,7 +16,7 @@ from annotation.models import Answer, ChoiceValue, Item, Task
 from annotation.work.snapshots.judgments import Asked
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.methods.agreement.bootstrap import alpha_rows, alpha_statistic
+from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import Shown

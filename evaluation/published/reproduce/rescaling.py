@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.rescaling.data import Annotations, incomplete, shared
-from evaluation.methods.rescaling.method import label_means, rescale
-from evaluation.methods.rescaling.tau import Agreement, agreement, without_ties
+from evaluation.methods.rescaling.method import (
+    Agreement,
+    agreement,
+    label_means,
+    rescale,
+    without_ties,
+)
 from evaluation.published.reproduce.columns import columns, numbers
 from evaluation.published.reproduce.rescaling_published import (
     LAMBDAS,

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import (
+from evaluation.methods.agreement.coefficients import contingency, tau_of
+from evaluation.methods.agreement.counts import (
+    NoVariation,
     alpha_rows,
     alpha_statistic,
     estimate,
     grouped,
     patterns,
 )
-from evaluation.methods.agreement.counts import NoVariation
-from evaluation.methods.agreement.pairs import contingency, tau_of
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -39,7 +39,7 @@ from evaluation.methods.core.order_clustered import (
     within_slope,
 )
 from evaluation.methods.core.units import simultaneous
-from evaluation.methods.pairwise.order.data import MISSING, ShownVotes, Units
+from evaluation.methods.pairwise.judgments import MISSING, ShownVotes, Units
 
 ALL = "all"
 

@@ -17,9 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, Result, Table
-from evaluation.methods.simulation.planning.draws import Draws, Study
-from evaluation.methods.simulation.planning.labels import LabelStudy
-from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.simulation.planning.labels import Draws, LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 from evaluation.methods.simulation.simulation import whole_number
 

@@ -19,7 +19,7 @@ from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.core.redundancy import FEW, options_for, ranking_column
 from evaluation.methods.simulation import simulated_texts
-from evaluation.methods.simulation.planning.draws import (
+from evaluation.methods.simulation.planning.labels import (
     BUDGET,
     Draws,
     check_gap,

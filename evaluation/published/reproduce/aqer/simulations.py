@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.methods.aqer import bounds as aqer_bounds
+from evaluation.methods.aqer import diagnostics
 from evaluation.methods.aqer.rounds import PUBLISHED, iterate, prepare
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.simulation import simulated_texts as simulated
@@ -148,7 +148,7 @@ def bound_rows() -> list[Row]:
     rows = []
     for workers in CROWDS:
         for quality in QUALITIES:
-            found = aqer_bounds.bound(quality, workers)
+            found = diagnostics.bound(quality, workers)
             name = f"{workers} workers of quality {quality:g}"
             said = f"{FIGURE}; vacuous" if found.vacuous else FIGURE
             for words, value, note in (

@@ -12,7 +12,7 @@ from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.components import components
 from evaluation.methods.core.order_clustered import Clustered, difference
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.methods.pairwise.order.effects import (
     across_item_alpha,
     interdependence,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evaluation.methods.agreement import significance
-from evaluation.methods.agreement.significance import Constant, TooFewRows
-from evaluation.methods.agreement.significance_resample import correlations
+from evaluation.methods.agreement.significance import Constant, TooFewRows, correlations
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector
 
 PEERS: dict[str, Any] = {

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from evaluation.methods.bradley_terry import cells as bt_units
+from evaluation.methods.bradley_terry import intervals as bt_sandwich
 from evaluation.methods.bradley_terry import method as bt
-from evaluation.methods.bradley_terry import sandwich as bt_sandwich
 from evaluation.methods.bradley_terry import ties as bt_ties
-from evaluation.methods.bradley_terry import units as bt_units
 from evaluation.methods.bradley_terry.cells import cells_of
 from evaluation.methods.bradley_terry.fit import Model, derivatives, look, maximise
-from evaluation.methods.bradley_terry.tables import by_table, fit_tables
+from evaluation.methods.bradley_terry.grades import by_table, fit_tables
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,

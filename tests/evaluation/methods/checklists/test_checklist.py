@@ -13,13 +13,13 @@ from scipy import stats
 from evaluation.methods.checklists.correlation import pooled, sample_level
 from evaluation.methods.checklists.diversity import (
     TooFewAttributes,
+    fit_topics,
     self_cosine,
     self_jaccard,
     self_rouge_l,
     topic_spread,
 )
 from evaluation.methods.checklists.method import Checks, checklist_score, fit
-from evaluation.methods.checklists.topics import fit_topics
 from evaluation.methods.core.base import BadParameter, BadVector, DuplicateAnswer, EmptyData
 from evaluation.methods.text.corpus import token_ids, words
 

@@ -18,8 +18,7 @@ from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.agreement import differentiable, split_alphas, without_each
 from evaluation.methods.pairwise.exclusion import exclusion_effect
 from evaluation.methods.pairwise.gold import spam_fits
-from evaluation.methods.pairwise.judgments import Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
 from tests.evaluation.methods.pairwise.studies import RNG, study, turned
 from tests.evaluation.methods.pairwise.test_pairwise import rows_of, same
 

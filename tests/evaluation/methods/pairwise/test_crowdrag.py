@@ -15,8 +15,7 @@ from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.agreement import agreement_table, differentiable
 from evaluation.methods.pairwise.grades import candidates
 from evaluation.methods.pairwise.judges import judge_tables
-from evaluation.methods.pairwise.judgments import SIDES, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import SIDES, Judgments, ShownVotes
 from evaluation.published.reproduce.crowdrag import published
 from evaluation.published.reproduce.crowdrag.data import (
     DIMENSIONS,

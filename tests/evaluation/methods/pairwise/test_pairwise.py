@@ -18,8 +18,7 @@ from evaluation.methods.core.pairwise_tables import EVERY
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.boards import boards
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from tests.evaluation.methods.pairwise.studies import RNG, auc, study, turned
 
 FAST = {"restarts": 3, "draws": 0, "resamples": 100}

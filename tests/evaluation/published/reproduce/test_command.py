@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from crowdqc.errors import Invalid
-from evaluation.methods.aqer.bounds import bound
+from evaluation.methods.aqer.diagnostics import bound
 from evaluation.methods.core.base import BadParameter, BadShape
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import responses

@@ -12,10 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.methods.writing import method as writing
-from evaluation.methods.writing.documents import Pairs, overlap
+from evaluation.methods.writing.documents import (
+    Pairs,
+    edges_of,
+    general,
+    measures,
+    overlap,
+    with_ranking,
+)
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.general import edges_of, general, measures
-from evaluation.methods.writing.order import with_ranking
 from evaluation.methods.writing.readability import readability
 from evaluation.methods.writing.reuse import reuse, scores
 from evaluation.methods.writing.statements import cut
