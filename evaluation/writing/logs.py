@@ -17,7 +17,8 @@ from annotation.work.selectors.log import target_of
 from annotation.work.snapshots.responses import Header, logs
 from evaluation.methods.writing.measures import speed
 from evaluation.methods.writing.origins import Sources
-from evaluation.methods.writing.process import Process, read
+from evaluation.methods.writing.presence import Process
+from evaluation.methods.writing.process import read
 from evaluation.methods.writing.signals import (
     DEFAULTS,
     FIRED,

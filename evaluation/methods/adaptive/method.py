@@ -306,6 +306,3 @@ def _number(name: str, values: Any, pairs: int) -> IntArray:
 def _whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise BadParameter(f"{name} is {value!r}; it must be a whole number from {least} on")
-
-
-__all__ = ["LABEL", "RANKING", "TARGETS", "Plan", "Rules", "plan_votes"]

@@ -18,7 +18,7 @@ from evaluation.methods.adaptive.beliefs import beliefs, next_vote
 from evaluation.methods.adaptive.crowd import Design, Drawn, draw
 from evaluation.methods.adaptive.method import LABEL, plan_votes
 from evaluation.methods.bradley_terry import method as bradley_terry
-from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, IntArray, Result, Table
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.simulation.simulation import whole_number
 
@@ -315,15 +315,3 @@ def _warnings(saving: Table, coverage: Table, design: Design) -> list[str]:
             f"in {uniform:.1%} with as many on every pair"
         )
     return found
-
-
-__all__ = [
-    "ADAPTIVE",
-    "UNIFORM",
-    "BadParameter",
-    "Curves",
-    "Design",
-    "Trace",
-    "collect",
-    "simulate",
-]

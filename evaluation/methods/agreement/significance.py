@@ -297,36 +297,6 @@ def bca_mean_difference(
     )
 
 
-def paired_permutation(
-    first: Any, second: Any, *, rng: np.random.Generator, resamples: int = 10_000
-) -> Difference:
-    """Two-sided permutation test of the mean of paired differences (n,): their signs are flipped.
-
-    All 2^n sign patterns where there are no more than ``resamples`` of them, else so many random
-    ones, with p = (1 + as extreme) / (1 + resamples) (Phipson and Smyth 2010). No interval: low
-    and high are NaN. Raises BadShape, BadVector, TooFewRows, BadParameter.
-    """
-    a, b = _columns(first=first, second=second)
-    _check(resamples, 0.95)
-    n, apart = len(a), a - b
-    limit = abs(apart.sum()) - 1e-9 * max(float(np.abs(apart).sum()), 1e-300)
-    extreme = 0
-    exact = n < 63 and 2**n <= resamples
-    count = 2**n if exact else resamples
-    for start, stop in blocks(count, n):
-        if exact:
-            bits = (np.arange(start, stop)[:, None] >> np.arange(n)) & 1
-        else:
-            bits = rng.integers(0, 2, size=(stop - start, n), dtype=np.int8)
-        # A sum of flipped signs is the sum less twice what was flipped.
-        flipped = apart.sum() - 2 * (bits @ apart)
-        extreme += int((np.abs(flipped) >= limit).sum())
-    p = extreme / count if exact else (1 + extreme) / (1 + count)
-    return Difference(
-        float(apart.mean()), np.nan, np.nan, p, float(a.mean()), float(b.mean()), n, count
-    )
-
-
 def benjamini_hochberg(p: Any) -> FloatArray:
     """Adjusted p-values (k,) that control the false discovery rate; NaN (no test) stays NaN.
 

@@ -66,7 +66,6 @@ from evaluation.methods.core.boards import rules_of
 from evaluation.methods.core.components import components
 from evaluation.methods.core.params import (
     ANY_LEVEL,
-    Method,
     Params,
     choice,
     flag,
@@ -135,6 +134,7 @@ PARAMS = Params(
         real("cluster_share", 0.25, above=0, below=1),
     ),
     together=_check_plan,
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 
@@ -183,14 +183,12 @@ def fit(
         select = np.flatnonzero(question_part[data.question] == number)
         fitted.append(fit_component(data, select, plan, rng=rng, hooks=hooks))
     estimates, intervals = aqer_tables.tables(data, fitted, plan.rules.level)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=estimates,
+    return PARAMS.result(
+        settings,
+        estimates,
+        aqer_tables.diagnostics(data, fitted, worker_part),
         intervals=intervals,
-        diagnostics=aqer_tables.diagnostics(data, fitted, worker_part),
         converged=all(part.fit.converged for part in fitted),
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -228,12 +226,4 @@ def parts(
     return components(worker[shared], question[shared], len(workers), len(questions))
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="AQER",
-    data=Texts,
-    fit=fit,
-    options=PARAMS,
-    refuse=_refuse_start,
-)
+METHOD = PARAMS.as_method("AQER", Texts, fit, refuse=_refuse_start)

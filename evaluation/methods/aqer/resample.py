@@ -26,7 +26,7 @@ from evaluation.methods.aqer.rounds import (
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Texts
-from evaluation.methods.core.boards import Draws, Rules
+from evaluation.methods.core.boards import Draws, Rules, Systems
 
 CHUNK = 4_000_000  # numbers in one array of a chunk of resamples
 
@@ -238,37 +238,6 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Systems:
-    """Outside answers of a component (k), by system.
-
-    ``select`` are their positions in the outside Texts, ``names`` the global systems (s,),
-    ``system`` (k,) is local, ``answers`` holds unit vectors and local questions.
-    """
-
-    select: IntArray
-    names: IntArray
-    system: IntArray
-    answers: Outside
-
-    @property
-    def complete(self) -> bool:
-        """Whether every system answered the same questions, equally often."""
-        asked = np.unique(self.answers.question)
-        cells = np.zeros((len(self.names), len(asked)), dtype=np.int64)
-        np.add.at(cells, (self.system, np.searchsorted(asked, self.answers.question)), 1)
-        return bool(np.all(cells == cells[:1]))
-
-    def means(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
-        """Weighted mean (b, s) of scores (b, k) under question weights (b, q)."""
-        member = csr_array(
-            (np.ones(len(self.system)), (self.system, np.arange(len(self.system)))),
-            shape=(len(self.names), len(self.system)),
-        )
-        share = weights[:, self.answers.question]
-        return (member @ (scores * share).T).T / (member @ share.T).T
-
-
-@dataclass(frozen=True, eq=False)
 class Case:
     """One component being fitted; ``grams`` is None where refitting resamples costs too much."""
 
@@ -279,6 +248,7 @@ class Case:
     questions: IntArray
     design: Design
     systems: Systems
+    answers: Outside
     grams: list[Question] | None
     plan: Plan
     hooks: Hooks
@@ -294,27 +264,23 @@ class Resampled:
     traces: list[list[float]]
 
 
-def systems_of(texts: Texts, questions: IntArray) -> Systems:
-    """The outside answers to these questions."""
-    outside = texts.outside
-    none = np.empty(0, dtype=np.int64)
-    if outside is None:
-        return Systems(none, none, none, Outside(np.empty((0, texts.vectors.shape[1])), none))
-    select = np.flatnonzero(np.isin(outside.question, questions))
-    names, system = np.unique(outside.worker[select], return_inverse=True)
-    lengths = outside.norms[outside.vector[select]][:, None]
-    unit = outside.vectors[outside.vector[select]] / np.where(lengths > 0, lengths, 1.0)
-    local = np.searchsorted(questions, outside.question[select])
-    return Systems(select, names, system, Outside(unit, local))
+def outside_of(texts: Texts, systems: Systems) -> Outside:
+    """The unit vectors of these outside answers."""
+    if texts.outside is None:
+        return Outside(np.empty((0, texts.vectors.shape[1])), systems.question)
+    row = texts.outside.vector[systems.select]
+    lengths = texts.outside.norms[row][:, None]
+    unit = texts.outside.vectors[row] / np.where(lengths > 0, lengths, 1.0)
+    return Outside(unit, systems.question)
 
 
-def grams_of(rows: Rows, systems: Systems, plan: Plan) -> list[Question] | None:
+def grams_of(rows: Rows, outside: Outside, plan: Plan) -> list[Question] | None:
     """Gram matrices where refitting every resample is affordable, else None."""
     cost = gram_cost(rows)
     work = cost * max(plan.rules.resamples, 1) * ROUNDS_GUESS
     if cost * 8 > GRAM_BYTES or work > GRAM_WORK:
         return None
-    return questions_of(rows, systems.answers)
+    return questions_of(rows, outside)
 
 
 def resample(case: Case, fit: Iterated, outside: FloatArray, rng: np.random.Generator) -> Resampled:
@@ -340,7 +306,7 @@ def resample(case: Case, fit: Iterated, outside: FloatArray, rng: np.random.Gene
         worker[0, chunk] = result.grades
         worker[1, chunk], effect = two_way(result.scores, case.design, part)
         system[0, chunk] = case.systems.means(result.outside, part)
-        effect = effect[:, case.systems.answers.question]
+        effect = effect[:, case.systems.question]
         system[1, chunk] = case.systems.means(result.outside - effect, part)
 
     if b and case.grams is not None:

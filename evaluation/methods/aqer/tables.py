@@ -5,20 +5,30 @@ AQER on one connected component: rounds, adjusted scores, resamples, the two boa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.methods.aqer import diagnostics as aqer_camps
 from evaluation.methods.aqer import diagnostics as aqer_diagnostics
-from evaluation.methods.aqer.resample import Case, Plan, Resampled, grams_of, resample, systems_of
+from evaluation.methods.aqer.resample import Case, Plan, Resampled, grams_of, outside_of, resample
 from evaluation.methods.aqer.rounds import Iterated, Options, iterate, prepare, score_outside
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Intervals, Table, Texts
-from evaluation.methods.core.boards import Board, Scores, make_board, place
+from evaluation.methods.core.boards import (
+    Board,
+    Scores,
+    Systems,
+    board_columns,
+    gather,
+    left_out,
+    make_board,
+    place,
+    stack,
+    why_missing,
+)
 from evaluation.methods.core.bootstrap import ranks
 from evaluation.methods.core.redundancy import options_for, ranking_column, redundancy_of
 
@@ -43,7 +53,8 @@ def fit_component(
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
     plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
-    systems = systems_of(texts, questions)
+    systems = Systems.of(texts.outside, questions)
+    answers = outside_of(texts, systems)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
         texts=texts,
@@ -53,15 +64,16 @@ def fit_component(
         questions=questions,
         design=Design(rows.worker, rows.question, rows.n_workers, len(questions)),
         systems=systems,
-        grams=grams_of(rows, systems, plan),
+        answers=answers,
+        grams=grams_of(rows, answers, plan),
         plan=plan,
         hooks=hooks,
     )
     outside, outside_first = (
         score_outside(
             end,
-            systems.answers.vectors,
-            systems.answers.question,
+            answers.vectors,
+            answers.question,
             similarity=plan.options.similarity,
         )
         for end in (fit.last, fit.first)
@@ -111,8 +123,8 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     adjusted, _ = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
     outside = score_outside(
         fit.last,
-        case.systems.answers.vectors,
-        case.systems.answers.question,
+        case.answers.vectors,
+        case.answers.question,
         similarity=plan.options.similarity,
     )
     drawn = resample(case, fit, outside, rng)
@@ -137,7 +149,7 @@ def _system_scores(case: Case, outside: FloatArray, effects: FloatArray) -> Scor
     systems = case.systems
     ones = np.ones((2, case.design.n_questions))
     raw = systems.means(outside, ones)
-    adjusted = systems.means(outside - effects[:, systems.answers.question], ones)
+    adjusted = systems.means(outside - effects[:, systems.question], ones)
     return Scores(
         n=np.bincount(systems.system, minlength=len(systems.names)),
         score=raw[0],
@@ -172,8 +184,6 @@ def _diagnostics(case: Case, fit: Iterated, scores: Scores, drawn: Resampled) ->
 
 
 BEST_BONUS = 0.1  # of the normalised worker score, added when choosing the best answer
-Part = TypeVar("Part")
-SCORES = ("n", "score", "uniterated", "adjusted", "uniterated_adjusted")
 
 
 def tables(
@@ -181,73 +191,28 @@ def tables(
 ) -> tuple[dict[str, Table], dict[str, Intervals]]:
     """All estimates and intervals of a fit; a result's tables are described at ``aqer.fit``."""
     boards = [(part.case.workers, part.workers.intervals) for part in fitted]
-    missing = [
-        "nobody else answered the same questions" if n else "no answers"
-        for n in np.bincount(data.worker, minlength=len(data.workers))
-    ]
     estimates = {
         "worker": _workers(data, fitted),
         "answer": _answers(data, fitted),
         "question": _questions(data, fitted),
     }
-    intervals = {"worker": place(boards, len(data.workers), missing, level)}
+    intervals = {"worker": place(boards, len(data.workers), why_missing(data), level)}
     if data.outside is not None:
-        ends = np.cumsum([0] + [len(part.case.systems.names) for part in fitted])
-        stacked = [
-            (np.arange(ends[k], ends[k + 1]), part.systems.intervals)
-            for k, part in enumerate(fitted)
-        ]
         estimates["system"] = _systems(fitted)
         estimates["system_answer"] = _system_answers(data.outside, fitted)
-        intervals["system"] = place(stacked, int(ends[-1]), [""] * int(ends[-1]), level)
+        intervals["system"] = stack([part.systems.intervals for part in fitted], level)
     return estimates, intervals
 
 
 def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> dict[str, Any]:
     """What to know per component, and who and what was left out."""
-    answered = np.bincount(data.question, minlength=len(data.questions))
-    present = np.unique(data.worker)
     return {
         "components": [
             {"number": k, "name": f"Component {k} of {len(fitted)}", **part.diagnostics}
             for k, part in enumerate(fitted, start=1)
         ],
-        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
-        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
-        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+        **left_out(data, worker_part),
     }
-
-
-def gather(
-    size: int,
-    fitted: Sequence[Part],
-    where: Callable[[Part], IntArray],
-    columns: dict[str, Callable[[Part], Any]],
-) -> dict[str, NDArray[Any]]:
-    """Columns of ``size`` rows: each component's values at its rows; NaN, or 0 for counts."""
-    out: dict[str, NDArray[Any]] = {"component": np.zeros(size, dtype=np.int64)}
-    for k, part in enumerate(fitted, start=1):
-        rows = where(part)
-        out["component"][rows] = k
-        for name, value in columns.items():
-            values = np.asarray(value(part))
-            if name not in out:
-                whole = np.issubdtype(values.dtype, np.integer)
-                out[name] = np.zeros(size, np.int64) if whole else np.full(size, np.nan)
-            out[name][rows] = values
-    return out
-
-
-def board_columns(board: Callable[[Part], Board]) -> dict[str, Callable[[Part], Any]]:
-    """What a table says of the rows of a board."""
-
-    def score(name: str) -> Callable[[Part], Any]:
-        return lambda part: getattr(board(part).scores, name)
-
-    columns = {name: score(name) for name in SCORES}
-    columns["rank"] = lambda part: board(part).rank
-    columns["uniterated_rank"] = lambda part: board(part).uniterated_rank
-    return columns
 
 
 def _workers(data: Texts, fitted: list[Component]) -> Table:

@@ -35,7 +35,7 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
 )
 from evaluation.methods.core.pairwise_tables import of_rows
-from evaluation.methods.core.params import Method, Param, Params, choice, real, whole
+from evaluation.methods.core.params import Param, Params, choice, real, whole
 from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous, too_few
 from evaluation.methods.text.corpus import Responses
 
@@ -204,7 +204,6 @@ NAME, VERSION = "aqer_study", "1.1"
 WORKERS, ANSWERS = "workers", "answers"
 JUDGE = "judge"
 POOLED_ROW = POOLED  # the row of all systems together
-STAGES = ("draws",)
 AQER = "aqer"
 
 
@@ -249,6 +248,7 @@ PARAMS = Params(
         ),
         real("level", 0.95, above=0.5, below=1),
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 COMPARED = ("method", "size", "difference", "low", "high", "questions", "family", "reason")
@@ -364,23 +364,19 @@ def fit(
                 level = simultaneous(settings["level"], family)
                 gap = compared(frame, drawn, scores[AQER], level)
                 against.append({"method": slug, "size": size, **gap, "family": family})
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
+    return PARAMS.result(
+        settings,
+        {
             "system": of_rows(rows, list(rows[0])),
             "against": of_rows(against, COMPARED),
         },
-        intervals={},
-        diagnostics={
+        {
             "sizes": sizes,
             "left_out": [s for s in settings["sizes"] if s > there],
             "there": there,
             "graded": int(np.isfinite(data.grade).sum()),
             "titles": {slug: TITLES[slug] for slug in dict.fromkeys(row["method"] for row in rows)},
         },
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -448,11 +444,4 @@ def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
     return replace(data, **rows, **{which: getattr(data, which)[keep]})
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Systems against expert grades",
-    data=Study,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Systems against expert grades", Study, fit)

@@ -21,32 +21,35 @@ from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import (
     FloatArray,
     IntArray,
-    Intervals,
     Result,
     Table,
     TooFewWorkers,
 )
-from evaluation.methods.core.boards import Board, Draws, Rules, Scores, make_board, place, rules_of
+from evaluation.methods.core.boards import (
+    Board,
+    Crowd,
+    Draws,
+    Rules,
+    Scores,
+    Systems,
+    gather,
+    left_out,
+    make_board,
+    place,
+    rules_of,
+    stack,
+    why_missing,
+)
 from evaluation.methods.core.components import components
-from evaluation.methods.core.params import ANY_LEVEL, resamples, whole
+from evaluation.methods.core.params import ANY_LEVEL, Params, resamples, whole
 from evaluation.methods.core.redundancy import ranking_column
 
 CHUNK = 4_000_000  # numbers of a batch of resamples
 
 
-class Crowd(Protocol):
-    """Who answered what: Responses or Texts."""
+class Answers(Crowd, Protocol):
+    """Responses or Texts: who answered what, and the outside answers."""
 
-    @property
-    def worker(self) -> IntArray: ...
-    @property
-    def question(self) -> IntArray: ...
-    @property
-    def source(self) -> IntArray: ...
-    @property
-    def workers(self) -> tuple[str, ...]: ...
-    @property
-    def questions(self) -> tuple[str, ...]: ...
     @property
     def outside(self) -> Any: ...
 
@@ -57,36 +60,6 @@ class Ratings:
 
     answer: FloatArray
     system: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Outside:
-    """Outside responses of a component (k,): local system and question of each, and its score."""
-
-    system: IntArray
-    question: IntArray
-    score: FloatArray
-    systems: int
-    questions: int
-
-    @property
-    def member(self) -> csr_array:
-        """(systems, k) with a 1 for each response."""
-        ones = np.ones(len(self.system))
-        shape = (self.systems, len(self.system))
-        return csr_array((ones, (self.system, np.arange(len(self.system)))), shape=shape)
-
-    @property
-    def cells(self) -> IntArray:
-        """(systems, questions): how often each system answered each question."""
-        flat = self.system * self.questions + self.question
-        counts = np.bincount(flat, minlength=self.systems * self.questions)
-        return counts.reshape(self.systems, self.questions)
-
-    def means(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
-        """Weighted mean (b, systems) of scores (b, k) under question weights (b, questions)."""
-        member, share = self.member, weights[:, self.question]
-        return (member @ (scores * share).T).T / (member @ share.T).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +76,7 @@ class Part:
 
 
 def fit_part(
-    data: Crowd,
+    data: Answers,
     ratings: Ratings,
     inside: NDArray[np.bool_],
     *,
@@ -115,38 +88,31 @@ def fit_part(
     workers, worker = np.unique(data.worker[rows], return_inverse=True)
     questions, question = np.unique(data.question[rows], return_inverse=True)
     design = Design(worker, question, len(workers), len(questions))
-    systems, outside = _outside_of(data, ratings, questions)
-    score, cells = ratings.answer[rows], outside.cells
-    even = bool(np.all(cells == cells[:1]))
+    systems = Systems.of(data.outside, questions)
+    theirs = ratings.system[systems.select]
+    score = ratings.answer[rows]
     adjusted, effect = two_way(score[None], design)
     # Drawn questions must not leave a system without an answer.
-    complete = design.complete and even and bool(np.all(cells > 0))
-    drawn = _draws(design, score, outside, rules, rng=rng, complete=complete)
+    covered = not len(systems.names) or len(np.unique(systems.question)) == len(questions)
+    complete = design.complete and systems.complete and covered
+    drawn = _draws(design, score, systems, theirs, rules, rng=rng, complete=complete)
     n = np.bincount(worker, minlength=len(workers))
     raw = np.bincount(worker, weights=score) / n
     ones = np.ones((1, len(questions)))
-    theirs = outside.means(outside.score[None], ones)[0]
-    eased = outside.means(outside.score[None] - effect[:, outside.question], ones)[0]
-    columns = [ranking_column(question, complete=alike) for alike in (design.complete, even)]
+    plain = systems.means(theirs[None], ones)[0]
+    eased = systems.means(theirs[None] - effect[:, systems.question], ones)[0]
+    columns = [
+        ranking_column(question, complete=alike) for alike in (design.complete, systems.complete)
+    ]
     return Part(
         workers,
         questions,
-        systems,
+        systems.names,
         len(rows),
         design.complete,
         make_board(_scores(n, raw, adjusted[0], columns[0]), drawn[0], rules),
-        make_board(_scores(cells.sum(axis=1), theirs, eased, columns[1]), drawn[1], rules),
+        make_board(_scores(systems.n, plain, eased, columns[1]), drawn[1], rules),
     )
-
-
-def _outside_of(data: Crowd, ratings: Ratings, questions: IntArray) -> tuple[IntArray, Outside]:
-    if data.outside is None:
-        none = np.empty(0, dtype=np.int64)
-        return none, Outside(none, none, np.empty(0), 0, len(questions))
-    rows = np.flatnonzero(np.isin(data.outside.question, questions))
-    systems, system = np.unique(data.outside.worker[rows], return_inverse=True)
-    question = np.searchsorted(questions, data.outside.question[rows])
-    return systems, Outside(system, question, ratings.system[rows], len(systems), len(questions))
 
 
 def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, by: str) -> Scores:
@@ -158,7 +124,8 @@ def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, by: str) -> Scor
 def _draws(
     design: Design,
     score: FloatArray,
-    outside: Outside,
+    systems: Systems,
+    theirs: FloatArray,
     rules: Rules,
     *,
     rng: np.random.Generator,
@@ -168,7 +135,7 @@ def _draws(
     b = rules.resamples
     weights = bootstrap.question_weights(rng, b, design.n_questions, complete=complete)
     worker = np.empty((2, b, design.n_workers))
-    system = np.empty((2, b, outside.systems))
+    system = np.empty((2, b, len(systems.names)))
     shape = (design.n_workers, design.n_questions)
     cells = csr_array((score, (design.worker, design.question)), shape=shape)
     incidence = design.incidence
@@ -183,8 +150,8 @@ def _draws(
         else:
             shown = np.broadcast_to(score, (len(some), len(score)))
             worker[1, chunk], effect = two_way(shown, design, some)
-        system[0, chunk] = outside.means(outside.score[None], some)
-        system[1, chunk] = outside.means(outside.score - effect[:, outside.question], some)
+        system[0, chunk] = systems.means(theirs[None], some)
+        system[1, chunk] = systems.means(theirs - effect[:, systems.question], some)
     return Draws(worker[0], worker[1], complete), Draws(system[0], system[1], complete)
 
 
@@ -195,7 +162,7 @@ COMMON = (
 )
 
 
-def parts(data: Crowd) -> tuple[IntArray, IntArray]:
+def parts(data: Answers) -> tuple[IntArray, IntArray]:
     """Component numbers of workers and questions; 0 where nobody else answered the same.
 
     Raises TooFewWorkers where no question has two answers.
@@ -209,9 +176,8 @@ def parts(data: Crowd) -> tuple[IntArray, IntArray]:
 
 
 def result(
-    name: str,
-    version: str,
-    data: Crowd,
+    options: Params,
+    data: Answers,
     ratings: Ratings,
     *,
     settings: dict[str, Any],
@@ -231,46 +197,29 @@ def result(
         for number in range(1, int(worker_part.max()) + 1)
     ]
     estimates = {
-        "worker": _people(boards, "worker", np.arange(len(data.workers))),
+        "worker": _people(boards, len(data.workers)),
         "answer": _answers(data, ratings, question_part),
         "question": _questions(data, ratings, question_part),
     }
-    missing = [
-        "nobody else answered the same questions" if n else "no answers"
-        for n in np.bincount(data.worker, minlength=len(data.workers))
-    ]
     spots = [(board.workers, board.worker.intervals) for board in boards]
-    intervals = {"worker": place(spots, len(data.workers), missing, rules.level)}
+    intervals = {"worker": place(spots, len(data.workers), why_missing(data), rules.level)}
     if data.outside is not None:
         estimates |= _outside(data, ratings, question_part, boards)
-        intervals["system"] = _system_intervals(boards, rules.level)
-    return Result(
-        name=name,
-        version=version,
-        estimates=estimates,
-        intervals=intervals,
-        diagnostics={**_diagnostics(data, boards, worker_part), **(diagnostics or {})},
-        converged=True,
-        recipe={"method": name, "version": version, "params": settings},
-    )
+        intervals["system"] = stack([part.system.intervals for part in boards], rules.level)
+    told = {**_diagnostics(data, boards, worker_part), **(diagnostics or {})}
+    return options.result(settings, estimates, told, intervals=intervals)
 
 
-def _people(boards: list[Part], kind: str, names: IntArray) -> Table:
-    """One row a name (``names`` are all of them); rows on no board have component 0 and NaN."""
-    size = len(names)
-    columns: dict[str, NDArray[Any]] = {kind: names}
-    for name in ("component", "n", "rank"):
-        columns[name] = np.zeros(size, dtype=np.int64)
-    for name in ("score", "adjusted"):
-        columns[name] = np.full(size, np.nan)
-    for number, part in enumerate(boards, start=1):
-        board: Board = part.worker
-        columns["component"][part.workers] = number
-        columns["n"][part.workers] = board.scores.n
-        columns["rank"][part.workers] = board.rank
-        columns["score"][part.workers] = board.scores.score
-        columns["adjusted"][part.workers] = board.scores.adjusted
-    return Table(columns)
+def _people(boards: list[Part], size: int) -> Table:
+    """One row a name of ``size``; rows on no board have component 0 and NaN."""
+    columns = {
+        "n": lambda part: part.worker.scores.n,
+        "rank": lambda part: part.worker.rank,
+        "score": lambda part: part.worker.scores.score,
+        "adjusted": lambda part: part.worker.scores.adjusted,
+    }
+    found = gather(size, boards, lambda part: part.workers, columns)
+    return Table({"worker": np.arange(size), **found})
 
 
 def best_rows(question: IntArray, score: FloatArray, trust: FloatArray) -> IntArray:
@@ -294,7 +243,7 @@ def trust_of(worker: IntArray, score: FloatArray) -> FloatArray:
     return (total / np.maximum(np.bincount(worker[known], minlength=size), 1))[worker]
 
 
-def _answers(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+def _answers(data: Answers, ratings: Ratings, question_part: IntArray) -> Table:
     part = question_part[data.question]
     score = np.where(part > 0, ratings.answer, np.nan)
     best = np.zeros(len(score), dtype=bool)
@@ -327,7 +276,7 @@ def _ranks(question: IntArray, score: FloatArray) -> IntArray:
     return out
 
 
-def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+def _questions(data: Answers, ratings: Ratings, question_part: IntArray) -> Table:
     size = len(data.questions)
     score = np.where(question_part[data.question] > 0, ratings.answer, np.nan)
     n = np.bincount(data.question, minlength=size)
@@ -351,7 +300,7 @@ def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
 
 
 def _outside(
-    data: Crowd, ratings: Ratings, question_part: IntArray, boards: list[Part]
+    data: Answers, ratings: Ratings, question_part: IntArray, boards: list[Part]
 ) -> dict[str, Table]:
     component = np.repeat(np.arange(1, len(boards) + 1), [len(p.systems) for p in boards])
     columns: dict[str, Any] = {
@@ -372,17 +321,7 @@ def _outside(
     return {"system": Table(columns), "system_answer": Table(answers)}
 
 
-def _system_intervals(boards: list[Part], level: float) -> Intervals:
-    ends = np.cumsum([0] + [len(part.systems) for part in boards])
-    spots = [
-        (np.arange(ends[k], ends[k + 1]), part.system.intervals) for k, part in enumerate(boards)
-    ]
-    return place(spots, int(ends[-1]), [""] * int(ends[-1]), level)
-
-
-def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict[str, Any]:
-    answered = np.bincount(data.question, minlength=len(data.questions))
-    present = np.unique(data.worker)
+def _diagnostics(data: Answers, boards: list[Part], worker_part: IntArray) -> dict[str, Any]:
     return {
         "components": [
             {
@@ -397,7 +336,5 @@ def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict
             }
             for k, part in enumerate(boards, start=1)
         ],
-        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
-        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
-        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+        **left_out(data, worker_part),
     }

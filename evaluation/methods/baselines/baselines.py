@@ -164,7 +164,7 @@ class Baseline:
     @property
     def options(self) -> Params:
         """Every parameter."""
-        return Params(self.slug, (*COMMON, *self.own))
+        return Params(self.slug, (*COMMON, *self.own), version=VERSION)
 
     def fit(
         self,
@@ -187,22 +187,12 @@ class Baseline:
         parts(data)  # says at once that there is nothing to compare
         scores, told = self.score(data, Rows.of(data), settings, hooks or Hooks())
         ratings = Ratings(scores[: len(data)], scores[len(data) :])
-        return result(
-            self.slug, VERSION, data, ratings, settings=settings, rng=rng, diagnostics=told
-        )
+        return result(self.options, data, ratings, settings=settings, rng=rng, diagnostics=told)
 
     @property
     def method(self) -> Method:
         """As the registry takes it."""
-        return Method(
-            slug=self.slug,
-            version=VERSION,
-            title=self.title,
-            data=Responses,
-            fit=self.fit,
-            options=self.options,
-            internal=COMPARED,
-        )
+        return self.options.as_method(self.title, Responses, self.fit, internal=COMPARED)
 
 
 # As App. H: NLTK's words. Whether two answers are the same should not hang on case and signs, and

@@ -41,7 +41,7 @@ from evaluation.methods.core.base import (
     Texts,
 )
 from evaluation.methods.core.boards import Draws, Scores, make_board, place, rules_of
-from evaluation.methods.core.params import COMPARED, Method, Params, real, whole
+from evaluation.methods.core.params import COMPARED, Params, real, whole
 
 # Squared distances below this count as this, so that a worker who is the mean stays finite.
 FLOOR = 1e-5
@@ -206,6 +206,7 @@ PARAMS = Params(
         whole("max_rounds", 1000, 1),
         real("tolerance", 1e-7, above=0),
     ),
+    version=VERSION,
 )
 COLLAPSED = 0.9  # share of the weight with which one worker is the mean
 
@@ -248,16 +249,14 @@ def fit(
             }
         )
     system = np.empty(0) if data.outside is None else _system(data, data.outside, cosine)
-    base = result(NAME, VERSION, data, Ratings(cosine, system), settings=settings, rng=rng)
+    base = result(PARAMS, data, Ratings(cosine, system), settings=settings, rng=rng)
     table, interval = _workers(data, base, reliability, distance, settings=settings, rng=rng)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={**base.estimates, "worker": table},
+    return PARAMS.result(
+        settings,
+        {**base.estimates, "worker": table},
+        {**base.diagnostics, "fits": told},
         intervals={**base.intervals, "worker": interval},
-        diagnostics={**base.diagnostics, "fits": told},
         converged=all(part["converged"] for part in told),
-        recipe=base.recipe,
     )
 
 
@@ -353,12 +352,4 @@ def _without(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
     )
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="RASA (Li and Fukumoto 2019)",
-    data=Texts,
-    fit=fit,
-    options=PARAMS,
-    internal=COMPARED,
-)
+METHOD = PARAMS.as_method("RASA (Li and Fukumoto 2019)", Texts, fit, internal=COMPARED)

@@ -30,13 +30,17 @@ from evaluation.methods.core.base import (
     IntArray,
     Result,
 )
-from evaluation.methods.core.params import COMPARED, Method, Params, whole
+from evaluation.methods.core.params import COMPARED, Params, whole
 from evaluation.methods.text.corpus import Responses, Tokens
 from evaluation.methods.text.metrics import bleu
 
 NAME, VERSION = "roy", "1.0"
 MAX_LENGTH = 5
-PARAMS = Params(NAME, (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)))
+PARAMS = Params(
+    NAME,
+    (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)),
+    version=VERSION,
+)
 
 
 def sequence_scores(
@@ -114,7 +118,7 @@ def fit(
         system = outside_scores(
             rows, answer, trust_of(data.worker, answer), rows.tokens("treebank")
         )
-    return result(NAME, VERSION, data, Ratings(answer, system), settings=settings, rng=rng)
+    return result(PARAMS, data, Ratings(answer, system), settings=settings, rng=rng)
 
 
 def outside_scores(rows: Rows, answer: FloatArray, trust: FloatArray, texts: Tokens) -> FloatArray:
@@ -130,12 +134,4 @@ def outside_scores(rows: Rows, answer: FloatArray, trust: FloatArray, texts: Tok
     return bleu(some, rows.question[keep], best[keep], order=1)[~best[keep]]
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Roy et al. (2016)",
-    data=Responses,
-    fit=fit,
-    options=PARAMS,
-    internal=COMPARED,
-)
+METHOD = PARAMS.as_method("Roy et al. (2016)", Responses, fit, internal=COMPARED)

@@ -13,21 +13,17 @@ blocks of one size are solved in one array computation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.bradley_terry.cells import cells_of
 from evaluation.methods.bradley_terry.fit import Model, maximise
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
     FloatArray,
-    Hooks,
     IntArray,
-    Result,
     Table,
     index_array,
 )
@@ -82,21 +78,6 @@ def by_table(
         weight=weight,
     )
     return Tabled(data, present // players, present % players)
-
-
-def fit_tables(
-    small: Tabled, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
-) -> Result:
-    """``bradley_terry.fit`` of every table at once; parameters and errors are the same.
-
-    Merits, intervals and ranks are each table's (and component's) own; the tie parameter and the
-    side term are one for all tables, since they belong to the judges. The ``player`` table has a
-    row a candidate of each table, and a column ``table`` in front.
-    """
-    found = bradley_terry.fit(small.data, rng=rng, hooks=hooks, **params)
-    rows = found.estimates["player"].columns
-    table = Table({"table": small.table, **rows, "player": small.player})
-    return replace(found, estimates={**found.estimates, "player": table})
 
 
 DUMMY = 1.0  # the dummy's log-merit

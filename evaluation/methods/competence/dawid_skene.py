@@ -28,7 +28,6 @@ from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Ta
 from evaluation.methods.core.params import (
     LEVEL,
     PART_OF_STUDY,
-    Method,
     Params,
     real,
     resamples,
@@ -278,8 +277,8 @@ PARAMS = Params(
         resamples(1000),
         LEVEL,
     ),
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
 
 
 def fit(
@@ -323,14 +322,11 @@ def fit(
             rng=rng,
             hooks=hooks,
         )
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=_tables(data, counts, fitted, draws, settings=settings),
-        intervals={},
-        diagnostics=_diagnostics(data, counts, fitted, draws),
+    return PARAMS.result(
+        settings,
+        _tables(data, counts, fitted, draws, settings=settings),
+        _diagnostics(data, counts, fitted, draws),
         converged=fitted.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -394,12 +390,4 @@ def _diagnostics(
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Dawid-Skene",
-    data=Labels,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+METHOD = PARAMS.as_method("Dawid-Skene", Labels, fit, internal=PART_OF_STUDY)

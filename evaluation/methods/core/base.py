@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,11 +295,3 @@ class Result:
     diagnostics: Mapping[str, Any]
     converged: bool
     recipe: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Fit(Protocol):
-    """fit(data, *, rng, hooks, **params) -> Result."""
-
-    def __call__(
-        self, data: Any, *, rng: np.random.Generator, hooks: Hooks = ..., **params: Any
-    ) -> Result: ...

@@ -39,7 +39,7 @@ from evaluation.methods.core.pairwise_tables import (
     quiet,
     votes_behind,
 )
-from evaluation.methods.core.params import LEVEL, Method, Params, choice, flag, real, whole
+from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, whole
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
@@ -140,8 +140,8 @@ PARAMS = Params(
         whole("gold_resamples", 200, FEWEST, or_zero=True),
         LEVEL,
     ),
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
 NULLS, WORST, PAIRS = "nulls and cross-fitting", "without the worst", "differentiability"
 STAGES = (NULLS, WORKERS, WORST, PAIRS, RESAMPLED)  # in the order in which hooks report them
 FIGURES = (
@@ -201,10 +201,9 @@ def fit(
     parts = split_alphas(data, people, **split, rng=rngs[3], shuffles=settings["shuffles"])
     hooks.step(PAIRS, 1, 1)
     resampled = resampled_gold(data, people, settings, rng=rngs[4], hooks=hooks)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
+    return PARAMS.result(
+        settings,
+        {
             "corrected": corrected,
             "without": without,
             "worst": worst,
@@ -212,10 +211,7 @@ def fit(
             "split": parts,
             **resampled,
         },
-        intervals={},
-        diagnostics={"needed": needed, "warnings": _warnings(data, corrected)},
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
+        {"needed": needed, "warnings": _warnings(data, corrected)},
     )
 
 
@@ -355,11 +351,4 @@ def _warnings(data: Judgments, corrected: Table) -> list[str]:
     return said
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Nulls and intervals of a pairwise study",
-    data=Judgments,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Nulls and intervals of a pairwise study", Judgments, fit)

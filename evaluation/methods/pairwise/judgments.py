@@ -329,6 +329,3 @@ def _grouped(name: str, group: Any, systems: int) -> IntArray:
     if (found < -1).any():
         raise BadShape(f"groups: {name!r} has a number below -1, which stands for no group")
     return found.astype(np.int64)
-
-
-__all__ = ["CODES", "LEFT", "MISSING", "NEUTRAL", "RIGHT", "SIDES", "Judgments"]

@@ -32,7 +32,6 @@ from evaluation.methods.core.components import components
 from evaluation.methods.core.pairwise_tables import EVERY, votes_behind
 from evaluation.methods.core.params import (
     LEVEL,
-    Method,
     Params,
     choice,
     flag,
@@ -121,6 +120,7 @@ PARAMS = Params(
         ),
         LEVEL,
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 GRADES, ORDER, JUDGES = "grades", "agreement and order", "language models"
@@ -188,17 +188,14 @@ def fit(
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=tables,
-        intervals={},
-        diagnostics={
+    return PARAMS.result(
+        settings,
+        tables,
+        {
             **_diagnostics(data, people, gold, board, grades),
             "used": judgments_used(data, people, competence, board.system, gold.label),
         },
         converged=gold.converged and board.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -303,14 +300,7 @@ def _warnings(data: Judgments, people: ShownVotes, parts: Sequence[Mapping[str, 
     return said
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Pairwise study",
-    data=Judgments,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Pairwise study", Judgments, fit)
 
 
 def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:

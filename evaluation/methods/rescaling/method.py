@@ -31,7 +31,7 @@ from evaluation.methods.core.base import (
     Table,
 )
 from evaluation.methods.core.components import components
-from evaluation.methods.core.params import ANY_LEVEL, Method, Params, real, whole
+from evaluation.methods.core.params import ANY_LEVEL, Params, real, whole
 from evaluation.methods.core.units import RANKED, too_few
 from evaluation.methods.rescaling.data import (
     HIGHEST,
@@ -198,6 +198,7 @@ PARAMS = Params(
         ANY_LEVEL,
         whole("min_items", 10, 3),
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 ANNOTATOR, LABEL, SCALE = 0, 1, 2
@@ -283,10 +284,9 @@ def fit(
         joined, data.rating, after, rng=rng, noise=settings["noise"], draws=settings["draws"]
     )
     defaulted = ~data.scored
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
+    return PARAMS.result(
+        settings,
+        {
             "annotation": Table(
                 {
                     "worker": data.worker,
@@ -301,10 +301,7 @@ def fit(
             "pair_incomplete": _pair_table(found["incomplete"], part),
             "aggregate": _aggregate_table(found, untied),
         },
-        intervals={},
-        diagnostics=_diagnostics(data, means, joined, found, part),
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
+        _diagnostics(data, means, joined, found, part),
     )
 
 
@@ -392,12 +389,9 @@ def _diagnostics(
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Explanation-based rescaling",
-    data=Annotations,
-    fit=fit,
-    options=PARAMS,
+METHOD = PARAMS.as_method(
+    "Explanation-based rescaling",
+    Annotations,
+    fit,
     internal="fitted by runs that ask a model for the scores",
 )

@@ -26,7 +26,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.order_clustered import ratio
 from evaluation.methods.core.pairwise_tables import of_rows
-from evaluation.methods.core.params import DRAWN, LEVEL, Method, Params, resamples
+from evaluation.methods.core.params import DRAWN, LEVEL, Params, resamples
 from evaluation.methods.core.units import CORRELATION, counted, fisher, too_few
 from evaluation.methods.core.votes import Labels
 
@@ -37,6 +37,7 @@ PARAMS = Params(
         resamples(1000, or_zero=False, label="Resamples", help=DRAWN),
         LEVEL,
     ),
+    version=VERSION,
 )
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
@@ -156,14 +157,8 @@ def fit(
     hooks.step(MEANS, len(data.scales), len(data.scales))
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=tables,
-        intervals={},
-        diagnostics={"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)},
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
+    return PARAMS.result(
+        settings, tables, {"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)}
     )
 
 
@@ -323,11 +318,4 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
     return {"agreement": r, "low": low, "high": high, "no_interval": ""}
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Ratings",
-    data=Ratings,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Ratings", Ratings, fit)

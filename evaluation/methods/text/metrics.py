@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
-from evaluation.methods.text.corpus import Tokens, TokenVectors, token_ids, treebank
+from evaluation.methods.text.corpus import Tokens, TokenVectors
 
 SMOOTHINGS = ("none", "epsilon", "add_one", "nist")
 EPSILON = 0.1
@@ -204,20 +204,6 @@ def _masks(tokens: Tokens, rows: IntArray, words: int) -> tuple[IntArray, Words]
     return keys, masks
 
 
-__all__ = [
-    "bert_score",
-    "bleu",
-    "f1",
-    "pairs",
-    "reduce_pairs",
-    "rouge_l",
-    "same_tokens",
-    "text_numbers",
-    "token_ids",
-    "tokens",
-]
-
-tokens = treebank
 # similarity(first, second) -> (p,): of the texts first[k] and second[k]; symmetric.
 Similarity = Callable[[IntArray, IntArray], FloatArray]
 BLOCK = 200_000  # pairs held at a time
@@ -251,16 +237,6 @@ def rouge_l(texts: Tokens) -> Similarity:
     def similarity(first: IntArray, second: IntArray) -> FloatArray:
         common = lcs_lengths(texts, first, second)
         return 2.0 * common / np.maximum(lengths[first] + lengths[second], 1)
-
-    return similarity
-
-
-def same_tokens(texts: Tokens) -> Similarity:
-    """1 where two texts have the same tokens in the same order, else 0."""
-    number = text_numbers(texts)
-
-    def similarity(first: IntArray, second: IntArray) -> FloatArray:
-        return (number[first] == number[second]).astype(np.float64)
 
     return similarity
 

@@ -52,7 +52,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
-from evaluation.methods.core.params import LEVEL, Method, Params, real, resamples, whole
+from evaluation.methods.core.params import LEVEL, Params, real, resamples, whole
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.methods.writing.documents import (
     Pairs,
@@ -73,8 +73,6 @@ from evaluation.methods.writing.readability import rows as readable
 from evaluation.methods.writing.reuse import EDGES, heavy_share, most, reuse, scores
 from evaluation.methods.writing.statements import Responses, cut
 
-__all__ = ["METHOD", "Responses", "WritingResult", "fit"]
-
 NAME, VERSION = "writing", "1.1"
 PARAMS = Params(
     NAME,
@@ -93,6 +91,7 @@ PARAMS = Params(
         whole("bins", 20, 2),
         LEVEL,
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY = (
@@ -214,11 +213,4 @@ def _result(
     )
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Writing with sources",
-    data=Responses,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Writing with sources", Responses, fit)

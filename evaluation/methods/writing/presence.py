@@ -14,10 +14,6 @@ from typing import Any
 
 from evaluation.methods.writing.origins import Segment
 
-KINDS = ("typed", "deleted", "pasted", "cited", "jump", "sync", "shown")
-ORIGINS = ("", "passage", "own", "outside", "unexplained")
-PARTS = frozenset({"keys", "pastes", "visibility", "passages"})  # what a log may record
-
 
 @dataclass(frozen=True)
 class Change:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crowdqc.numbers import duration
 from evaluation.methods.writing.origins import RUN, characters, units, words
-from evaluation.methods.writing.process import Change, Process
+from evaluation.methods.writing.presence import Change, Process
 
 AROUND, OPENING = 90, 170  # UTF-16 units shown around a stretch that was used, or of one that none
 

@@ -27,7 +27,6 @@ from evaluation.methods.core.base import BadParameter, Hooks, IntArray, Result
 from evaluation.methods.core.params import (
     LEVEL,
     PART_OF_STUDY,
-    Method,
     Params,
     choice,
     flag,
@@ -68,6 +67,7 @@ PARAMS = Params(
         flag("beside", True),
     ),
     together=_check_objective,
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 LEAVES = 0.1  # share of items on which labels leave the majority from which it is said
@@ -123,14 +123,11 @@ def fit(
         label = estimates["item"]["label"]
         diagnostics["against_majority"] = against_majority(label, others["majority"])
         diagnostics["warnings"] += filter(None, [_warning(others, label)])
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=estimates,
-        intervals={},
-        diagnostics=diagnostics,
+    return PARAMS.result(
+        settings,
+        estimates,
+        diagnostics,
         converged=bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED)),
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -232,12 +229,4 @@ def _warning(others: Mapping[str, NDArray[Any]], label: IntArray) -> str:
     )
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="MACE",
-    data=Labels,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+METHOD = PARAMS.as_method("MACE", Labels, fit, internal=PART_OF_STUDY)

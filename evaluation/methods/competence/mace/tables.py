@@ -14,7 +14,6 @@ from evaluation.methods.competence.mace.sampler import Draws
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
 
-TIE = 1e-9  # two posteriors this close are one
 UNSETTLED = 1.1  # r_hat from which chains are said to differ
 NEAR = 0.5  # of log likelihood: a restart this close found the same optimum
 

@@ -20,17 +20,8 @@ from evaluation.methods.baselines import rasa, roy
 from evaluation.methods.baselines.baseline_boards import best_rows
 from evaluation.methods.baselines.baselines import Rows, majority_scores
 from evaluation.methods.core.base import FloatArray, IntArray, Texts
-from evaluation.methods.text.corpus import Tokens, TokenVectors, stems, words
-from evaluation.methods.text.metrics import (
-    Similarity,
-    bert_score,
-    bleu,
-    f1,
-    pairs,
-    rouge_l,
-    token_ids,
-    tokens,
-)
+from evaluation.methods.text.corpus import Tokens, TokenVectors, stems, token_ids, treebank, words
+from evaluation.methods.text.metrics import Similarity, bert_score, bleu, f1, pairs, rouge_l
 from evaluation.published.reproduce.aqer.responses import CHOOSERS
 from evaluation.published.reproduce.data import GradedAnswers
 from evaluation.published.reproduce.rows import Row
@@ -110,7 +101,7 @@ class Words:
     @cached_property
     def tokens(self) -> Tokens:
         """Words of the answers as NLTK cuts them."""
-        return token_ids([tokens(text) for text in self.answers.texts])
+        return token_ids([treebank(text) for text in self.answers.texts])
 
     @cached_property
     def plain(self) -> Tokens:

@@ -14,7 +14,7 @@ from nltk.tokenize import word_tokenize
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector
-from evaluation.methods.text.corpus import TokenVectors, stem, treebank
+from evaluation.methods.text.corpus import TokenVectors, stem, token_ids, treebank
 from evaluation.methods.text.metrics import (
     Similarity,
     bert_score,
@@ -24,7 +24,6 @@ from evaluation.methods.text.metrics import (
     pairs,
     reduce_pairs,
     rouge_l,
-    token_ids,
 )
 
 NLTK = {"none": "method0", "epsilon": "method1", "add_one": "method2", "nist": "method3"}
