@@ -24,7 +24,7 @@ from evaluation.checklists.filled.text_scores import (
 )
 from evaluation.checklists.filled.texts import condition_of, shown_version
 from evaluation.methods.checklists import study as checklist_study
-from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.study import MAJORITY
 from evaluation.methods.core.base import FloatArray, Hooks, Result
 from evaluation.methods.registry import get_method

@@ -3,10 +3,8 @@
 Intervals draw items (or groups of items) with replacement. They say how the figure would vary
 over other items judged by such a crowd; the workers are taken as they are.
 
-Agreement of two: Cohen's kappa, Kendall's tau-b, and every pair of workers who share items.
-
-All of it follows from contingency tables (..., v, v): how often one said c where the other said
-k. So a pair of workers, a pair of dimensions and every bootstrap resample cost the same.
+Agreement of two follows from contingency tables (..., v, v): how often one said c where the other
+said k. So a pair of dimensions and every bootstrap resample cost the same.
 """
 
 from __future__ import annotations
@@ -29,15 +27,9 @@ from evaluation.methods.agreement.counts import (
     grouped,
     patterns,
 )
-from evaluation.methods.core.base import (
-    BadParameter,
-    BadShape,
-    FloatArray,
-    IntArray,
-)
-from evaluation.methods.core.order_clustered import Clustered
-from evaluation.methods.core.order_clustered import share as clustered_share
-from evaluation.methods.core.units import PERCENT
+from evaluation.methods.core.base import BadParameter, BadShape, FloatArray, IntArray
+from evaluation.methods.core.units import PERCENT, Clustered
+from evaluation.methods.core.units import share as clustered_share
 from evaluation.methods.core.votes import Labels
 
 

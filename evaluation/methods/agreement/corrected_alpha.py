@@ -28,6 +28,7 @@ from evaluation.methods.core.base import (
     Hooks,
     IntArray,
     Table,
+    of_rows,
 )
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.judgments import Units
@@ -88,7 +89,7 @@ def _by_dimension(
         hooks.step("corrected alpha", done, len(data))
         rows.append({"dimension": name, **_dimension(votes, plan, rng)})
     hooks.step("corrected alpha", len(data), len(data))
-    return Table({key: np.array([row[key] for row in rows]) for key in rows[0]})
+    return of_rows(rows)
 
 
 TOLD = ("threshold", "level", "shuffles", "thin", "resamples", "confidence")  # of a plan

@@ -4,11 +4,10 @@ Krippendorff, "Content Analysis" (4th ed. 2019), chapter 12: units with fewer th
 with nothing and are left out; a unit of m votes adds its m (m - 1) ordered pairs, each divided by
 m - 1, to the coincidence matrix.
 
-Bootstrap intervals of agreement: items are drawn with replacement, sums give the coefficient.
-
-Every coefficient here is a function of sums over items (coincidences, margins, shares of agreeing
-pairs). Items with the same votes are one pattern, so a resample is one multinomial draw over the
-patterns and all resamples are one matrix product; the cost does not grow with the items.
+In a bootstrap items are drawn with replacement. Every coefficient here is a function of sums over
+items (coincidences, margins, shares of agreeing pairs). Items with the same votes are one pattern,
+so a resample is one multinomial draw over the patterns and all resamples are one matrix product;
+the cost does not grow with the items.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from evaluation.methods.core.base import (
     DataError,
     FloatArray,
     IntArray,
+    check_within,
 )
 from evaluation.methods.core.bootstrap import percentile_interval
 from evaluation.methods.core.units import AGREEMENT, ALL_SAME, SAME, too_few
@@ -186,8 +186,7 @@ def check_resampling(resamples: int, confidence: float) -> None:
     """Raise BadParameter on fewer than 100 resamples or a confidence outside (0, 1)."""
     if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 100:
         raise BadParameter(f"resamples is {resamples!r}; it must be a whole number, 100 or more")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence is {confidence!r}; it must lie between 0 and 1")
+    check_within("confidence", confidence)
 
 
 def alpha_rows(counts: Counts) -> FloatArray:

@@ -4,10 +4,9 @@ AQER compares methods by BCa bootstrap of correlation differences (Table 3), Cro
 Wilcoxon's signed rank test with Benjamini-Hochberg correction (section 5.2), InteractEval
 correlations on Fisher's z scale.
 
-Weighted correlations under many weightings at once, and the BCa interval made from them.
-
-A bootstrap resample is a count per row, a jackknife one is 1 without one row; so both are rows of
-a weight matrix (b, n), and every correlation is a few matrix products over it.
+Correlations are computed under many weightings at once. A bootstrap resample is a count per row, a
+jackknife one is 1 without one row; so both are rows of a weight matrix (b, n), and every
+correlation is a few matrix products over it.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ from evaluation.methods.core.base import (
     DataError,
     FloatArray,
     Table,
+    check_within,
+    of_rows,
 )
 from evaluation.methods.core.units import ALL_SAME, SAME
 
@@ -323,12 +324,11 @@ def wilcoxon_bh(pairs: Mapping[str, tuple[Any, Any]], *, level: float = 0.05) ->
     (two-sided), ``adjusted`` (Benjamini-Hochberg over the rows), ``differs`` (adjusted <=
     ``level``), ``reason`` where there is no test. Raises BadShape, BadVector, BadParameter.
     """
-    if not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    check_within("level", level)
     if not pairs:
         raise TooFewRows("there is no pair of columns to compare")
     rows = [{"name": name, **_wilcoxon(name, one, two)} for name, (one, two) in pairs.items()]
-    table = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    table = dict(of_rows(rows).columns)
     adjusted = benjamini_hochberg(table["p"])
     reason = table.pop("reason")
     return Table({**table, "adjusted": adjusted, "differs": adjusted <= level, "reason": reason})
@@ -427,5 +427,4 @@ def _check(resamples: int, confidence: float) -> None:
         raise BadParameter(f"resamples is {resamples!r}; it must be a whole number")
     if not 100 <= resamples <= SMALL:
         raise BadParameter(f"resamples is {resamples}; it must lie between 100 and {SMALL}")
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence is {confidence!r}; it must lie between 0 and 1")
+    check_within("confidence", confidence)

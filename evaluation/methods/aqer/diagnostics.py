@@ -1,17 +1,15 @@
-"""What a reader should know before trusting a board: swaps by iterating, clusters, bounds.
+"""What a reader should know before trusting a board: swaps by iterating, clusters, bounds, camps.
 
-How far a synthetic exemplary answer may be from the truth: equations 6 and 8 of the paper.
-
-Whether the crowd holds two answers: the condition under which AQER may follow the wrong one.
-
-AQER assumes that errors are independent, so that two answers resemble each other only through the
-truth: similarity_il = s_i s_l. Workers who share a wrong answer ("I don't know", a copied text)
-resemble each other more than that. Let W_1 and W_2 be the mean similarities within two groups of
-workers and B that between them. Then B / sqrt(W_1 W_2) estimates the cosine of the two groups'
-answers had each endless members: 1 if both are after one truth, less if not (Spearman's correction
-for attenuation). The groups are looked for in one half of the questions and tested in the other.
-Where W of the group that does not hold the truth is the larger, the ranking is upside down (App.
-F1); without a truth nobody can say which group that is, so both are named.
+Bounds are equations 6 and 8 of the paper: how far a synthetic exemplary answer may be from the
+truth. Camps are two answers that the crowd holds: then AQER may follow the wrong one. AQER assumes
+that errors are independent, so that two answers resemble each other only through the truth:
+similarity_il = s_i s_l. Workers who share a wrong answer ("I don't know", a copied text) resemble
+each other more than that. Let W_1 and W_2 be the mean similarities within two groups of workers and
+B that between them. Then B / sqrt(W_1 W_2) estimates the cosine of the two groups' answers had each
+endless members: 1 if both are after one truth, less if not (Spearman's correction for attenuation).
+The groups are looked for in one half of the questions and tested in the other. Where W of the group
+that does not hold the truth is the larger, the ranking is upside down (App. F1); without a truth
+nobody can say which group that is, so both are named.
 """
 
 from __future__ import annotations

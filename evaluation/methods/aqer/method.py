@@ -63,16 +63,8 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
 )
 from evaluation.methods.core.boards import rules_of
-from evaluation.methods.core.components import components
-from evaluation.methods.core.params import (
-    ANY_LEVEL,
-    Params,
-    choice,
-    flag,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.components import answer_parts
+from evaluation.methods.core.params import ANY_LEVEL, Params, choice, flag, real, resamples, whole
 from evaluation.methods.core.redundancy import RANK_BY
 
 NAME, VERSION = "aqer", "1.2"
@@ -218,12 +210,9 @@ def parts(
 
     Questions with one answer are in no component (0). Raises TooFewWorkers where none has two.
     """
-    shared = np.bincount(question, minlength=len(questions))[question] >= 2
-    if not shared.any():
-        if len(np.unique(worker)) < 2:
-            raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
-        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
-    return components(worker[shared], question[shared], len(workers), len(questions))
+    if len(np.unique(worker)) < 2:
+        raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
+    return answer_parts(worker, question, len(workers), len(questions))
 
 
 METHOD = PARAMS.as_method("AQER", Texts, fit, refuse=_refuse_start)

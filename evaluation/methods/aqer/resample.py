@@ -1,9 +1,8 @@
 """AQER under random question weights: what a component's workers and systems would have scored.
 
-AQER under many question weights at once, from the questions' Gram matrices.
-
-With K_j = X_j X_j' (unit answers of question j), x_i . SEA_j = (K_j w)_i and |SEA_j|^2 = w' K_j w,
-so a resample needs no vector any more. It pays for few workers and many variants.
+Many weightings are worked on at once, from the questions' Gram matrices. With K_j = X_j X_j' (unit
+answers of question j), x_i . SEA_j = (K_j w)_i and |SEA_j|^2 = w' K_j w, so a resample needs no
+vector any more. It pays for few workers and many variants.
 """
 
 from __future__ import annotations

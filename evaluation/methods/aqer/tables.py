@@ -1,6 +1,7 @@
-"""AQER's components put together into tables: one row a worker, answer, question, system.
+"""AQER on each connected component, put together into tables.
 
-AQER on one connected component: rounds, adjusted scores, resamples, the two boards.
+A component has its rounds, adjusted scores, resamples and two boards; the tables have a row a
+worker, answer, question and system.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
         return None
     options = replace(case.plan.options, leave_one_out=True)
     plan = replace(case.plan, options=_options_of(case.plan, options, case.rows.question))
-    quiet = Hooks(cancelled=case.hooks.cancelled)
+    quiet = case.hooks.quiet()
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
     adjusted, _ = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)

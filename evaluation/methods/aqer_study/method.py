@@ -4,8 +4,6 @@ The study of Geva et al. 2025, section 6.2 (Figure 3) and App. L: systems' answe
 experts; M workers are drawn, every method scores the systems' answers from their answers alone,
 and Pearson's r of scores and grades is taken for each system. The published intervals are over
 draws of workers; here the questions are taken as drawn too, which is what a reader wants to know.
-
-Correlations of drawn scores with grades: means over draws, intervals over questions.
 """
 
 from __future__ import annotations
@@ -33,8 +31,8 @@ from evaluation.methods.core.base import (
     Result,
     Texts,
     TooFewWorkers,
+    of_rows,
 )
-from evaluation.methods.core.pairwise_tables import of_rows
 from evaluation.methods.core.params import Param, Params, choice, real, whole
 from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous, too_few
 from evaluation.methods.text.corpus import Responses
@@ -367,7 +365,7 @@ def fit(
     return PARAMS.result(
         settings,
         {
-            "system": of_rows(rows, list(rows[0])),
+            "system": of_rows(rows),
             "against": of_rows(against, COMPARED),
         },
         {

@@ -28,15 +28,15 @@ from evaluation.methods.baselines.baseline_boards import COMMON
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import (
     BadParameter,
-    BadShape,
     FloatArray,
     Hooks,
     IntArray,
     Result,
     Table,
     by_question,
-    index_array,
+    indices,
     refuse_duplicates,
+    refuse_unequal,
 )
 from evaluation.methods.core.boards import (
     Board,
@@ -116,13 +116,8 @@ class Bags:
         How a text becomes words (case, stems, stop words) is the caller's. Raises EmptyData,
         UnknownIndex, BadShape, DuplicateAnswer.
         """
-        w = index_array("worker", worker, len(workers))
-        q = index_array("question", question, len(questions))
-        if not len(w) == len(q) == len(words):
-            raise BadShape(
-                f"worker has {len(w)} entries, question {len(q)}, words {len(words)}; "
-                "all must agree"
-            )
+        w, q = indices(worker=(worker, workers), question=(question, questions))
+        refuse_unequal(worker=w, question=q, words=words)
         order = by_question(w, q)
         w, q = w[order], q[order]
         refuse_duplicates(w, q, workers, questions)

@@ -1,10 +1,9 @@
 """From scores of single responses to workers, systems and best responses, with intervals.
 
-Every baseline ends here: it scores responses, and a worker or system is the mean of its own
-(AQER's App. H). Components, adjusted scores and intervals are as for AQER: questions are
-resampled, the scores of responses stay as they are.
-
-One connected component of a baseline: its workers and systems, each on a board.
+Every baseline ends here: it scores responses, and a worker or system is the mean of its own (AQER's
+App. H). Components, adjusted scores and intervals are as for AQER: questions are resampled, the
+scores of responses stay as they are. Workers and systems of each connected component have a board
+of their own.
 """
 
 from __future__ import annotations
@@ -18,13 +17,7 @@ from scipy.sparse import csr_array
 
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.adjusted import Design, two_way
-from evaluation.methods.core.base import (
-    FloatArray,
-    IntArray,
-    Result,
-    Table,
-    TooFewWorkers,
-)
+from evaluation.methods.core.base import FloatArray, IntArray, Result, Table
 from evaluation.methods.core.boards import (
     Board,
     Crowd,
@@ -40,7 +33,7 @@ from evaluation.methods.core.boards import (
     stack,
     why_missing,
 )
-from evaluation.methods.core.components import components
+from evaluation.methods.core.components import answer_parts
 from evaluation.methods.core.params import ANY_LEVEL, Params, resamples, whole
 from evaluation.methods.core.redundancy import ranking_column
 
@@ -167,12 +160,7 @@ def parts(data: Answers) -> tuple[IntArray, IntArray]:
 
     Raises TooFewWorkers where no question has two answers.
     """
-    shared = np.bincount(data.question, minlength=len(data.questions))[data.question] >= 2
-    if not shared.any():
-        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
-    return components(
-        data.worker[shared], data.question[shared], len(data.workers), len(data.questions)
-    )
+    return answer_parts(data.worker, data.question, len(data.workers), len(data.questions))
 
 
 def result(

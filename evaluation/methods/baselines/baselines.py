@@ -16,13 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.baselines.baseline_boards import COMMON, Ratings, parts, result
-from evaluation.methods.core.base import (
-    BadShape,
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-)
+from evaluation.methods.core.base import BadShape, FloatArray, Hooks, IntArray, Result
 from evaluation.methods.core.params import COMPARED, Method, Param, Params, choice
 from evaluation.methods.text.corpus import TOKENIZERS, Responses, Tokens, TokenVectors, token_ids
 from evaluation.methods.text.metrics import (

@@ -24,12 +24,7 @@ from evaluation.methods.baselines.baseline_boards import (
     trust_of,
 )
 from evaluation.methods.baselines.baselines import Rows
-from evaluation.methods.core.base import (
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-)
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
 from evaluation.methods.core.params import COMPARED, Params, whole
 from evaluation.methods.text.corpus import Responses, Tokens
 from evaluation.methods.text.metrics import bleu

@@ -3,7 +3,7 @@
 Whatever the number of votes, the likelihood needs three counts a pair (and side). Blocks of one
 size lie together, so that many small tables are solved in one array computation.
 
-What is independent among comparisons: single votes, judges, or pairs of candidates.
+Units are what is independent among comparisons: single votes, judges, or pairs of candidates.
 """
 
 from __future__ import annotations

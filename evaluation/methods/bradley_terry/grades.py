@@ -4,10 +4,9 @@ Gienapp et al., "The Viability of Crowdsourcing for RAG Evaluation" (SIGIR 2025)
 Table 7: gold labels of a topic and dimension, Bradley-Terry with Rao and Kupper's ties at a fixed
 threshold, one regularising win and loss against a dummy; the grade is the ascending rank.
 
-Many small tables of comparisons (say, topic x dimension) in one fit.
-
-A candidate of a table is a player of its own, so tables are separate blocks of one problem, and
-blocks of one size are solved in one array computation.
+Many small tables (say, topic x dimension) are one fit. A candidate of a table is a player of its
+own, so tables are separate blocks of one problem, and blocks of one size are solved in one array
+computation.
 """
 
 from __future__ import annotations
@@ -49,9 +48,6 @@ def by_table(
     *,
     players: int,
     tables: int = 1,
-    left: Sequence[int] | IntArray | None = None,
-    judge: Sequence[int] | IntArray | None = None,
-    judges: Sequence[str] = (),
     weight: Sequence[float] | FloatArray | None = None,
 ) -> Tabled:
     """Pairs of (table, candidate) from arrays (n,); ``table`` indexes ``tables``, one by default.
@@ -72,9 +68,6 @@ def by_table(
         node[1],
         outcome,
         players=[f"{key // players}:{key % players}" for key in present],
-        left=left,
-        judge=judge,
-        judges=judges,
         weight=weight,
     )
     return Tabled(data, present // players, present % players)

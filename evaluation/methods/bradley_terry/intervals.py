@@ -1,11 +1,9 @@
 """Intervals of merits, and ranges of ranks from simultaneous intervals of all differences.
 
-Covariance of Bradley-Terry estimates that does not trust the model (the sandwich).
-
-With A the inverse of minus the Hessian and J the summed outer products of the scores of independent
-units, it is A J A (White 1982, Econometrica 50:1-25; in clusters Liang and Zeger 1986, Biometrika
-73:13-22). The regularising comparisons are units too: without them a candidate that won everything
-would look exactly known.
+The sandwich is a covariance that does not trust the model. With A the inverse of minus the Hessian
+and J the summed outer products of the scores of independent units, it is A J A (White 1982,
+Econometrica 50:1-25; in clusters Liang and Zeger 1986, Biometrika 73:13-22). The regularising
+comparisons are units too: without them a candidate that won everything would look exactly known.
 """
 
 from __future__ import annotations

@@ -27,14 +27,7 @@ from evaluation.methods.bradley_terry.fit import (
     solve_blocks,
 )
 from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
-from evaluation.methods.core.base import (
-    BadParameter,
-    DataError,
-    Hooks,
-    IntArray,
-    Result,
-    Table,
-)
+from evaluation.methods.core.base import BadParameter, DataError, Hooks, IntArray, Result, Table
 from evaluation.methods.core.params import (
     ANY_LEVEL,
     PART_OF_STUDY,

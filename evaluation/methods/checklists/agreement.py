@@ -1,15 +1,13 @@
-"""Do people agree on a checklist's questions, and does a model agree with most of them?
+"""What is known of a checklist's questions: who agrees on them, and which of them carry signal.
 
 Per question and over all of them: Krippendorff's alpha of people, with a bootstrap over articles,
 and Cohen's kappa of an answerer with the people's majority. As the yardstick of a model stands
 what one person reaches against the majority of the others.
 
-Which questions of a checklist carry signal: alone, and by what is lost without them.
-
-A question alone: Kendall's tau-b of its yes with the human score of the text. Left out: how the
-rank correlation of the whole score changes. Both within each article where there are articles
-enough (the unit is then the article), else over all texts with a jackknife over texts. Many
-questions are tested at once, so the p-values are adjusted by Benjamini and Hochberg.
+Signal of a question alone: Kendall's tau-b of its yes with the human score of the text. Left out:
+how the rank correlation of the whole score changes. Both within each article where there are
+articles enough (the unit is then the article), else over all texts with a jackknife over texts.
+Many questions are tested at once, so the p-values are adjusted by Benjamini and Hochberg.
 """
 
 from __future__ import annotations

@@ -3,12 +3,10 @@
 Each measure is the mean similarity of all pairs of attributes: lower is more diverse. Lexical:
 ROUGE-L of each with each ("self-ROUGE") and Jaccard; semantic: cosine of embedding vectors.
 
-Topics of attributes by latent Dirichlet allocation (Blei, Ng, Jordan 2003).
-
-InteractEval fits five topics to the attributes of the combined condition and looks on which of
-them the attributes of the other conditions fall (section 5.3.1). scikit-learn fits them by
-variational Bayes (Hoffman, Blei and Bach 2010), all attributes in each round; of several starts
-the best bound is kept.
+Topics are found by latent Dirichlet allocation (Blei, Ng, Jordan 2003). InteractEval fits five
+topics to the attributes of the combined condition and looks on which of them the attributes of the
+other conditions fall (section 5.3.1). scikit-learn fits them by variational Bayes (Hoffman, Blei
+and Bach 2010), all attributes in each round; of several starts the best bound is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from evaluation.methods.checklists.correlation import check_level, jackknife_error
+from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -29,6 +27,7 @@ from evaluation.methods.core.base import (
     EmptyData,
     FloatArray,
     IntArray,
+    check_within,
 )
 from evaluation.methods.core.units import SAME, SIMILARITY, too_few
 from evaluation.methods.text.corpus import Tokens
@@ -152,7 +151,7 @@ def _pairs(n: int) -> tuple[IntArray, IntArray]:
 
 def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
     """Mean over pairs in the order of _pairs; leaving out an attribute leaves out n - 1 pairs."""
-    check_level(level)
+    check_within("level", level)
     total = float(similarity.sum())
     estimate = total / len(similarity)
     few = too_few(n, "attributes", SIMILARITY)

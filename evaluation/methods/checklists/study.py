@@ -35,8 +35,9 @@ from evaluation.methods.core.base import (
     IntArray,
     Result,
     index_array,
+    indices,
+    of_rows,
 )
-from evaluation.methods.core.pairwise_tables import of_rows
 from evaluation.methods.core.params import ANY_LEVEL, DRAWN, Params, resamples
 
 NAME, VERSION = "checklist", "1.2"
@@ -149,9 +150,9 @@ class Study:
         human: Any = None,
     ) -> Study:
         """Check arrays. Raises EmptyData, UnknownIndex, BadShape, BadVector, DuplicateAnswer."""
-        a = index_array("author", author, len(authors))
-        t = index_array("text", text, len(texts))
-        q = index_array("question", question, len(questions))
+        a, t, q = indices(
+            author=(author, authors), text=(text, texts), question=(question, questions)
+        )
         y = np.asarray(yes, dtype=np.float64)
         c = np.full(len(y), np.nan) if chance is None else np.asarray(chance, dtype=np.float64)
         if not a.shape == t.shape == q.shape == y.shape == c.shape:

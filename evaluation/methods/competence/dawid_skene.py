@@ -4,11 +4,9 @@ Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using th
 (Applied Statistics 28, 1979). Truth and votes are in canonical coordinates. Each component of the
 worker-item graph has label probabilities of its own, and nothing compares across components.
 
-Dawid-Skene's arithmetic: EM as two sparse products a round, and draws from the posterior.
-
-Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm"
-(Applied Statistics 28, 1979). Worker j gives label l to an item of true label t with probability
-pi_jtl; labels have probabilities p_t, of their own in each component.
+EM is two sparse products a round; intervals come from draws of the posterior. Worker j gives label
+l to an item of true label t with probability pi_jtl; labels have probabilities p_t, of their own in
+each component.
 """
 
 from __future__ import annotations
@@ -25,14 +23,7 @@ from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed, vote_matrix
 from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
-from evaluation.methods.core.params import (
-    LEVEL,
-    PART_OF_STUDY,
-    Params,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.params import LEVEL, PART_OF_STUDY, Params, real, resamples, whole
 from evaluation.methods.core.votes import Labels
 
 BURN_IN = 100  # rounds a chain makes before its draws count

@@ -21,17 +21,10 @@ from evaluation.methods.agreement.counts import (
 )
 from evaluation.methods.agreement.significance import benjamini_hochberg
 from evaluation.methods.competence.mace.data import adding
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.pairwise_tables import (
-    EVERY,
-    LABELS,
-    counted,
-    mean_of,
-    of_rows,
-    one_hot,
-)
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes, Units
+from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, mean_of, one_hot
 
 AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "units", "unit", "reason")
 WITHOUT = ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers")

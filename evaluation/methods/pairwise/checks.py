@@ -5,11 +5,10 @@ shuffled votes and with competence from other pairs (``corrected_alpha``); who l
 comes with a test, since somebody always lowers it most; grades come with what other workers of
 the same crowd might have given.
 
-How steady gold labels and grades are, had other workers of the same crowd judged.
-
-Every resample gives each worker a random weight (exponential with mean 1: Rubin's Bayesian
-bootstrap, 1981), so that no pair loses all its votes; MACE and the grades are found again from
-scratch. That covers who judged and how they voted, not which topics and texts were chosen.
+How steady are gold labels and grades, had other workers of the same crowd judged? Every resample
+gives each worker a random weight (exponential with mean 1: Rubin's Bayesian bootstrap, 1981), so
+that no pair loses all its votes; MACE and the grades are found again from scratch. That covers who
+judged and how they voted, not which topics and texts were chosen.
 """
 
 from __future__ import annotations
@@ -29,15 +28,7 @@ from evaluation.methods.core.base import (
     Hooks,
     Result,
     Table,
-)
-from evaluation.methods.core.pairwise_tables import (
-    EVERY,
-    LABELS,
-    mean_of,
     of_rows,
-    one_hot,
-    quiet,
-    votes_behind,
 )
 from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, whole
 from evaluation.methods.core.votes import Labels
@@ -50,6 +41,7 @@ from evaluation.methods.pairwise.agreement import (
 from evaluation.methods.pairwise.gold import quick_labels, spam_fits
 from evaluation.methods.pairwise.grades import candidates
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, one_hot, votes_behind
 
 RESAMPLED = "gold labels resampled"
 STABILITY = ("dimension", "pair", "s_first", "s_neutral", "s_second")
@@ -82,7 +74,7 @@ def resampled_gold(
     weights[1:] = two.standard_exponential((size, len(people.workers)))
     hooks.step(RESAMPLED, 0, 2 * size)
     found = quick_labels(
-        data, people, {**chosen, "restarts": RESTARTS}, weights, rng=one, hooks=quiet(hooks)
+        data, people, {**chosen, "restarts": RESTARTS}, weights, rng=one, hooks=hooks.quiet()
     )
     votes = votes_behind(people)
     base = candidates(data, found[0], votes)
@@ -253,7 +245,7 @@ def _one(
     """The figures of one dimension, or NaN with the reason."""
 
     def competences(many: Iterable[Labels]) -> Iterator[FloatArray]:
-        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=quiet(hooks)):
+        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=hooks.quiet()):
             yield 1 - spam
 
     n = int((people.vote[:, dimension] >= 0).sum())
@@ -268,7 +260,7 @@ def _one(
             folds=_fold_count(settings, people),
             resamples=settings["resamples"],
             confidence=settings["level"],
-            hooks=quiet(hooks),
+            hooks=hooks.quiet(),
         )
     except (DataError, BadParameter) as problem:
         return {"n": n, **dict.fromkeys(FIGURES, np.nan), "reason": str(problem)}
@@ -324,7 +316,7 @@ def _crossed(
         )
         fits.append((case, fit, own))
     every = ((votes, own) for _, fit, own in fits for votes in fit.others)
-    spam = spam_fits(every, settings, hooks=quiet(hooks))
+    spam = spam_fits(every, settings, hooks=hooks.quiet())
     found: list[list[float]] = [[] for _ in cases]
     for case, fit, _ in fits:
         found[case].append(fit.alpha([1 - next(spam) for _ in fit.others]))

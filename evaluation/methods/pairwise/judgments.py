@@ -1,6 +1,6 @@
 """A study of side-by-side judgments as index arrays: who judged what, shown how, on which texts.
 
-Side-by-side judgments as workers saw them: the input of the tests for order effects.
+``ShownVotes`` are judgments as workers saw them, ``Judgments`` the study around them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadShape, EmptyData, FloatArray, IntArray, index_array
+from evaluation.methods.core.base import (
+    BadShape,
+    EmptyData,
+    FloatArray,
+    IntArray,
+    index_array,
+    indices,
+    refuse_unequal,
+)
 from evaluation.methods.core.votes import Labels
 
 MISSING = -1
@@ -76,17 +84,13 @@ class ShownVotes:
         labels: Sequence[str] = ("left", "neutral", "right"),
     ) -> ShownVotes:
         """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
-        w, p = index_array("worker", worker, len(workers)), index_array("pair", pair, len(pairs))
+        w, p = indices(worker=(worker, workers), pair=(pair, pairs))
         turned, place, votes = np.asarray(flipped), np.asarray(position), np.asarray(vote)
         if turned.dtype != np.bool_ or not np.issubdtype(place.dtype, np.integer):
             raise BadShape("flipped must hold booleans and position whole numbers")
         if votes.shape != (len(w), len(dimensions)):
             raise BadShape(f"vote is {votes.shape}; it must be ({len(w)}, {len(dimensions)})")
-        if not len(w) == len(p) == len(turned) == len(place):
-            raise BadShape(
-                f"worker has {len(w)} entries, pair {len(p)}, flipped {len(turned)}, position "
-                f"{len(place)}; all must agree"
-            )
+        refuse_unequal(worker=w, pair=p, flipped=turned, position=place)
         if not votes.size:
             raise EmptyData("there is no dimension")
         if len(labels) < 2:
@@ -232,9 +236,8 @@ class Judgments:
         A pair has two different candidates of one topic; no person is neutral where that is not
         offered; machines judge the pairs and dimensions of the people.
         """
-        a = index_array("first", first, len(candidates))
-        b = index_array("second", second, len(candidates))
-        t, s = index_array("topic", topic, len(topics)), index_array("system", system, len(systems))
+        a, b = indices(first=(first, candidates), second=(second, candidates))
+        t, s = indices(topic=(topic, topics), system=(system, systems))
         if not len(a) == len(b) == len(votes.pairs):
             raise BadShape(
                 f"first has {len(a)} entries, second {len(b)}; there are {len(votes.pairs)} pairs"

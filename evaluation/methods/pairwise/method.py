@@ -4,11 +4,8 @@ CrowdRAG (Gienapp et al., SIGIR 2025), section 5: gold labels and competence (MA
 order effects, interdependence, systems, grades, and language models as judges, each in the form
 that its published errors leave standing. Everything about people is in canonical pairs and from a
 worker's first vote on a pair, except order effects and repeats, which need them all. What takes
-refits or many shuffles (nulls, cross-fitting) is ``pairwise_checks``.
-
-What holds a study together: parts of the worker-pair graph, and how thin their links are.
-
-Which judgments each board of a pairwise study uses, and why it does not use the others.
+refits or many shuffles (nulls, cross-fitting) is ``pairwise.checks``. Beside the scores stand what
+holds the study together (the parts of the worker-pair graph) and which judgments each board uses.
 """
 
 from __future__ import annotations
@@ -21,24 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from evaluation.methods.core.base import (
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-    Table,
-)
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
-from evaluation.methods.core.pairwise_tables import EVERY, votes_behind
-from evaluation.methods.core.params import (
-    LEVEL,
-    Params,
-    choice,
-    flag,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, resamples, whole
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.boards import STAGE as SYSTEMS
 from evaluation.methods.pairwise.boards import Boards, boards
@@ -48,6 +30,7 @@ from evaluation.methods.pairwise.grades import Grades, graded
 from evaluation.methods.pairwise.judges import judge_tables
 from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, ShownVotes
 from evaluation.methods.pairwise.order.study import interdependence_table, order_tables, repeats
+from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
 NAME, VERSION = "pairwise", "1.1"
 PARAMS = Params(

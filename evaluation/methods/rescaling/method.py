@@ -1,11 +1,10 @@
 """Ratings rescaled by what their explanations say, and whether annotators then agree more.
 
-Wadhwa, Chen, Li, Durrett, "Using Natural Language Explanations to Rescale Human Judgments"
-(COLM 2024). A model turns a rating and its explanation into a 0-100 score f; where it gave none,
-the annotator's mean score for that label, g, stands in (Algorithm 1). Agreement is Kendall's
-tau-b of each pair of annotators on the items they share, averaged over pairs without weights.
-
-Agreement of pairs of annotators before and after rescaling, with intervals over items.
+Wadhwa, Chen, Li, Durrett, "Using Natural Language Explanations to Rescale Human Judgments" (COLM
+2024). A model turns a rating and its explanation into a 0-100 score f; where it gave none, the
+annotator's mean score for that label, g, stands in (Algorithm 1). Agreement is Kendall's tau-b of
+each pair of annotators on the items they share, averaged over pairs without weights, with intervals
+over items.
 """
 
 from __future__ import annotations
@@ -22,14 +21,7 @@ from evaluation.methods.agreement.rank_correlation import (
     kendall,
     kendall_left_out,
 )
-from evaluation.methods.core.base import (
-    BadParameter,
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-    Table,
-)
+from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
 from evaluation.methods.core.params import ANY_LEVEL, Params, real, whole
 from evaluation.methods.core.units import RANKED, too_few

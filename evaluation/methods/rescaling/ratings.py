@@ -23,11 +23,11 @@ from evaluation.methods.core.base import (
     Result,
     Table,
     index_array,
+    indices,
+    of_rows,
 )
-from evaluation.methods.core.order_clustered import ratio
-from evaluation.methods.core.pairwise_tables import of_rows
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, resamples
-from evaluation.methods.core.units import CORRELATION, counted, fisher, too_few
+from evaluation.methods.core.units import CORRELATION, counted, fisher, ratio, too_few
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "ratings", "1.2"
@@ -113,7 +113,7 @@ class Ratings:
         scales: Sequence[str],
     ) -> Ratings:
         """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
-        w, t = index_array("worker", worker, len(workers)), index_array("text", text, len(texts))
+        w, t = indices(worker=(worker, workers), text=(text, texts))
         points = np.asarray(value, dtype=np.float64)
         if points.shape != (len(w), len(scales)) or len(t) != len(w):
             raise BadShape(f"value is {points.shape}; it must be ({len(w)}, {len(scales)})")

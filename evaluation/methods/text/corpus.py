@@ -1,6 +1,6 @@
 """Responses as texts: who answered what in which words, and texts as arrays of token ids.
 
-Porter's stemmer (1980, "An algorithm for suffix stripping") and English function words.
+Stems are Porter's (1980, "An algorithm for suffix stripping").
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from evaluation.methods.core.base import (
     UnknownIndex,
     by_question,
     index_array,
-    look_up,
+    indices,
     refuse_duplicates,
+    refuse_unequal,
 )
 
 FUNCTION_WORDS = frozenset(
@@ -116,13 +117,9 @@ class Responses:
         ``repeats`` allows several responses of one author to one question, which only outside
         responses may have. Raises EmptyData, UnknownIndex, BadShape, DuplicateAnswer.
         """
-        w = index_array("worker", worker, len(workers))
-        q = index_array("question", question, len(questions))
+        w, q = indices(worker=(worker, workers), question=(question, questions))
         t = index_array("text", np.arange(len(w)) if text is None else text, len(texts))
-        if not len(w) == len(q) == len(t):
-            raise BadShape(
-                f"worker has {len(w)} entries, question {len(q)}, text {len(t)}; all must agree"
-            )
+        refuse_unequal(worker=w, question=q, text=t)
         if vectors is not None and len(vectors.start) != len(texts) + 1:
             raise BadShape(f"{len(vectors.start) - 1} texts have token vectors, of {len(texts)}")
         if outside is not None and outside.questions != tuple(questions):
@@ -132,35 +129,6 @@ class Responses:
         if not repeats:
             refuse_duplicates(w, q, workers, questions)
         return cls(w, q, t, order, tuple(texts), tuple(workers), tuple(questions), vectors, outside)
-
-    @classmethod
-    def from_names(
-        cls,
-        worker: Sequence[str],
-        question: Sequence[str],
-        texts: Sequence[str],
-        *,
-        workers: Sequence[str] | None = None,
-        questions: Sequence[str] | None = None,
-        text: Sequence[int] | IntArray | None = None,
-        vectors: TokenVectors | None = None,
-        outside: Responses | None = None,
-        repeats: bool = False,
-    ) -> Responses:
-        """Map names to indices once; without ``workers``/``questions``, names in sorted order."""
-        all_workers = sorted(set(worker)) if workers is None else list(workers)
-        all_questions = sorted(set(question)) if questions is None else list(questions)
-        return cls.build(
-            look_up("worker", worker, all_workers),
-            look_up("question", question, all_questions),
-            texts,
-            workers=all_workers,
-            questions=all_questions,
-            text=text,
-            vectors=vectors,
-            outside=outside,
-            repeats=repeats,
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,15 @@
 """Similarity of texts: BLEU, token F1, ROUGE-L, BERTScore, for all responses of a crowd at once.
 
-BLEU takes all references together (``text_ngrams``). The others compare two texts; a response is
+BLEU takes all references together. The others compare two texts; a response is
 then given its best (or mean) similarity to the other responses to its question.
 
-Longest common subsequences of many pairs of texts at once, 64 tokens to a machine word.
-
-Hyyrö (2004), "Bit-parallel LCS-length computation revisited": one row of the dynamic programme is
+Longest common subsequences of many pairs are found at once, 64 tokens to a machine word: Hyyrö
+(2004), "Bit-parallel LCS-length computation revisited". One row of the dynamic programme is
 a bit vector V; a token with match mask M turns it into (V + (V & M)) | (V & ~M), and the length
 is the number of zeros at the end. Each step handles one token of every pair.
 
-BLEU of every response against the others to its question, all responses at once.
-
-Papineni et al. (2002), "BLEU: a method for automatic evaluation of machine translation". Clipping
+BLEU: Papineni et al. (2002), "BLEU: a method for automatic evaluation of machine translation",
+of every response against the others to its question. Clipping
 needs, per question and n-gram, only the two largest counts among the references: a response's own
 count is left out by taking the second where it holds the first. So cost is linear in the tokens.
 """

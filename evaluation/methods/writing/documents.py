@@ -1,10 +1,8 @@
-"""Which passages responses cite: Jaccard between responses, and citation by rank (section 4.2).
+"""Responses and the passages that they cite (Gienapp et al. 2025, section 4).
 
-Does the order of citations follow the ranking, or another response's? (section 4.3)
-
-Where in a text the citations stand (Gienapp et al. 2025, section 4.5).
-
-How long responses are, how many statements and citations they have (section 4.1).
+How long responses are, how many statements and citations they have (4.1); which passages they cite,
+by Jaccard between responses and by rank (4.2); whether the order of citations follows the ranking,
+or another response's (4.3); and where in a text they stand (4.5).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""When the page was before the writer, and which passages were: read from a log's other events.
+"""What the history of a text consists of, and when page and passages were before the writer.
 
+The first are the words in which ``process`` tells it, the second is read from a log's other events.
 Rows are (time, event) in the order of time.
-
-What the history of a text consists of: the words in which ``writing_process`` tells it.
 """
 
 from __future__ import annotations

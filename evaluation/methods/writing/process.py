@@ -11,11 +11,7 @@ from typing import Any
 
 from evaluation.methods.writing import presence
 from evaluation.methods.writing.origins import Sources
-from evaluation.methods.writing.presence import (
-    Change,
-    Key,
-    Process,
-)
+from evaluation.methods.writing.presence import Change, Key, Process
 from evaluation.methods.writing.texts import Texts
 
 Event = Mapping[str, Any]

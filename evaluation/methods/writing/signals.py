@@ -6,10 +6,8 @@ All of them happen in honest work: a signal is worth what its base rate among th
 task says it is. The first four are those that CrowdRAG's reviewers watched for (Gienapp et al.
 2025, section 3.1.4); how each is calculated, and its thresholds, are ours.
 
-How often something is seen among the texts of many workers, with an interval.
-
-Texts of one worker are alike, so the interval is Wilson's on as many texts as the clustering by
-worker leaves (``order_clustered.share``).
+A base rate has an interval: texts of one worker are alike, so the interval is Wilson's on as many
+texts as the clustering by worker leaves (``units.share``).
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadParameter, IntArray
-from evaluation.methods.core.order_clustered import check_confidence, share
+from evaluation.methods.core.base import BadParameter, IntArray, check_within
+from evaluation.methods.core.units import share
 from evaluation.methods.writing.measures import (
     Pace,
     characters_at,
@@ -451,7 +449,7 @@ class BaseRate:
 
 def base_rate(seen: NDArray[np.bool_], worker: IntArray, confidence: float = 0.95) -> BaseRate:
     """The share of texts (n,) that show it; ``worker`` (n,) are any integers from 0."""
-    check_confidence(confidence)
+    check_within("confidence", confidence)
     n, workers = len(seen), len(np.unique(worker))
     if not n:
         return BaseRate(0, 0, 0, None, reason="no text could be judged")

@@ -1,6 +1,6 @@
-"""Written responses cut at their citation marks into statements (Gienapp et al. 2025, sec. 4).
+"""Written responses and their citations as index arrays, cut at the marks into statements.
 
-Written responses and their citations as index arrays.
+Gienapp et al. 2025, section 4.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadShape, FloatArray, IntArray, index_array
+from evaluation.methods.core.base import (
+    BadShape,
+    FloatArray,
+    IntArray,
+    index_array,
+    indices,
+    refuse_unequal,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +102,8 @@ class Responses:
         A ``rank`` outside its topic's list becomes -1. Raises EmptyData (no response),
         UnknownIndex, BadShape.
         """
-        g, s = index_array("group", group, len(groups)), index_array("style", style, len(styles))
-        t = index_array("topic", topic, len(topics))
-        if not len(g) == len(s) == len(t) == len(texts):
-            raise BadShape(f"group has {len(g)} entries, texts {len(texts)}; all must agree")
+        g, s, t = indices(group=(group, groups), style=(style, styles), topic=(topic, topics))
+        refuse_unequal(group=g, style=s, topic=t, texts=texts)
         if len(passages) != len(topics):
             raise BadShape(f"{len(passages)} lists of passages for {len(topics)} topics")
         where = _citations(response, start, end, rank, texts)

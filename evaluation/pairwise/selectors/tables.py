@@ -23,7 +23,7 @@ from crowdqc.numbers import plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.core.pairwise_tables import mean_interval
+from evaluation.methods.pairwise.tables import mean_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import Shown

@@ -1,13 +1,10 @@
 """Votes laid out for MACE and Dawid-Skene as sparse matrices, and MACE's parameters.
 
-What MACE and Dawid-Skene ask of their parameters and their data.
-
-How often each label is true: what MACE as published leaves out.
-
-Hovy et al. (section 3) draw the true label uniformly. On skewed labels that calls a rare label far
-too often, below what a majority does; so the prevalence is estimated here, by component, as Dawid
-and Skene do (1979, eq. 2.4), with a Dirichlet prior. It belongs to the truth and so lives in
-canonical coordinates, as strategies live in displayed ones.
+The prevalence, how often each label is true, is what MACE as published leaves out. Hovy et al.
+(section 3) draw the true label uniformly. On skewed labels that calls a rare label far too often,
+below what a majority does; so the prevalence is estimated here, by component, as Dawid and Skene do
+(1979, eq. 2.4), with a Dirichlet prior. It belongs to the truth and so lives in canonical
+coordinates, as strategies live in displayed ones.
 
 Where a label is a place in a pair ('mirrored'), which text is stored first is an accident: first
 and second share one prevalence, and only the neutral label has its own. Else labels would depend on
@@ -17,8 +14,9 @@ the ids of texts, and a system that is mostly stored first would lend its lead t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,27 +124,12 @@ class State:
     @property
     def tables(self) -> tuple[FloatArray | None, ...]:
         """All of them, in the order of the fields."""
-        return (
-            self.spam,
-            self.know,
-            self.strategy,
-            self.knowing,
-            self.cells,
-            self.prevalence,
-            self.true,
-        )
+        return tuple(getattr(self, one.name) for one in fields(self))
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> State:
         """Every table changed alike."""
-        return State(
-            change(self.spam),
-            change(self.know),
-            change(self.strategy),
-            change(self.knowing),
-            change(self.cells),
-            None if self.prevalence is None else change(self.prevalence),
-            None if self.true is None else change(self.true),
-        )
+        known: list[Any] = [None if one is None else change(one) for one in self.tables]
+        return State(*known)
 
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
         """These restarts (R,) only."""
@@ -159,15 +142,12 @@ class State:
         place: NDArray[np.bool_],
     ) -> State:
         """These workers (j,), strategies (u,) and places of prevalences only."""
-        return State(
-            self.spam[worker],
-            self.know[worker],
-            self.strategy[strategy],
-            self.knowing[worker],
-            self.cells[strategy],
-            None if self.prevalence is None else self.prevalence[place],
-            None if self.true is None else self.true[place],
-        )
+        chosen = (worker, worker, strategy, worker, strategy, place, place)
+        known: list[Any] = [
+            None if one is None else one[rows]
+            for one, rows in zip(self.tables, chosen, strict=True)
+        ]
+        return State(*known)
 
 
 def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:

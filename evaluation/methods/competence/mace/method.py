@@ -193,7 +193,7 @@ def beside(
     model holds: it is no accuracy. On the components of MACE. Raises Cancelled.
     """
     counts = dawid_skene.prepare(data, worker_part, item_part)
-    quiet = Hooks(cancelled=hooks.cancelled)
+    quiet = hooks.quiet()
     found = dawid_skene.em(
         counts, smoothing=SMOOTHING, iterations=ROUNDS, tolerance=TOLERANCE, hooks=quiet
     ).posterior

@@ -1,7 +1,4 @@
-"""Order effects, repeats, and how dimensions hang together, as tables of a pairwise study.
-
-The share of neutral answers at each place of a worker's sequence, for the plot of the drift.
-"""
+"""Order effects, repeats, and how dimensions hang together, as tables of a pairwise study."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.core.base import IntArray, Table
-from evaluation.methods.core.order_clustered import share
-from evaluation.methods.core.pairwise_tables import EVERY, LABELS, counted, numbered, of_rows
+from evaluation.methods.core.base import IntArray, Table, of_rows
+from evaluation.methods.core.units import share
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from evaluation.methods.pairwise.order.effects import (
     across_item_alpha,
@@ -21,6 +17,7 @@ from evaluation.methods.pairwise.order.effects import (
     straight_lining,
     within_item_alpha,
 )
+from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, numbered
 
 STRAIGHT = ("share", "se", "low", "high", "chance", "n", "workers", "reason")
 STRAIGHT_WORKER = ("worker", "share", "n")

@@ -1,15 +1,15 @@
-"""Planning: outputs of two systems are judged good or bad by a crowd of MACE's worker model.
+"""Planned studies whose crowds label or compare outputs of two systems, and what every study has.
 
-What one kind of study hands to the planner.
-
-Planning: a crowd compares outputs of two systems, with ties, side preference and guessers.
+Labels are good or bad, given by MACE's worker model; comparisons have ties, side preference and
+guessers. Answers in words are in ``texts``.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -53,75 +53,69 @@ class Draws:
     @classmethod
     def join(cls, parts: Sequence[Draws]) -> Draws:
         """All replicates of several passes."""
+        arrays = ("estimate", "low", "high", "target")
+        joined = [np.concatenate([getattr(part, name) for part in parts]) for name in arrays]
         first = parts[0]
         return cls(
-            np.concatenate([part.estimate for part in parts]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            np.concatenate([part.target for part in parts]),
-            {name: np.concatenate([p.means[name] for p in parts]) for name in first.means},
-            {name: np.concatenate([p.errors[name] for p in parts]) for name in first.errors},
+            *joined,
+            means={name: np.concatenate([p.means[name] for p in parts]) for name in first.means},
+            errors={name: np.concatenate([p.errors[name] for p in parts]) for name in first.errors},
         )
 
 
-class Study(Protocol):
-    """A planned study; a frozen dataclass with these fields and its own."""
+@dataclass(frozen=True)
+class Study(ABC):
+    """A planned study: ``votes`` of ``workers`` on each of ``items``, two systems ``gap`` apart."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    workers: int = 20
+    items: int = 100
+    votes: int = 5
+    gap: float = 0.05
+
+    least_votes: ClassVar[int] = 2
 
     @property
+    @abstractmethod
     def slug(self) -> str:
         """The model's name."""
-        ...
 
     @property
-    def workers(self) -> int: ...
-
-    @property
-    def items(self) -> int: ...
+    @abstractmethod
+    def usual(self) -> int:
+        """How many replicates to draw where nobody says: they take a few seconds."""
 
     @property
     def judgments(self) -> int:
         """How many judgments have to be paid."""
-        ...
-
-    @property
-    def usual(self) -> int:
-        """How many replicates to draw where nobody says."""
-        ...
+        return self.items * self.votes
 
     @property
     def at_once(self) -> int:
         """How many replicates fit in one pass."""
-        ...
+        return max(1, CHUNK // self.judgments)
 
     def check(self) -> None:
-        """Raise BadParameter, naming it, on a value outside its range."""
-        ...
+        """Raise BadParameter, naming it, on a value outside its range.
 
+        A study can be too small to give an interval, or too large to simulate.
+        """
+        whole_number("workers", self.workers, 2)
+        whole_number("items", self.items, 2)
+        whole_number("votes", self.votes, self.least_votes)
+        if self.votes > self.workers:
+            raise BadParameter(
+                f"votes is {self.votes}, but there are only {self.workers} workers; nobody votes "
+                "twice on an item"
+            )
+        if self.items * self.votes > BUDGET:
+            raise BadParameter(f"items x votes is {self.items * self.votes}; {BUDGET} are the most")
+        share("gap", self.gap)
+        if self.gap == 1:
+            raise BadParameter("gap is 1; it must be below 1")
+
+    @abstractmethod
     def draw(self, rng: np.random.Generator, replicates: int, level: float) -> Draws:
         """Simulate the study so many times."""
-        ...
-
-
-def check_size(workers: int, items: int, votes: int, least_votes: int) -> None:
-    """Raise BadParameter on a study too small to give an interval, or too large to simulate."""
-    whole_number("workers", workers, 2)
-    whole_number("items", items, 2)
-    whole_number("votes", votes, least_votes)
-    if votes > workers:
-        raise BadParameter(
-            f"votes is {votes}, but there are only {workers} workers; nobody votes twice on an item"
-        )
-    if items * votes > BUDGET:
-        raise BadParameter(f"items x votes is {items * votes}; {BUDGET} are the most")
-
-
-def check_gap(gap: float) -> None:
-    """Raise BadParameter unless 0 <= gap < 1."""
-    share("gap", gap)
-    if gap == 1:
-        raise BadParameter("gap is 1; it must be below 1")
 
 
 def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -138,7 +132,7 @@ RIGHT, WRONG = 2.0, 1.0
 
 
 @dataclass(frozen=True)
-class LabelStudy:
+class LabelStudy(Study):
     """Each of ``items`` inputs has one output of either system; each output gets ``votes`` votes.
 
     A share ``good`` of the worse system's outputs is good, and ``good + gap`` of the better one's;
@@ -146,10 +140,6 @@ class LabelStudy:
     ``guessers`` of workers always guesses; the others guess with mean probability ``slips``.
     """
 
-    workers: int = 20
-    items: int = 100
-    votes: int = 5
-    gap: float = 0.05
     good: float = 0.7
     likeness: float = 0.5
     guessers: float = 0.2
@@ -170,15 +160,9 @@ class LabelStudy:
         """Replicates that take a few seconds."""
         return int(np.clip(BUDGET // (4 * self.judgments), 25, 2000))
 
-    @property
-    def at_once(self) -> int:
-        """Replicates in one pass."""
-        return max(1, CHUNK // self.judgments)
-
     def check(self) -> None:
         """Raise BadParameter, naming it, on a value outside its range."""
-        check_size(self.workers, self.items, self.votes, 2)
-        check_gap(self.gap)
+        super().check()
         for name in ("good", "guessers"):
             share(name, getattr(self, name))
         if not 0 <= self.likeness < 1:
@@ -280,7 +264,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
 @dataclass(frozen=True)
-class PairStudy:
+class PairStudy(Study):
     """``items`` inputs, one output of either system each, compared by ``votes`` workers.
 
     ``gap`` is share of honest votes for the better system minus share for the other (.05: say 37.5
@@ -291,15 +275,13 @@ class PairStudy:
     (alpha .19, a third neutral, 52 per cent of decided votes for the right).
     """
 
-    workers: int = 20
-    items: int = 100
-    votes: int = 5
-    gap: float = 0.05
     ties: float = 0.35
     tie_model: str = DAVIDSON
     right: float = 0.52
     guessers: float = 0.2
     item_sd: float = 1.8
+
+    least_votes = 1
 
     @property
     def slug(self) -> str:
@@ -307,24 +289,13 @@ class PairStudy:
         return "pairwise"
 
     @property
-    def judgments(self) -> int:
-        """Comparisons in all."""
-        return self.items * self.votes
-
-    @property
     def usual(self) -> int:
         """Replicates that take a few seconds."""
         return int(np.clip(BUDGET // self.judgments, 50, 4000))
 
-    @property
-    def at_once(self) -> int:
-        """Replicates in one pass."""
-        return max(1, CHUNK // self.judgments)
-
     def check(self) -> None:
         """Raise BadParameter, naming it, on a value outside its range."""
-        check_size(self.workers, self.items, self.votes, 1)
-        check_gap(self.gap)
+        super().check()
         share("guessers", self.guessers)
         if not 0 < self.right < 1:
             raise BadParameter(f"right is {self.right!r}; it must lie between 0 and 1")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evaluation.methods.agreement.coefficients import differentiability_split, krippendorff_alpha
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.components import components
-from evaluation.methods.core.order_clustered import Clustered, difference
+from evaluation.methods.core.units import Clustered, difference
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.methods.pairwise.order.effects import (

@@ -16,6 +16,7 @@ from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.agreement.data import real_votes
+from tests.evaluation.methods.named import labels_from_names
 
 # Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four observers, twelve units.
 OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
@@ -73,7 +74,7 @@ def crowd(seed: int, items: int = 60, votes: int = 4, workers: int = 9) -> Label
 def test_alpha_gives_krippendorffs_own_worked_example(level: str, published: float) -> None:
     given = [(o, u, v) for o, row in enumerate(OBSERVERS) for u, v in enumerate(row) if v != "."]
     observer, unit, value = (list(map(str, column)) for column in zip(*given, strict=True))
-    data = Labels.from_names(observer, unit, value)
+    data = labels_from_names(observer, unit, value)
     assert agreement.krippendorff_alpha(data, level) == pytest.approx(published, abs=5e-4)
 
 

@@ -23,6 +23,7 @@ from evaluation.methods.core.base import (
     Result,
 )
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
+from tests.evaluation.methods.named import pairs_from_names
 
 # Citations among four journals (Stigler 1994; Agresti 2002): wins of the first, of the second.
 CITATIONS = {
@@ -94,7 +95,7 @@ def test_the_published_home_advantage_comes_out() -> None:
                     away.append(game[:-2])
                     outcome.append(result)
                     wins.append(count)
-    data = Pairs.from_names(home, away, outcome, left=[1] * len(home), weight=wins)
+    data = pairs_from_names(home, away, outcome, left=[1] * len(home), weight=wins)
     found = fit(data, regularisation=0.0, side=True).estimates
     merit = found["player"]["estimate"] - found["player"]["estimate"][0]
     assert data.players == ("Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor")

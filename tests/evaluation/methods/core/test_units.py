@@ -13,11 +13,11 @@ from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement.significance import bca
 from evaluation.methods.aqer_study.method import Drawn, compared
 from evaluation.methods.checklists.agreement import of_units, signal_rows
-from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.diversity import self_cosine, self_jaccard
 from evaluation.methods.core import units
 from evaluation.methods.core.domains import Part, pool
-from evaluation.methods.core.order_clustered import share
+from evaluation.methods.core.units import share
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.judgments import ShownVotes, Units

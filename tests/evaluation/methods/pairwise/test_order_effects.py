@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, Table, UnknownIndex
-from evaluation.methods.core.order_clustered import ratio
+from evaluation.methods.core.units import ratio
 from evaluation.methods.pairwise.judgments import MISSING, ShownVotes
 from evaluation.methods.pairwise.order import effects as order
 from tests.evaluation.methods.agreement.data import real_votes, shown_crowd

@@ -9,17 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
+from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
 from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, ShownVotes
 
 EVERY = -1  # in the column of dimensions: all of them together
 LABELS = len(CODES)
-
-
-def of_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Table:
-    """A table with these columns, in this order, from rows that have them all; maybe no rows."""
-    kind = None if rows else np.int64  # no rows: still fit to index with
-    return Table({name: np.array([row[name] for row in rows], dtype=kind) for name in columns})
 
 
 def stacked(parts: Sequence[tuple[dict[str, int], Table]], columns: Sequence[str]) -> Table:
@@ -49,11 +43,6 @@ def numbered(table: Table, dimensions: Sequence[str], *columns: str, every: bool
         numbers = [place[name] for name in names[every:]]
         found[column] = np.array([EVERY] * every + numbers, dtype=np.int64)
     return Table(found)
-
-
-def quiet(hooks: Hooks) -> Hooks:
-    """Hooks for a part whose own steps are nobody's business, but which can be cancelled."""
-    return Hooks(cancelled=hooks.cancelled)
 
 
 def one_hot(label: IntArray) -> FloatArray:
