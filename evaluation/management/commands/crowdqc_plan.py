@@ -116,7 +116,7 @@ def _study(model: str, own: dict[str, Any], options: dict[str, Any]) -> Study:
 
 def _fields(model: str) -> set[str]:
     """Options a model knows, with underscores."""
-    kinds = {"labels": LabelStudy, "pairwise": PairStudy}
+    kinds: dict[str, type[Study]] = {"labels": LabelStudy, "pairwise": PairStudy}
     return {field.name for field in fields(kinds.get(model, TextStudy))} - {"model"}
 
 

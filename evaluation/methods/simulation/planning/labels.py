@@ -53,13 +53,18 @@ class Draws:
     @classmethod
     def join(cls, parts: Sequence[Draws]) -> Draws:
         """All replicates of several passes."""
-        arrays = ("estimate", "low", "high", "target")
-        joined = [np.concatenate([getattr(part, name) for part in parts]) for name in arrays]
+        estimate, low, high, target = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("estimate", "low", "high", "target")
+        )
         first = parts[0]
         return cls(
-            *joined,
-            means={name: np.concatenate([p.means[name] for p in parts]) for name in first.means},
-            errors={name: np.concatenate([p.errors[name] for p in parts]) for name in first.errors},
+            estimate,
+            low,
+            high,
+            target,
+            {name: np.concatenate([p.means[name] for p in parts]) for name in first.means},
+            {name: np.concatenate([p.errors[name] for p in parts]) for name in first.errors},
         )
 
 
