@@ -66,12 +66,12 @@ def start(
         can = ", ".join(sorted(run_types.run_types()))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
     kind = run_types.run_types()[method]
-    chosen = kind.recipe(method)
+    chosen = kind.recipe
     if not kind.fits(task):
         raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
-    clean = kind.clean_params(chosen, params or {})
+    clean = kind.clean_params(params or {})
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
@@ -90,7 +90,7 @@ def start(
         seed=seed,
         trigger=trigger,
         started_by=by,
-        progress=fresh_steps(kind.steps(method)),
+        progress=fresh_steps(kind.steps),
     )
     record(
         by=by, project=task.project, action="run.start", on=run, number=run.number, trigger=trigger
@@ -185,7 +185,7 @@ def execute(run_id: int) -> str:
     if run is None or run.started_at is None:
         return "not mine"
     kind = run_types.type_of(run.method)
-    steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
+    steps, where = Recorder(run.pk, run.started_at, kind.steps), ""
     try:
         done = kind.compute(run, steps)
         result = getattr(done, "result", None)  # a run that only asked has none
@@ -249,8 +249,8 @@ def _follow(run_id: int) -> bool:
     if run is None:
         return False
     run_types.tell_rooms(run)
-    following = run_types.method_after(run.method)
-    if following is not None and not run.followers.exists() and not _overtaken(run):
+    following = run_types.type_of(run.method).follow_up
+    if following and not run.followers.exists() and not _overtaken(run):
         try:
             with transaction.atomic():
                 start(

@@ -12,12 +12,18 @@ from annotation.files.writing.tables import Table
 from annotation.files.writing.zips import zipped
 from annotation.models import Answer
 from crowdqc.errors import Invalid
-from evaluation.methods.writing.method import NAME as WRITING
-from evaluation.models import Run, RunFigure
+from evaluation.models import AnswerScore, Run, RunFigure
 from evaluation.runs.exports.figure_names import figures_text
-from evaluation.runs.exports.tables import AQER, PAIR_TABLES, TABLES, WRITING_TABLES, tables_of
+from evaluation.runs.exports.tables import (
+    PAIR_TABLES,
+    TABLES,
+    WRITING_TABLES,
+    Sheet,
+    found_tables,
+)
+from evaluation.runs.run_types import type_of
 
-__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest", "tables_of"]
+__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest"]
 FORMATS = files.FORMATS
 # Columns that count something; a method may have them as numbers with a point.
 COUNTS = frozenset(
@@ -41,6 +47,11 @@ COUNTS = frozenset(
         "votes",
     )
 )
+
+
+def tables_of(run: Run) -> Mapping[str, Sheet]:
+    """What a run of this method can be exported as."""
+    return type_of(run.method).tables or found_tables(run)
 
 
 def check(run: Run, table: str, form: str) -> None:
@@ -106,7 +117,7 @@ def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
 def _versions(run: Run) -> list[int]:
     """Numbers of the task's versions whose answers the run saw."""
     seen = Answer.objects.filter(scores__run=run)
-    if run.method not in (AQER, WRITING):
+    if not any(sheet.model is AnswerScore for sheet in type_of(run.method).tables.values()):
         ids = run.snapshot.answer_ids if run.snapshot else []
         seen = Answer.objects.filter(pk__in=ids)
     return sorted(seen.order_by().values_list("version__number", flat=True).distinct())
@@ -130,7 +141,7 @@ class Archive:
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
         for name in tables_of(self.run):
             yield f"{name}.{self.form}", self._table(name)
-        if self.run.method != AQER:
+        if type_of(self.run.method).figures_exported:
             yield "figures.json", [figures_text(self.run)]
 
     def _table(self, name: str) -> Iterator[Any]:
