@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 
 from annotation.models import Task
+from crowdqc.errors import Missing
 from evaluation.models import LanguageModel
 from evaluation.runs.asking import Asking
 from evaluation.runs.forms import field_of
@@ -45,9 +46,9 @@ class AskForm(forms.Form):
         for param in asking.options.options:
             said = here.get(param.name, {})
             if param.label and said is not None:
-                others = {name: value for name, value in said.items() if name != "choices"}
-                field = field_of(replace(param, **others), said.get("choices"))
-                self.fields[param.name] = field
+                others: dict[str, Any] = {**said}
+                choices = others.pop("choices", None)
+                self.fields[param.name] = field_of(replace(param, **others), choices)
 
     def lacks(self) -> dict[str, str]:
         """What must be there before anything can be chosen: sentence, why, url, label; or {}."""
@@ -59,5 +60,8 @@ class AskForm(forms.Form):
 
 
 def form_of(method: str) -> Callable[..., AskForm]:
-    """The form of a way of asking."""
-    return partial(AskForm, asking=asking_of(method))
+    """The form of a way of asking; raises Missing for a method that asks no model."""
+    asking = asking_of(method)
+    if asking is None:
+        raise Missing("Models cannot be asked for this.")
+    return partial(AskForm, asking=asking)
