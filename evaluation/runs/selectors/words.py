@@ -25,11 +25,6 @@ def _page(name: str, task: Task) -> str:
         return reverse("task_models", args=args)
 
 
-def asks(run: Run) -> bool:
-    """Whether the run asks models instead of fitting a method to answers alone."""
-    return run_types.asking_of(run.method) is not None
-
-
 def shown_number(run: Run) -> int:
     """The number of the run whose results show this one's: nulls belong to their core."""
     return run.source.number if run.source is not None else run.number
@@ -88,9 +83,10 @@ def scored(run: Run) -> str:
 
 def cancelled(run: Run) -> str:
     """What is left of a run that was stopped."""
-    if asks(run):
+    kind = run_types.type_of(run.method)
+    if kind.asking:
         return "Nothing was written. Calls that were answered are kept and not asked again."
-    kept = " Finished embeddings are kept." if run_types.type_of(run.method).iterates else ""
+    kept = " Finished embeddings are kept." if kind.iterates else ""
     return f"Nothing was written.{kept}"
 
 
