@@ -25,7 +25,6 @@ class Texts(ShapeAdapter):
         "adjusted for the questions."
     )
     results = "task_results"
-    asked_results = {"answers": "task_results_systems"}
     worker_score = AQER_SCORE
     scores_answers = True
     answering = Questions()

@@ -22,7 +22,6 @@ class Pairs(ShapeAdapter):
         "labels follow in a run of their own, when this one is done."
     )
     results = "pair_results"
-    asked_results = {"judge_pairs": "pair_judges"}
     item_page = "pair"
     exclusion, after_exclusion = "pair_exclude", "pair_agreement"
     worker_score = COMPETENCE

@@ -95,9 +95,6 @@ UPWARDS = {
     ("evaluation.runs.selectors.lists", "evaluation.bundles.kinds"): (
         "the page of a run says whether it can be bundled"
     ),
-    ("evaluation.runs.selectors.lists", "evaluation.llm_runs.selectors.asked_words"): (
-        "the page of a run says what models were asked"
-    ),
     ("evaluation.runs.selectors.lists", "evaluation.llm_runs.selectors.llm_runs"): (
         "the page of a run says what models were asked"
     ),

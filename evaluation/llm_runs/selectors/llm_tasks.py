@@ -64,7 +64,7 @@ class Live:
 
 def live(task: Task) -> Live:
     """The task's latest runs that ask, with their calls; four queries at most."""
-    slugs = [slug for kind in run_types.run_types().values() for slug in kind.asking]
+    slugs = [slug for slug, kind in run_types.run_types().items() if kind.asking]
     rows = list(
         task.runs.filter(method__in=slugs)
         .select_related("started_by", "source")

@@ -27,6 +27,8 @@ class Param:
         characters, or "" for what ``rule`` alone decides.
     or_zero
         0 is taken too, though ``low`` is above it: it leaves something out.
+    required
+        Nothing stands for it: a run is refused without one.
     rule
         Raises BadParameter on a value that is no such thing.
     label, help
@@ -44,6 +46,7 @@ class Param:
     below: float | None = None
     choices: tuple[str, ...] = ()
     or_zero: bool = False
+    required: bool = False
     rule: Callable[[Any], None] | None = None
     label: str = ""
     help: str = ""

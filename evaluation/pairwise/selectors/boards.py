@@ -16,9 +16,10 @@ from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.leaderboard import Board, Row
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.pairwise.results import POOLED
+from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import CORE, PUBLISHED
+from evaluation.runs.run_types import PUBLISHED
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"

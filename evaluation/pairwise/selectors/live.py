@@ -14,11 +14,11 @@ from annotation.models import Answer, Item, Task
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
+from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
 from evaluation.runs.adapters import FirstRun
 from evaluation.runs.engine import ACTIVE
-from evaluation.runs.run_types import CHECKS, CORE
 from evaluation.runs.schedules import Fresh
 from evaluation.runs.selectors.shell import percent
 

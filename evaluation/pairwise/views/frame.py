@@ -12,13 +12,14 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
+from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import CORE, require_fit
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.

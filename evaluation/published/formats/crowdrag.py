@@ -25,10 +25,11 @@ from annotation.formats.imports.published.crowdrag import (
 from annotation.models import User
 from annotation.task_types.pairwise.type import TEMPLATE
 from evaluation.models import Run, RunState
+from evaluation.pairwise.run import CORE
 from evaluation.published.formats.base import Bar, Options, add_target, parts, target
 from evaluation.published.studies import crowdrag as published
 from evaluation.runs import engine as runs
-from evaluation.runs.run_types import CORE, fits
+from evaluation.runs.run_types import fits
 
 LATER = (
     "Not imported here: writing logs, retrieved passages and questionnaires of the writing study; "

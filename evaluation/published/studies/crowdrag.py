@@ -118,7 +118,7 @@ def queue_checks(*, by: User | None, published: Run) -> Run:
             seed=published.seed,
             trigger="follows",
             started_by=by,
-            progress=fresh_steps(checks.STEPS[checks.METHOD]),
+            progress=fresh_steps(checks.RUNS.steps),
         )
         runs.enqueue(run.pk)
     return run

@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import reverse
-
 from crowdqc.numbers import count, percent
-from evaluation.llm_runs.answering.run import way_of
 from evaluation.models import Run
+from evaluation.runs.run_types import asking_of
 
-# What came of what, by method: (answered, failed), and what is to be done next.
-NOUNS = {"answers": "answer", "judge_pairs": "vote", "judge_points": "score"}
 Told = Mapping[str, Any]
 
 
@@ -41,10 +37,11 @@ class Came:
 
 def came_of(run: Run, asked: Told | None) -> Came | None:
     """For the page of a finished run; None for runs of other kinds."""
-    if asked is None or run.method not in NOUNS:
+    asking = asking_of(run.method)
+    if asked is None or asking is None or not asking.noun:
         return None
-    counts, noun = asked["counts"], NOUNS[run.method]
-    figures = [_figure(f"New {noun}s", counts["answered"])]
+    counts = asked["counts"]
+    figures = [_figure(f"New {asking.noun}s", counts["answered"])]
     if counts.get("there"):
         figures.append(_figure("There already", counts["there"]))
     names = (
@@ -69,26 +66,8 @@ def came_of(run: Run, asked: Told | None) -> Came | None:
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
     ]
     more = counts.get("flagged", 0) - len(flagged)
-    return Came(figures, same, flagged, more, *_next(run, counts["answered"]))
+    return Came(figures, same, flagged, more, *asking.next_step(run, counts["answered"]))
 
 
 def _figure(label: str, value: int) -> dict[str, str]:
     return {"label": label, "value": count(value), "of": ""}
-
-
-def _next(run: Run, new: int) -> tuple[str, str, str]:
-    """What follows, where it is done, and what the link is called."""
-    args = [run.project_id, run.task_id]
-    if run.method == "judge_points":
-        return (
-            "The boards stand on a page of their own.",
-            reverse("point_judges", args=args) + f"?run={run.number}",
-            "See the points",
-        )
-    if not new:
-        return "Nothing new came, so nothing has to be run again.", "", ""
-    if run.method == "judge_pairs":
-        said = "The votes show beside people’s once the board is run again."
-        return said, reverse("run_start", args=args), "Run the board again"
-    said, page, label = way_of(run.task).next_step
-    return said, reverse(page, args=args), label
