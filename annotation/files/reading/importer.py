@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
@@ -106,16 +106,17 @@ class Checked:
         return self.problems.lines
 
 
-class Format(Protocol):
-    """One file a format."""
+class Importer:
+    """Reads the rows of one format: ``fields`` are its columns, ``note`` what pages say of them."""
 
     slug: str
     title: str
-    fields: Sequence[Field]
+    note: str = ""
+    fields: tuple[Field, ...] = ()
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
-        ...
+        raise NotImplementedError
 
 
 def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from annotation.files.reading.importer import (
     Checked,
     Field,
+    Importer,
     Once,
     Prints,
     Reader,
@@ -78,7 +79,7 @@ def moment(reader: Reader, row: Row, name: str) -> dt.datetime | bool | None:
     return False
 
 
-class Answers:
+class Answers(Importer):
     slug = "answers"
     title = "Answers of workers"
     fields = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row
+from annotation.files.reading.importer import Checked, Field, Importer, Reader, Row
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
 MAX_ATTRIBUTES, MAX_ATTRIBUTE, MAX_TRANSCRIPT = 200, 1000, 50_000
@@ -32,7 +32,7 @@ class Found:
         return [one for _, one in sorted(self.attributes, key=lambda pair: pair[0])]
 
 
-class Attributes:
+class Attributes(Importer):
     """The format; ``check`` gives one row for each answer."""
 
     slug = "attributes"

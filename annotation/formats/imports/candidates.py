@@ -9,7 +9,16 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import Checked, Field, Once, Prints, Reader, Row, same_name
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    Importer,
+    Once,
+    Prints,
+    Reader,
+    Row,
+    same_name,
+)
 from annotation.files.reading.spool import Spool
 
 LIMITS = (
@@ -42,7 +51,7 @@ def key_of(topic: str, source: str, text: str) -> str:
     return f"{topic[:80]}-{digest[:16]}"
 
 
-class Candidates:
+class Candidates(Importer):
     """The texts of a project, from CSV or JSONL; ``check`` gives rows as ``add_candidates`` takes.
 
     A row says where its text comes from by ``system`` (with ``prompt_strategy``) or by ``origin``

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row, closest
+from annotation.files.reading.importer import Checked, Field, Importer, Reader, Row, closest
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
 ANSWERS = {
@@ -24,7 +24,7 @@ ANSWERS = {
 }
 
 
-class Checks:
+class Checks(Importer):
     """The format; ``check`` gives one row for each checklist."""
 
     slug = "checks"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import Checked, Field, Once, Reader, Row
+from annotation.files.reading.importer import Checked, Field, Importer, Once, Reader, Row
 from annotation.task_types.sentences import sentences
 from crowdqc.numbers import plural, whole
 
@@ -35,7 +35,7 @@ class KnownDocuments:
     answers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Documents:
+class Documents(Importer):
     """The format; ``check`` gives rows as ``add_documents`` takes them."""
 
     slug = "documents"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import Checked, Field, First, Reader, Row, text_print
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    First,
+    Importer,
+    Reader,
+    Row,
+    text_print,
+)
 
 MADE = 12  # characters of an id that is made of a question's text
 
@@ -18,7 +26,7 @@ class KnownItems:
     topics: Mapping[str, str] = field(default_factory=dict)
 
 
-class Items:
+class Items(Importer):
     slug = "items"
     title = "Questions"
     fields = (

@@ -26,7 +26,16 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from annotation.files.reading.importer import Checked, Field, Once, Problem, Row, closest, plain
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    Importer,
+    Once,
+    Problem,
+    Row,
+    closest,
+    plain,
+)
 from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS, Refused, Strict
 from annotation.formats.imports.judgment_lines import WORDS, Key, KnownJudgments, Line, Lines, whole
 from annotation.formats.imports.published.study_json import NAMES
@@ -104,7 +113,7 @@ def column_of(dimension: str) -> str:
     return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
 
 
-class Judgments:
+class Judgments(Importer):
     """The format, of the dimensions or scales that a task asks for."""
 
     slug = "judgments"

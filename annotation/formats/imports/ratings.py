@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row, closest, span
+from annotation.files.reading.importer import Checked, Field, Importer, Reader, Row, closest, span
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
 from crowdqc.errors import Invalid
 
@@ -40,7 +40,7 @@ def columns_of(scales: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
-class Ratings:
+class Ratings(Importer):
     """The format, of the scales that a task asks for."""
 
     slug = "ratings"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Once, Reader, Row
+from annotation.files.reading.importer import Checked, Field, Importer, Once, Reader, Row
 
 MAX_NAME, MAX_RUBRIC, MAX_SAMPLES = 80, 20_000, 20
 LIMITS = (
@@ -37,7 +37,7 @@ def content_of(text: str, source: str, score: str) -> str:
     return "\0".join((text.strip(), source.strip(), score.strip()))
 
 
-class Samples:
+class Samples(Importer):
     """The samples of a think-aloud task, from CSV or JSONL."""
 
     slug = "samples"

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Once, Prints, Reader, Row, same_name
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    Importer,
+    Once,
+    Prints,
+    Reader,
+    Row,
+    same_name,
+)
 from annotation.formats.imports.answers import ITEM_ID, has_text, known_item
 from crowdqc.numbers import plural
 
@@ -72,7 +81,7 @@ def numbered(reader: Reader, row: Row, most: int = MOST) -> int | None:
     return None
 
 
-class SystemAnswers:
+class SystemAnswers(Importer):
     slug = "system_answers"
     title = "Answers of systems"
     fields = (

@@ -19,7 +19,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from annotation.files.reading.importer import MAX_SHOWN, Checked, Field, refuse, text_print
+from annotation.files.reading.importer import (
+    MAX_SHOWN,
+    Checked,
+    Field,
+    Importer,
+    refuse,
+    text_print,
+)
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
@@ -152,7 +159,7 @@ VERDICT = "the verdict"
 UNNAMED = "unnamed"  # who judged battles of an upload that names no judges
 
 
-class Battles:
+class Battles(Importer):
     """The same as rows of an upload; ``check`` gives battles as dictionaries."""
 
     slug = "arena"

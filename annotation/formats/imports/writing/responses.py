@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Once, Reader, Row, closest, span
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    Importer,
+    Once,
+    Reader,
+    Row,
+    closest,
+    span,
+)
 from annotation.formats.imports.answers import MAX_ANSWER, moment
 from annotation.formats.imports.system_answers import (
     REPLICATE,
@@ -40,7 +49,7 @@ class KnownResponses:
     texts: Mapping[Any, str] = field(default_factory=dict)  # (author, item) -> text
 
 
-class Responses:
+class Responses(Importer):
     slug = "responses"
     title = "Responses"
     note = (

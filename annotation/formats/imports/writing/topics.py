@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row
+from annotation.files.reading.importer import Checked, Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
 
 MAX_KEY, MAX_QUERY = 39, 20_000  # characters of a topic's id and of its query
@@ -48,7 +48,7 @@ def content_of(query: str, passages: Iterable[Mapping[str, str]]) -> Content:
     return query, [(one["key"], one["title"], one["text"]) for one in passages]
 
 
-class Topics:
+class Topics(Importer):
     """Topics from JSONL (one a line, passages as a list) or CSV (one row a passage).
 
     ``check`` gives rows of ``topic``, ``query`` and ``passages``, the best first.
