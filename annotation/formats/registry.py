@@ -16,16 +16,13 @@ from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
 from annotation.formats.actions.think_alouds import import_attributes, import_checks
 from annotation.formats.actions.votes import import_battle_rows
-from annotation.formats.imports.answers import Answers
-from annotation.formats.imports.attributes import Attributes
+from annotation.formats.imports.answers import Answers, SystemAnswers
 from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
-from annotation.formats.imports.documents import Documents
 from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
-from annotation.formats.imports.ratings import Ratings
-from annotation.formats.imports.samples import Samples
-from annotation.formats.imports.system_answers import SystemAnswers
+from annotation.formats.imports.ratings import Documents, Ratings
+from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
 from annotation.formats.imports.writing.responses import Responses
 from annotation.formats.imports.writing.topics import Topics

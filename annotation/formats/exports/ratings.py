@@ -8,8 +8,7 @@ from typing import Any
 
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.frames import in_chunks
-from annotation.formats.imports.documents import Documents
-from annotation.formats.imports.ratings import LABEL, columns_of
+from annotation.formats.imports.ratings import LABEL, Documents, columns_of
 from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 

@@ -10,29 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.files.reading.importer import (
-    Checked,
     Field,
     Importer,
     Once,
+    OneEach,
     Prints,
     Reader,
     Row,
     same_name,
 )
 from annotation.files.reading.spool import Spool
+from crowdqc.numbers import plural
 
-LIMITS = (
-    ("key", 120, "an id"),
-    ("topic", 80, "a topic"),
-    ("query", 20_000, "a query"),
-    ("text", 100_000, "a text"),
-    ("style", 60, "a style"),
-    ("origin", 60, "an origin"),
-    ("system", 120, "a name"),
-    ("prompt_strategy", 120, "a name"),
-    ("author", 120, "a worker id"),
-    ("context", 100_000, "a source"),
-)
 WHENCE = "a system or an origin"
 
 
@@ -52,7 +41,7 @@ def key_of(topic: str, source: str, text: str) -> str:
 
 
 class Candidates(Importer):
-    """The texts of a project, from CSV or JSONL; ``check`` gives rows as ``add_candidates`` takes.
+    """The texts of a project; rows as ``add_candidates`` takes them.
 
     A row says where its text comes from by ``system`` (with ``prompt_strategy``) or by ``origin``
     (with ``style``, which then tells sources apart). Without ``key`` one is made of the content.
@@ -61,23 +50,32 @@ class Candidates(Importer):
     slug = "candidates"
     title = "Texts to be judged"
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
-        Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
+        Field(
+            "topic",
+            "Topic",
+            True,
+            ("topic_id", "query_id", "question_id", "group"),
+            most=80,
+            noun="a topic",
+        ),
+        Field(
+            "query",
+            "Query",
+            False,
+            ("question", "prompt", "title", "instruction", "frage"),
+            most=20_000,
+            noun="a query",
+        ),
         Field(
             "text",
             "Text",
             True,
             (
-                "response_text",
-                "answer",
-                "content",
-                "output",
-                "body",
-                "completion",
-                "generation",
-                "response",
-                "antwort",
+                *("response_text", "answer", "content", "output", "body"),
+                *("completion", "generation", "response", "antwort"),
             ),
+            most=100_000,
+            noun="a text",
         ),
         # After the text: "response" is an id only where another column holds the text.
         Field(
@@ -85,23 +83,49 @@ class Candidates(Importer):
             "Text id",
             False,
             ("id", "candidate", "candidate_id", "response", "text_id", "response_id"),
+            most=120,
+            noun="an id",
         ),
-        Field("style", "Style", False, ("genre", "format")),
-        Field("origin", "Origin", False, ("kind", "source"), WHENCE),
-        Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
-        Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
+        Field("style", "Style", False, ("genre", "format"), most=60, noun="a style"),
+        Field("origin", "Origin", False, ("kind", "source"), WHENCE, 60, "an origin"),
         Field(
-            "context", "Source beside it", False, ("passage", "document", "article", "source_text")
+            "system",
+            "System",
+            False,
+            ("model", "llm", "system_name", "model_name"),
+            WHENCE,
+            120,
+            "a name",
+        ),
+        Field(
+            "prompt_strategy",
+            "Prompt strategy",
+            False,
+            ("strategy", "prompting"),
+            most=120,
+            noun="a name",
+        ),
+        Field(
+            "author",
+            "Author's worker id",
+            False,
+            ("worker", "worker_id", "writer"),
+            most=120,
+            noun="a worker id",
+        ),
+        Field(
+            "context",
+            "Source beside it",
+            False,
+            ("passage", "document", "article", "source_text"),
+            most=100_000,
+            noun="a source",
         ),
     )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownCandidates
-    ) -> Checked:
-        """Rows to add, those that are there already, and what is wrong with the others."""
-        checked = Checked()
-        reader = Reader(mapping, checked)
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
+        """Texts under their keys, each of one topic and source; a topic has one query."""
+        checked = reader.checked
         once = Once(
             reader,
             ["key", "topic", "text"],
@@ -110,104 +134,56 @@ class Candidates(Importer):
             differs="The project has this id with another text or topic.",
             leave="Give this row another id: texts under judgment never change.",
         )
-        queries: dict[str, tuple[int | None, str]] = {
-            topic: (None, query) for topic, query in known.queries.items() if query
-        }
-        spelled = {same_name(name): name for name in known.names}
-        for row in rows:
-            values = {f.name: reader.value(row, f.name) for f in self.fields}
-            if not self._complete(reader, row, values):
-                continue
-            values["system"], values["prompt_strategy"] = _source(values)
-            source = "\0".join((values["system"], values["prompt_strategy"], values["author"]))
-            values["key"] = values["key"] or key_of(values["topic"], source, values["text"])
-            if not (
-                self._spelled(reader, row, values["system"], spelled)
-                and self._one_query(reader, row, values, queries)
-            ):
-                continue
-            if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
-                checked.good.append(values)
-        if queries:
-            checked.good = Spool(_asked(values, queries) for values in checked.good)
-        self._facts(checked)
-        return checked
-
-    @staticmethod
-    def _complete(reader: Reader, row: Row, values: Mapping[str, str]) -> bool:
-        for name, wrong, mend in (
-            ("topic", "A text needs a topic.", "Only texts of one topic are compared; name it."),
-            ("text", "There is no text.", "Write it, or delete the row."),
-        ):
-            if not values[name]:
-                reader.bad(row, name, wrong, mend)
-                return False
-        if not (values["system"] or values["origin"]):
-            reader.bad(
-                row,
-                ["system", "origin"],
-                "Nothing says where the text comes from.",
-                "Name its system, or its origin (human, llm).",
-            )
-            return False
-        return all(reader.fits(row, name, most, noun) for name, most, noun in LIMITS)
-
-    @staticmethod
-    def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> bool:
-        usual = spelled.setdefault(same_name(name), name)
-        if name == usual:
-            return True
-        reader.bad(
-            row,
-            "system",
-            f"Differs from “{usual}” only by case and space.",
-            "Use one spelling, or they count as two sources.",
-        )
-        return False
-
-    @staticmethod
-    def _one_query(
-        reader: Reader,
-        row: Row,
-        values: Mapping[str, str],
-        queries: dict[str, tuple[int | None, str]],
-    ) -> bool:
-        if not values["query"]:
-            return True
-        line, query = queries.setdefault(values["topic"], (row.line, values["query"]))
-        if query == values["query"]:
-            return True
-        where = f"line {line:,}" if line else "the project"
-        reader.bad(
-            row,
-            ["topic", "query"],
-            f"This topic has another query in {where}.",
+        one_query = OneEach(
+            reader,
+            {topic: (None, query) for topic, query in known.queries.items() if query},
+            "the project",
+            "This topic has another query in {where}.",
             "A topic has one query; give this one a topic of its own, or leave the query out.",
         )
-        return False
+        spelled = {same_name(name): name for name in known.names}
+        for row in rows:
+            with reader:
+                values = reader.values(row, self.fields)
+                self._complete(reader, row, values)
+                if not values["system"]:  # texts of one origin and style are one source
+                    values["prompt_strategy"] = values["prompt_strategy"] or values["style"]
+                values["system"] = values["system"] or values["origin"]
+                source = "\0".join(values[one] for one in ("system", "prompt_strategy", "author"))
+                values["key"] = values["key"] or key_of(values["topic"], source, values["text"])
+                self._spelled(reader, row, values["system"], spelled)
+                if values["query"]:
+                    one_query.check(row, ["topic", "query"], values["topic"], values["query"])
+                if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
+                    checked.good.append(values)
+        if one_query.first:  # any row of a topic may give it
+            none = (None, "")
+            checked.good = Spool(
+                {**one, "query": one["query"] or one_query.first.get(one["topic"], none)[1]}
+                for one in checked.good
+            )
+        if checked.good:
+            topics = {one["topic"] for one in checked.good}
+            sources = {(one["system"], one["prompt_strategy"]) for one in checked.good}
+            checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
+
+    def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
+        wrong, mend = "A text needs a topic.", "Only texts of one topic are compared; name it."
+        reader.needed(row, "topic", wrong, mend)
+        reader.needed(row, "text", "There is no text.", "Write it, or delete the row.")
+        if not (values["system"] or values["origin"]):
+            wrong = "Nothing says where the text comes from."
+            mend = "Name its system, or its origin (human, llm)."
+            reader.refuse(row, ["system", "origin"], wrong, mend)
+        reader.limit(row, self.fields)
 
     @staticmethod
-    def _facts(checked: Checked) -> None:
-        if not checked.good:
-            return
-        topics = {values["topic"] for values in checked.good}
-        sources = {(values["system"], values["prompt_strategy"]) for values in checked.good}
-        checked.facts += [
-            f"{len(topics):,} {'topic' if len(topics) == 1 else 'topics'}",
-            f"{len(sources):,} {'source' if len(sources) == 1 else 'sources'}",
-        ]
-
-
-def _source(values: Mapping[str, str]) -> tuple[str, str]:
-    """System and prompt strategy; texts of one origin and style are one source."""
-    if values["system"]:
-        return values["system"], values["prompt_strategy"]
-    return values["origin"], values["prompt_strategy"] or values["style"]
-
-
-def _asked(values: dict[str, str], queries: Mapping[str, tuple[int | None, str]]) -> dict[str, str]:
-    """A text with the query of its topic, which any row of the topic may give."""
-    return {**values, "query": values["query"] or queries.get(values["topic"], (None, ""))[1]}
+    def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:
+        usual = spelled.setdefault(same_name(name), name)
+        if name != usual:
+            wrong = f"Differs from “{usual}” only by case and space."
+            mend = "Use one spelling, or they count as two sources."
+            reader.refuse(row, "system", wrong, mend)
 
 
 def content_of(topic: str, text: str) -> str:

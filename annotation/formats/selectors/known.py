@@ -7,19 +7,17 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from annotation.files.reading.importer import Prints
-from annotation.formats.imports.answers import KnownAnswers
+from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.authors import Author
 from annotation.formats.imports.authors import KnownAnswers as KnownAuthored
 from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.candidates import content_of as text_of
-from annotation.formats.imports.documents import KnownDocuments
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import Key, KnownJudgments
-from annotation.formats.imports.ratings import KnownRatings, Said
-from annotation.formats.imports.samples import KnownSamples
-from annotation.formats.imports.samples import content_of as sample_of
-from annotation.formats.imports.system_answers import KnownSystems
+from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
+from annotation.formats.imports.think_aloud import KnownSamples
+from annotation.formats.imports.think_aloud import content_of as sample_of
 from annotation.formats.imports.tools.arena import OVERALL, Battle, print_of
 from annotation.formats.imports.writing.responses import KnownResponses
 from annotation.formats.imports.writing.topics import KnownTopics
