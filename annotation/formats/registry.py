@@ -11,10 +11,13 @@ from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics
 from annotation.files.reading.importer import Checked, Field, Importer, Row
 from annotation.formats.actions.answers import import_answers, import_system_answers
-from annotation.formats.actions.judgment_rows import import_judgment_rows
+from annotation.formats.actions.judgment_rows import (
+    import_attributes,
+    import_checks,
+    import_judgment_rows,
+)
 from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
-from annotation.formats.actions.think_alouds import import_attributes, import_checks
 from annotation.formats.actions.votes import import_battle_rows
 from annotation.formats.imports.answers import Answers, SystemAnswers
 from annotation.formats.imports.candidates import Candidates

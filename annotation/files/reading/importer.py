@@ -23,6 +23,7 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import whole
 
 MAX_PROBLEMS = 200  # listed of one file
+Limit = tuple[str, int, str]  # field, characters at most, what has so many
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 __all__ = ["MAX_BYTES", "MAX_SHOWN", "Problem", "Row"]
 
@@ -36,8 +37,6 @@ class Field:
     required: bool = False
     also: tuple[str, ...] = ()
     either: str = ""  # in words: one of the fields that say this has to be there
-    most: int = 0  # characters
-    noun: str = "a value"  # what has so many at most
 
 
 @dataclass(frozen=True)
@@ -341,11 +340,10 @@ class Reader:
                 mend = f"Correct that row: the rows of one {noun} come in together."
                 self.checked.problems.append(Problem(line, "", "", wrong, mend))
 
-    def limit(self, row: Row, fields: Iterable[Field]) -> None:
+    def limit(self, row: Row, limits: Iterable[Limit]) -> None:
         """See that what a row has in these fields is short enough. Raises Refused."""
-        for one in fields:
-            if one.most:
-                self.fit(row, one.name, one.most, one.noun)
+        for name, most, noun in limits:
+            self.fit(row, name, most, noun)
 
     def fit(self, row: Row, name: str, most: int, noun: str) -> str:
         """A value that is short enough and can be stored. Raises Refused."""
@@ -365,6 +363,7 @@ class Importer(ABC):
     title: str
     note: str = ""
     fields: tuple[Field, ...] = ()
+    limits: tuple[Limit, ...] = ()  # of what a row has in its fields
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""

@@ -50,22 +50,8 @@ class Candidates(Importer):
     slug = "candidates"
     title = "Texts to be judged"
     fields = (
-        Field(
-            "topic",
-            "Topic",
-            True,
-            ("topic_id", "query_id", "question_id", "group"),
-            most=80,
-            noun="a topic",
-        ),
-        Field(
-            "query",
-            "Query",
-            False,
-            ("question", "prompt", "title", "instruction", "frage"),
-            most=20_000,
-            noun="a query",
-        ),
+        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
+        Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
         Field(
             "text",
             "Text",
@@ -74,8 +60,6 @@ class Candidates(Importer):
                 *("response_text", "answer", "content", "output", "body"),
                 *("completion", "generation", "response", "antwort"),
             ),
-            most=100_000,
-            noun="a text",
         ),
         # After the text: "response" is an id only where another column holds the text.
         Field(
@@ -83,44 +67,27 @@ class Candidates(Importer):
             "Text id",
             False,
             ("id", "candidate", "candidate_id", "response", "text_id", "response_id"),
-            most=120,
-            noun="an id",
         ),
-        Field("style", "Style", False, ("genre", "format"), most=60, noun="a style"),
-        Field("origin", "Origin", False, ("kind", "source"), WHENCE, 60, "an origin"),
+        Field("style", "Style", False, ("genre", "format")),
+        Field("origin", "Origin", False, ("kind", "source"), WHENCE),
+        Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
+        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
+        Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
         Field(
-            "system",
-            "System",
-            False,
-            ("model", "llm", "system_name", "model_name"),
-            WHENCE,
-            120,
-            "a name",
+            "context", "Source beside it", False, ("passage", "document", "article", "source_text")
         ),
-        Field(
-            "prompt_strategy",
-            "Prompt strategy",
-            False,
-            ("strategy", "prompting"),
-            most=120,
-            noun="a name",
-        ),
-        Field(
-            "author",
-            "Author's worker id",
-            False,
-            ("worker", "worker_id", "writer"),
-            most=120,
-            noun="a worker id",
-        ),
-        Field(
-            "context",
-            "Source beside it",
-            False,
-            ("passage", "document", "article", "source_text"),
-            most=100_000,
-            noun="a source",
-        ),
+    )
+    limits = (
+        ("topic", 80, "a topic"),
+        ("query", 20_000, "a query"),
+        ("text", 100_000, "a text"),
+        ("key", 120, "an id"),
+        ("style", 60, "a style"),
+        ("origin", 60, "an origin"),
+        ("system", 120, "a name"),
+        ("prompt_strategy", 120, "a name"),
+        ("author", 120, "a worker id"),
+        ("context", 100_000, "a source"),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
@@ -175,7 +142,7 @@ class Candidates(Importer):
             wrong = "Nothing says where the text comes from."
             mend = "Name its system, or its origin (human, llm)."
             reader.refuse(row, ["system", "origin"], wrong, mend)
-        reader.limit(row, self.fields)
+        reader.limit(row, self.limits)
 
     @staticmethod
     def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:

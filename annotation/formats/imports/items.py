@@ -38,8 +38,6 @@ class Items(Importer):
             "Question id",
             False,
             ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer"),
-            most=80,
-            noun="an id",
         ),
         Field(
             "question",
@@ -49,8 +47,6 @@ class Items(Importer):
                 *("question_text", "text", "prompt", "title", "query", "instruction", "input"),
                 *("frage", "fragetext", "pregunta", "domanda", "vraag", "pergunta"),
             ),
-            most=20_000,
-            noun="a question",
         ),
         Field(
             "context",
@@ -60,17 +56,19 @@ class Items(Importer):
                 *("passage", "paragraph", "document", "story", "article", "source_text"),
                 *("kontext", "absatz", "contexte", "contexto", "contesto"),
             ),
-            most=100_000,
-            noun="a text to read",
         ),
         Field(
             "topic",
             "Topic",
             False,
             ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
-            most=80,
-            noun="a topic",
         ),
+    )
+    limits = (
+        ("item_id", 80, "an id"),
+        ("question", 20_000, "a question"),
+        ("context", 100_000, "a text to read"),
+        ("topic", 80, "a topic"),
     )
     note = (
         "Where a question has no id, one is made of its text: the same question gets the same id "
@@ -95,7 +93,7 @@ class Items(Importer):
                     made += 1
                 wrong, mend = "A question needs text.", "Write the question, or delete the row."
                 reader.needed(row, "question", wrong, mend)
-                reader.limit(row, self.fields)
+                reader.limit(row, self.limits)
                 if not self._is_new(reader, row, values, first, known):
                     continue
                 topic, text = values["topic"], text_print(values["context"])

@@ -53,51 +53,27 @@ class Documents(Importer):
     slug = "documents"
     title = "Documents with answers"
     fields = (
-        Field(
-            "document_id",
-            "Document id",
-            True,
-            ("article_id", "document_key", "doc_id"),
-            most=80,
-            noun="an id",
-        ),
-        Field(
-            "document",
-            "Document",
-            False,
-            ("article", "passage", "context", "text"),
-            most=100_000,
-            noun="a document",
-        ),
-        Field("title", "Title", False, ("headline", "document_title"), most=160, noun="a title"),
-        Field("question_id", "Question id", True, ("question_key", "qid"), most=80, noun="an id"),
-        Field(
-            "question",
-            "Question",
-            True,
-            ("query", "prompt", "frage"),
-            most=20_000,
-            noun="a question",
-        ),
+        Field("document_id", "Document id", True, ("article_id", "document_key", "doc_id")),
+        Field("document", "Document", False, ("article", "passage", "context", "text")),
+        Field("title", "Title", False, ("headline", "document_title")),
+        Field("question_id", "Question id", True, ("question_key", "qid")),
+        Field("question", "Question", True, ("query", "prompt", "frage")),
         Field("sentence", "Sentence it arose from", False, ("sentence_id", "anchor")),
-        Field("answer_id", "Answer id", True, ("item_id", "id", "key"), most=80, noun="an id"),
-        Field(
-            "answer",
-            "Answer",
-            True,
-            ("response", "output", "completion", "antwort"),
-            most=100_000,
-            noun="an answer",
-        ),
-        Field("system", "System", True, ("model", "source", "llm"), most=120, noun="a name"),
-        Field(
-            "prompt_strategy",
-            "Prompt strategy",
-            False,
-            ("strategy", "prompting"),
-            most=120,
-            noun="a name",
-        ),
+        Field("answer_id", "Answer id", True, ("item_id", "id", "key")),
+        Field("answer", "Answer", True, ("response", "output", "completion", "antwort")),
+        Field("system", "System", True, ("model", "source", "llm")),
+        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
+    )
+    limits = (
+        ("document_id", 80, "an id"),
+        ("document", 100_000, "a document"),
+        ("title", 160, "a title"),
+        ("question_id", 80, "an id"),
+        ("question", 20_000, "a question"),
+        ("answer_id", 80, "an id"),
+        ("answer", 100_000, "an answer"),
+        ("system", 120, "a name"),
+        ("prompt_strategy", 120, "a name"),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownDocuments) -> None:
@@ -120,7 +96,7 @@ class Documents(Importer):
                 for name in ("document_id", "question_id", "answer_id", "answer", "system"):
                     wrong = f"There is no {name.replace('_', ' ')}."
                     reader.needed(row, name, wrong, "Write it.")
-                reader.limit(row, self.fields)
+                reader.limit(row, self.limits)
                 self._one(reader, row, "document", values, told)
                 self._one(reader, row, "question", values, told)
                 anchor = self._anchor(reader, row, values)

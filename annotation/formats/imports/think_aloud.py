@@ -56,41 +56,22 @@ class Samples(Importer):
         "may stand on any of them. A sample without an id gets one."
     )
     fields = (
-        Field(
-            "dimension",
-            "Dimension",
-            True,
-            ("name", "topic", "criterion"),
-            most=80,
-            noun="a dimension's name",
-        ),
-        Field(
-            "text",
-            "Text that was scored",
-            True,
-            ("summary", "sample", "output", "response"),
-            most=20_000,
-            noun="a sample",
-        ),
-        Field("score", "Score", True, ("rating", "grade", "label"), most=20, noun="a score"),
-        Field(
-            "rubric",
-            "Rubric",
-            False,
-            ("definition", "description", "guideline"),
-            most=20_000,
-            noun="a rubric",
-        ),
-        Field("sample_id", "Sample id", False, ("id", "key", "text_id"), most=80, noun="an id"),
-        Field(
-            "source",
-            "Source",
-            False,
-            ("article", "document", "context", "source_text"),
-            most=100_000,
-            noun="a source",
-        ),
-        Field("title", "Title", False, ("headline",), most=160, noun="a title"),
+        Field("dimension", "Dimension", True, ("name", "topic", "criterion")),
+        Field("text", "Text that was scored", True, ("summary", "sample", "output", "response")),
+        Field("score", "Score", True, ("rating", "grade", "label")),
+        Field("rubric", "Rubric", False, ("definition", "description", "guideline")),
+        Field("sample_id", "Sample id", False, ("id", "key", "text_id")),
+        Field("source", "Source", False, ("article", "document", "context", "source_text")),
+        Field("title", "Title", False, ("headline",)),
+    )
+    limits = (
+        ("dimension", 80, "a dimension's name"),
+        ("text", 20_000, "a sample"),
+        ("score", 20, "a score"),
+        ("rubric", 20_000, "a rubric"),
+        ("sample_id", 80, "an id"),
+        ("source", 100_000, "a source"),
+        ("title", 160, "a title"),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownSamples) -> None:
@@ -141,7 +122,7 @@ class Samples(Importer):
         mend = "Write it as a number, or delete the row."
         if not is_number(reader.needed(row, "score", "There is no score.", mend)):
             reader.refuse(row, "score", "This is no number.", "Write the score as 3 or 2.5.")
-        reader.limit(row, self.fields)
+        reader.limit(row, self.limits)
 
     @staticmethod
     def _key(content: str, dimension: str, known: KnownSamples) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.formats.actions.system_attributes import Session, add_system_attributes
+from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import plural

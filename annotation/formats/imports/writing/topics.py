@@ -63,36 +63,22 @@ class Topics(Importer):
         "query on each; rank says their order, else the order of the rows does."
     )
     fields = (
-        Field(
-            "topic",
-            "Topic",
-            True,
-            ("topic_id", "query_id", "question_id", "qid", "id"),
-            most=MAX_KEY,
-            noun="a topic's id",
-        ),
-        Field(
-            "query",
-            "Query",
-            True,
-            ("question", "prompt", "query_text"),
-            most=MAX_QUERY,
-            noun="a query",
-        ),
+        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "qid", "id")),
+        Field("query", "Query", True, ("question", "prompt", "query_text")),
         Field("passages", "Passages, as a list", False, ("documents", "references", "results")),
         Field("references_texts", "Texts of the passages, as a list", False, ("texts",)),
         Field("references_ids", "Ids of the passages, as a list", False, ("doc_ids", "docids")),
-        Field(
-            "passage",
-            "One passage",
-            False,
-            ("passage_text", "text", "segment", "document"),
-            most=MAX_TEXT,
-            noun="a passage",
-        ),
+        Field("passage", "One passage", False, ("passage_text", "text", "segment", "document")),
         Field("rank", "Its rank", False, ("position", "place")),
-        Field("passage_key", "Its id", False, (*KEYS[2:], "key"), most=MAX_DOCUMENT, noun="an id"),
-        Field("title", "Its title", False, TITLES[1:], most=MAX_TITLE, noun="a title"),
+        Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
+        Field("title", "Its title", False, TITLES[1:]),
+    )
+    limits = (
+        ("topic", MAX_KEY, "a topic's id"),
+        ("query", MAX_QUERY, "a query"),
+        ("passage", MAX_TEXT, "a passage"),
+        ("passage_key", MAX_DOCUMENT, "an id"),
+        ("title", MAX_TITLE, "a title"),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownTopics) -> None:
@@ -102,7 +88,7 @@ class Topics(Importer):
             with reader:
                 mend = "Write one that no other topic has."
                 key = reader.needed(row, "topic", "A topic needs an id.", mend)
-                reader.limit(row, self.fields)
+                reader.limit(row, self.limits)
                 one = _told(reader, row)
                 there = found.setdefault(key, one)
                 if there is not one:
