@@ -55,6 +55,14 @@ class Checklist(TaskType):
     # files
     exports = ("candidates", "checks", *TaskType.exports)
     imports = ("candidates", "checks")
+    import_words: Mapping[str, Mapping[str, str]] = {
+        "candidates": {
+            "title": "Texts to be checked",
+            "columns": (
+                "topic, text, context (its source), system or origin, style, query, author"
+            ),
+        }
+    }
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -12,7 +12,6 @@ from annotation.authoring.selectors.builder.pairs import (
     sources_of,
     unused_topics,
 )
-from annotation.authoring.views.builder.imports import IMPORTS, votes
 from annotation.authoring.views.builder.parts import (
     LAST,
     TEXT,
@@ -111,7 +110,6 @@ class PairwiseBuilder(JudgingBuilder):
         **LAST,
     }
     saved_template = f"{FOLDER}/_saved.html"
-    imports = (IMPORTS["candidates"], votes("judgment", "dimension"), IMPORTS["arena"])
     redundancy_help = (
         "So many different workers judge each {noun}. A lower number never takes away what is "
         "answered or in progress."

@@ -109,6 +109,11 @@ class Rating(TaskType):
         unfit = "candidates" if settings.get("layout") == DOCUMENT else "documents"
         return tuple(name for name in self.imports if name != unfit)
 
+    def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Ratings of texts stand in the table of judgments, those of documents have their own."""
+        other = "judgments" if settings.get("layout") == DOCUMENT else "ratings"
+        return tuple(name for name in self.imports_of(settings) if name != other)
+
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         layout = raw.get("layout") or TEXT
         if layout not in LAYOUTS:

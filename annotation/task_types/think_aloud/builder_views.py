@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.imports import IMPORTS
 from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part
 from annotation.authoring.views.builder.place import Place
 from annotation.models import Item, ItemGroup
@@ -53,7 +52,6 @@ class ThinkAloudBuilder(BuilderParts):
     saved_template = f"{FOLDER}/_saved.html"
     counts_before_publishing = True
     simulates_precision = False
-    imports = (IMPORTS["samples"], IMPORTS["attributes"])
     instructions_shown = "before the first {noun}, and on each"
     order_over = "topics, then over the {noun}s within each"
     redundancy_help = (

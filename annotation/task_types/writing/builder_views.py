@@ -7,7 +7,6 @@ from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.writing import WritingBuild
-from annotation.authoring.views.builder.imports import IMPORTS
 from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, entry_of
 from annotation.authoring.views.builder.place import Place
 from annotation.models import Item
@@ -37,7 +36,6 @@ class WritingBuilder(BuilderParts):
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = True
     simulates_precision = False
-    imports = (IMPORTS["topics"], IMPORTS["responses"])
     task_facts_template = f"{FOLDER}/_task_facts.html"
     instructions_shown = "before the first {noun}, and on each"
     order_over = "the topics of an assignment"

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from annotation.formats.actions.system_attributes import Session, add_system_attributes
+from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import plural

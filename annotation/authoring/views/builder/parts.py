@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
-from annotation.authoring.views.builder.imports import IMPORTS, ImportRow
 from annotation.authoring.views.builder.place import Place
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type, part_of
@@ -56,11 +55,6 @@ class BuilderParts:
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = False  # the summary is shown before it is published
     simulates_precision = True
-    imports: tuple[ImportRow, ...] = (
-        IMPORTS["items"],
-        IMPORTS["answers"],
-        IMPORTS["system_answers"],
-    )
     task_facts_template = f"{FOLDER}/_task_facts.html"
     task_links_template = ""
     # Words, in which {noun} is what one item is called.
