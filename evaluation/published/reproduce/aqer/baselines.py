@@ -8,10 +8,10 @@ on lower-case words without signs. ROUGE-L and BERTScore were not measured befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -31,26 +31,11 @@ from evaluation.methods.text.metrics import (
     token_ids,
     tokens,
 )
-from evaluation.published.reproduce.aqer.responses import CHOOSERS
-from evaluation.published.reproduce.data import GradedAnswers
+from evaluation.published.reproduce.aqer.responses import CHOOSERS, Bench
+from evaluation.published.reproduce.data import VARIANTS, GradedAnswers
 from evaluation.published.reproduce.rows import Row
-from evaluation.published.reproduce.semi_synthetic import VARIANTS
 
 Say = Callable[[str], None]
-
-
-class Bench(Protocol):
-    """What ``aqer_cs.Bench`` gives: the answers, MiniLM's vectors, and who gives which answer."""
-
-    @property
-    def answers(self) -> GradedAnswers: ...
-    @property
-    def vectors(self) -> Mapping[str, Any]: ...
-    @property
-    def repetitions(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    def dealt(self, variant: str, repetition: int) -> IntArray: ...
 
 
 class Scored(NamedTuple):
@@ -270,9 +255,8 @@ def worker_rows(bench: Bench, scorers: Mapping[str, Score], *, say: Say) -> list
 
 def response_rows(
     bench: Bench, scorers: Mapping[str, Score], *, say: Say, variant: str = "rand20"
-) -> list[Row]:
+) -> Iterator[Row]:
     """Best response (App. I) and held-out responses, with the voters AQER's rows have."""
-    out = []
     for slug, score in scorers.items():
         entry = ENTRIES[slug]
         say(f"{entry.name}, single responses")
@@ -290,8 +274,7 @@ def response_rows(
                 (f"{count} workers vote, held-out authors, {entry.name}, Pearson", "Figure 3", 2),
             ):
                 mean = float(found[:, values].mean())
-                out.append(Row(table, quantity, variant, None, mean, note))
-    return out
+                yield Row(table, quantity, variant, None, mean, note)
 
 
 def _one(
