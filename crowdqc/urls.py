@@ -13,7 +13,6 @@ urlpatterns = [
     path("", include("annotation.urls.entry")),
     path("", include("annotation.urls.account")),
     path("", include("annotation.urls.notices")),
-    path("", include("evaluation.urls.work")),
     path("projects/<int:project_id>/", include("annotation.urls.requester")),
     path("projects/<int:project_id>/", include("annotation.urls.manager")),
     *(
@@ -22,9 +21,8 @@ urlpatterns = [
     ),
     path("projects/<int:project_id>/", include("annotation.accounts.roles.urls")),
     path("projects/<int:project_id>/", include("annotation.payouts.corrections.urls")),
-    path("projects/<int:project_id>/", include("evaluation.urls.urls")),
     path("api/", include("annotation.urls.api")),
-    path("api/", include("evaluation.urls.api")),
+    path("", include("evaluation.urls")),
 ]
 handler400 = "annotation.records.views.errors.bad_request"
 handler403 = "annotation.records.views.errors.forbidden"

@@ -194,8 +194,7 @@ def writers(folder: Path, encode: Encode, *, models: bool) -> CrowdSet:
 def students(folder: Path, encode: Encode) -> list[CrowdSet]:
     """Mohler's graded answers, dealt to 20 workers of planted quality (``semi_synthetic``)."""
     # Not above: this package loads Django, which simulations do without.
-    from evaluation.published.reproduce.data import mohler
-    from evaluation.published.reproduce.semi_synthetic import VARIANTS, deal
+    from evaluation.published.reproduce.data import VARIANTS, deal, mohler
 
     answers = mohler(folder)
     vectors = encode(answers.texts)

@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from annotation.models import Task
 from crowdqc.numbers import NBSP, count, plural
-from evaluation.llm.selectors.words import small
+from evaluation.llm.selectors.models import small
 from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
 from evaluation.models import CallState, CallUse, Run, RunState

@@ -50,16 +50,6 @@ class Line:
     link: str = ""
 
 
-@dataclass(frozen=True)
-class Live:
-    """Everything of the strip, and whether it asks for itself again."""
-
-    figures: list[dict[str, Any]]
-    lines: list[Line]
-    seconds: int  # until it asks again; 0: never
-    newer: Run | None  # a finished run that the page does not show yet
-
-
 def collected(task: Task) -> Collected:
     """Counts of the version in force (one query); nothing before the first is published."""
     if task.current is None:
@@ -90,7 +80,9 @@ def cost_of(task: Task) -> TaskProgress:
     return next(one for one in progress.task_progress(task.project) if one.task.pk == task.pk)
 
 
-def live(task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None) -> Live:
+def live(
+    task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None
+) -> dict[str, Any]:
     """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
     came, newest = collected(task), newest_checks(task, runs)
     if runs.core is not None and runs.core != last and runs.core.method == CORE:
@@ -99,12 +91,15 @@ def live(task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | N
     newer = None
     if runs.core is not None and shown is not None and runs.core.pk != shown:
         newer = runs.core
-    return Live(
-        figures=figures(task, came),
-        lines=lines(task, runs, since, last=last, newest=newest),
-        seconds=FAST if working else _again(task, since, came),
-        newer=newer,
-    )
+    # Everything of the strip, and whether it asks for itself again.
+    return {
+        "figures": figures(task, came),
+        "lines": lines(task, runs, since, last=last, newest=newest),
+        # until it asks again; 0: never
+        "seconds": FAST if working else _again(task, since, came),
+        # a finished run that the page does not show yet
+        "newer": newer,
+    }
 
 
 def _again(task: Task, since: Fresh, came: Collected) -> int:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluation.llm.calls import ask_all
 from evaluation.llm.endpoints import actions as endpoints
-from evaluation.llm.endpoints import probe, probing
+from evaluation.llm.endpoints import probe
 from evaluation.llm.schemas import SCORE, YES_NO
 from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import ask, make_run
@@ -37,7 +37,7 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     model = endpoints.add_model(
         by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1
     )
-    model = probing.probe_model(by=by, model=model)
+    model = probe.probe_model(by=by, model=model)
     assert model.can == small_model.can
     room = {"temperature": 0, "max_tokens": 100}
     asks = [ask(n, SCORE, params=room) for n in range(2)]

@@ -28,7 +28,7 @@ from crowdqc.devstack.supervisor import listen
 from crowdqc.jobs import heartbeat
 from crowdqc.jobs.queues import ROLES
 from crowdqc.sealing import sealed
-from evaluation.llm.endpoints import probing
+from evaluation.llm.endpoints import probe as probing
 from evaluation.models import LanguageModel
 from tests.security.outbound.hostile import Hostile, hostile
 from tests.support import factories, prolific

@@ -6,7 +6,7 @@ un-iterated score stands beside each curve, since iterating does not always help
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def reproduce(
     for number, curve in enumerate(CURVES):
         say(f"{curve.table}, {curve.protocol}")
         rows += curve_rows(curve, [seed, number], repetitions)
-    return rows + bound_rows()
+    return [*rows, *bound_rows()]
 
 
 def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) -> list[Row]:
@@ -143,9 +143,8 @@ def measure(make: Make, value: float, seed: list[int]) -> tuple[float, float]:
     return _pearson(fit.grades, data.quality), _pearson(fit.uniterated, data.quality)
 
 
-def bound_rows() -> list[Row]:
+def bound_rows() -> Iterator[Row]:
     """Eq. 6 and 8 at delta .05 (Figure 1); a worst case above 1 is called vacuous."""
-    rows = []
     for workers in CROWDS:
         for quality in QUALITIES:
             found = diagnostics.bound(quality, workers)
@@ -155,8 +154,7 @@ def bound_rows() -> list[Row]:
                 ("expected error, eq. 6", found.expected, FIGURE),
                 ("worst error, eq. 8", found.worst, said),
             ):
-                rows.append(Row("Figure 1", f"{name}, {words}", "delta .05", None, value, note))
-    return rows
+                yield Row("Figure 1", f"{name}, {words}", "delta .05", None, value, note)
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:

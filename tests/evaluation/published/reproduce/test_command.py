@@ -17,9 +17,8 @@ from evaluation.methods.core.base import BadParameter, BadShape
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import responses
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
-from evaluation.published.reproduce.data import GradedAnswers, data_folder, mohler
+from evaluation.published.reproduce.data import GradedAnswers, data_folder, deal, mohler
 from evaluation.published.reproduce.rows import Row
-from evaluation.published.reproduce.semi_synthetic import deal
 
 # Variant: plain AQER and its tolerance, no iteration (MiniLM, 25 repetitions).
 TARGETS = {

@@ -1,6 +1,6 @@
 """Addresses of rescaled ratings and of explanation audits."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import path
 
 from evaluation.rescaling.views import audits, rescaling
 
@@ -8,7 +8,7 @@ RESCALING = "tasks/<int:task_id>/rescaling/"
 AUDITS = "tasks/<int:task_id>/audits/"
 AUDIT = f"{AUDITS}<int:audit_id>/"
 
-urlpatterns: list[URLPattern | URLResolver] = [
+urlpatterns = [
     path(RESCALING, rescaling.results, name="rescaling"),
     path(f"{RESCALING}scores/", rescaling.scores, name="rescaling_scores"),
     path(f"{RESCALING}run/", rescaling.run_imported, name="rescaling_run"),

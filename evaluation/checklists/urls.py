@@ -1,15 +1,15 @@
-"""Addresses of attributes, of checklists in the making, and of comparisons of attributes."""
+"""Addresses of attributes, checklists in the making, comparisons, and results of filled ones."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import path
 
-from evaluation.checklists.views import checklist_stages, checklists, comparisons
+from evaluation.checklists.views import checklist_stages, checklists, checks, comparisons
 
 TASK = "tasks/<int:task_id>/"
 LIST = "checklists/<int:checklist_id>/"
 STAGE = f"{LIST}stages/<slug:kind>/"
 VERSION = f"{LIST}versions/<int:number>/"
 
-urlpatterns: list[URLPattern | URLResolver] = [
+urlpatterns = [
     path(f"{TASK}attributes/", checklists.attributes, name="think_aloud_results"),
     path(f"{TASK}checklists/new/", checklists.new, name="checklist_new"),
     path(f"{TASK}comparisons/", comparisons.results, name="set_comparisons"),
@@ -23,4 +23,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{STAGE}ask/", checklist_stages.ask, name="checklist_ask"),
     path(VERSION, checklists.version, name="checklist_version"),
     path(f"{VERSION}task/", checklists.make_task, name="checklist_make_task"),
+    path(f"{TASK}checks/", checks.results, name="checklist_results"),
+    path(f"{TASK}checks/scores/", checks.scores, name="checklist_scores"),
 ]

@@ -1,0 +1,11 @@
+"""Addresses of a project's first page and of a task's precision."""
+
+from django.urls import path
+
+from evaluation.overview import precision_views as precision
+from evaluation.overview import views
+
+urlpatterns = [
+    path("", views.project, name="project"),
+    path("tasks/<int:task_id>/precision/", precision.task_precision, name="task_precision"),
+]
