@@ -4,7 +4,6 @@ from django.urls import path
 
 from annotation.accounts import account_views as account
 from annotation.accounts.projects import member_views as members
-from annotation.accounts.projects import project_views as projects
 from annotation.accounts.projects import views as people
 from annotation.accounts.roles import views as roles
 from annotation.api.frame.base import SignedIn
@@ -25,13 +24,13 @@ project_patterns = [
     path("people/<int:membership_id>/remove/", members.people_remove, name="people_remove"),
     path("invitations/new/", members.invitation_new, name="invitation_new"),
     path(f"{INVITATION}revoke/", members.invitation_revoke, name="invitation_revoke"),
-    path(SETTINGS, projects.project_settings, name="project_settings"),
+    path(SETTINGS, people.project_settings, name="project_settings"),
     path(
         f"{SETTINGS}second-factor/",
-        projects.project_settings_factor,
+        people.project_settings_factor,
         name="project_settings_factor",
     ),
-    path(f"{SETTINGS}consent/", projects.project_settings_consent, name="project_settings_consent"),
+    path(f"{SETTINGS}consent/", people.project_settings_consent, name="project_settings_consent"),
     path("roles/<int:grant_id>/confirm/", roles.role_confirm, name="role_confirm"),
     path("roles/<int:grant_id>/decline/", roles.role_decline, name="role_decline"),
 ]

@@ -7,22 +7,17 @@ from rest_framework.views import APIView
 
 from annotation.accounts.roles import api as roles
 from annotation.api import (
-    audit,
-    exports,
     files,
     me,
-    money,
     notifications,
     panels,
     payments,
     project,
     recruitment,
     staff,
-    thinking,
     work,
-    writing,
 )
-from annotation.api.frame import docs, token
+from annotation.api.frame import docs
 from annotation.payouts.corrections import api as corrections
 
 SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
@@ -46,12 +41,12 @@ urlpatterns = [
     path("tasks/<int:task_id>/", staff.TaskDetail.as_view(), name="api_task"),
     path(
         "tasks/<int:task_id>/export/<slug:what>.<slug:form>",
-        exports.TaskExport.as_view(),
+        files.TaskExport.as_view(),
         name="api_export",
     ),
     *endpoints(
         "",
-        ("token", token.Token, "token"),
+        ("token", me.Token, "token"),
         ("projects", project.Projects, "projects"),
         ("answers/<int:answer_id>", staff.AnswerDetail, "answer"),
         ("notices", notifications.Notices, "notices"),
@@ -80,11 +75,11 @@ urlpatterns = [
             corrections.CorrectionDecline,
             "correction_decline",
         ),
-        ("audit", audit.Audit, "audit"),
-        ("ledger", money.Ledger, "ledger"),
-        ("accounts", money.Accounts, "accounts"),
-        ("rejections", money.Rejections, "rejections"),
-        ("rejections/<int:rejection_id>/decide", money.RejectionDecide, "rejection_decide"),
+        ("audit", project.Audit, "audit"),
+        ("ledger", payments.Ledger, "ledger"),
+        ("accounts", payments.Accounts, "accounts"),
+        ("rejections", payments.Rejections, "rejections"),
+        ("rejections/<int:rejection_id>/decide", payments.RejectionDecide, "rejection_decide"),
         ("payments", payments.Payments, "payments"),
         ("payments/sent", payments.PaymentsSent, "payments_sent"),
         ("payments/<int:payment_id>/again", payments.PaymentAgain, "payment_again"),
@@ -114,12 +109,12 @@ urlpatterns = [
         ("items", staff.TaskItems, "items"),
         ("answers", staff.TaskAnswers, "answers"),
         ("system-answers", staff.TaskSystemAnswers, "system_answers"),
-        ("topics", writing.TaskTopics, "topics"),
-        ("responses", writing.TaskResponses, "responses"),
-        ("samples", thinking.TaskSamples, "samples"),
-        ("attributes", thinking.TaskAttributes, "attributes"),
-        ("checks", thinking.TaskChecks, "checks"),
-        ("judge", writing.TaskJudge, "judge"),
+        ("topics", staff.TaskTopics, "topics"),
+        ("responses", staff.TaskResponses, "responses"),
+        ("samples", staff.TaskSamples, "samples"),
+        ("attributes", staff.TaskAttributes, "attributes"),
+        ("checks", staff.TaskChecks, "checks"),
+        ("judge", staff.TaskJudge, "judge"),
         ("judgments", staff.TaskJudgments, "judgments"),
         ("assignments", staff.TaskAssignments, "assignments"),
         ("panels", panels.Asking, "task_panels"),

@@ -22,7 +22,7 @@ from annotation.authoring.views.builder.context import (
     saving,
     summary_of,
 )
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place
 from annotation.models import Task, User
 from annotation.pairs.actions import pair_design, pair_items, topics
 from crowdqc import numbers

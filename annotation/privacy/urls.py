@@ -2,13 +2,12 @@
 
 from django.urls import path
 
-from annotation.privacy import account_views as account
 from annotation.privacy import views
 
 ERASE = "work/projects/<int:project_id>/erase-logs/"
 urlpatterns = [
-    path("account/log/", account.account_log, name="account_log"),
-    path("account/close/", account.account_close, name="account_close"),
+    path("account/log/", views.account_log, name="account_log"),
+    path("account/close/", views.account_close, name="account_close"),
     path(ERASE, views.own_logs_erase, name="own_logs_erase"),
 ]
 OF_PERSON = "people/<int:membership_id>/erase-logs/"

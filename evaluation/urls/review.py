@@ -2,7 +2,6 @@
 
 from django.urls import path
 
-from evaluation.overview import precision_views as precision
 from evaluation.overview import views as overview
 from evaluation.payouts.views import proposals as payouts
 from evaluation.payouts.views import review
@@ -12,7 +11,7 @@ from evaluation.writing.replay import views as replay
 
 urlpatterns = [
     path("", overview.project, name="project"),
-    path("tasks/<int:task_id>/precision/", precision.task_precision, name="task_precision"),
+    path("tasks/<int:task_id>/precision/", overview.task_precision, name="task_precision"),
     path("tasks/<int:task_id>/review/", review.review, name="review"),
     path(
         "tasks/<int:task_id>/review/<int:assignment_id>/",

@@ -29,7 +29,7 @@ from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.scales import MAX_ASKED
-from annotation.task_types.writing.missing import with_passages
+from annotation.task_types.writing.type import with_passages
 from crowdqc.errors import Invalid
 
 MAX_PASSAGES, MAX_CHARACTERS = 200, 20_000  # of a topic, of a passage

@@ -20,7 +20,7 @@ from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.entry_params import LEAVING, Refused
 from annotation.recruitment.selectors import ways_in as reads
-from annotation.work.actions import assignments, platform_events, visits
+from annotation.work.actions import assignments, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
 from crowdqc.numbers import whole
@@ -211,7 +211,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
             raise TooMuch("Too long for an event.")
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
         event = webhook.read(secret, request.headers, request.body)
-        kept = platform_events.take(recruitment=recruitment, event=event)
+        kept = visits.take(recruitment=recruitment, event=event)
     except DomainError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     return JsonResponse({"id": kept.event_id, "note": kept.note})

@@ -24,6 +24,8 @@ from annotation.models import (
     LedgerEntry,
     Membership,
     PanelMember,
+    Payment,
+    PayoutLine,
     Qualification,
     Task,
     User,
@@ -34,7 +36,27 @@ from annotation.pairs.selectors.release import Released, released
 from annotation.panels.selectors import qualification
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
-from annotation.work.selectors.paid import explain
+
+
+def explain(assignments: Sequence[Assignment]) -> None:
+    """Put on each its approved line (``line``, or None), and whether its money has left."""
+    lines = {
+        line.assignment_id: line
+        for line in PayoutLine.objects.filter(
+            assignment__in=[row.pk for row in assignments],
+            live=True,
+            batch__state="approved",
+            decision=PayoutLine.Decision.APPROVE,
+        )
+    }
+    states: dict[int, set[str]] = {}
+    paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
+    for pk, state in paid.values_list("assignment", "state"):
+        states.setdefault(pk, set()).add(state)
+    for row in assignments:
+        row.line = lines.get(row.pk)  # type: ignore[attr-defined]
+        row.has_left = states.get(row.pk, set()) == {"done"}  # type: ignore[attr-defined]
+
 
 __all__ = [
     "Home",

@@ -28,9 +28,8 @@ from evaluation.payouts import form as payout_form
 from evaluation.payouts.proposing import propose
 from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
-from evaluation.payouts.selectors.proposals import PayoutPage, payout_page
+from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
 from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
-from evaluation.payouts.selectors.rule import rule_words, score_name
 from evaluation.runs.adapters import adapter_of
 
 PAGE = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import QueryDict
 
 from annotation.authoring.views.builder.context import STEPS, saving, stepping
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place
 from annotation.models import Task, User
 from annotation.pairs.actions import checklist_items
 from crowdqc.errors import Invalid

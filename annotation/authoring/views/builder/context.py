@@ -17,8 +17,7 @@ from annotation.accounts.projects.actions import current_consent_text
 from annotation.authoring.actions.rows import gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.views.builder.parts import builder_of
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place, builder_of
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 

@@ -21,7 +21,7 @@ from annotation.authoring.views.builder.context import (
     saving,
     stepping,
 )
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place
 from annotation.models import Item, Task, User
 from annotation.pairs.actions import rating_documents
 from annotation.task_types.rating.type import DOCUMENT

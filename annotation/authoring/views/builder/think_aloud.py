@@ -8,7 +8,7 @@ from annotation.authoring.actions import think_topics
 from annotation.authoring.actions.rows import Rows, row_at, stepped, without
 from annotation.authoring.actions.think_topics import DIMENSION, SAMPLE
 from annotation.authoring.views.builder.context import STEPS, open_group, saving, stepping
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
 

@@ -19,7 +19,7 @@ from annotation.authoring.views.builder.context import (
     saving,
     stepping,
 )
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import Place
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
 
