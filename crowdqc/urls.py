@@ -12,7 +12,7 @@ urlpatterns = [
     path("projects/<int:project_id>/", include("evaluation.urls.urls")),
     path("api/", include("evaluation.urls.api")),
 ]
-handler400 = "annotation.records.views.errors.bad_request"
-handler403 = "annotation.records.views.errors.forbidden"
-handler404 = "annotation.records.views.errors.not_found"
-handler500 = "annotation.records.views.errors.server_error"
+handler400 = "annotation.records.views.bad_request"
+handler403 = "annotation.records.views.forbidden"
+handler404 = "annotation.records.views.not_found"
+handler500 = "annotation.records.views.server_error"

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from annotation.records.views import audit
+from annotation.records import views
 
 project_patterns = [
-    path("settings/log/", audit.audit_log, name="audit_log"),
-    path("settings/log.csv", audit.audit_log_export, name="audit_log_export"),
+    path("settings/log/", views.audit_log, name="audit_log"),
+    path("settings/log.csv", views.audit_log_export, name="audit_log_export"),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from annotation.models import Task, TaskVersion
-from annotation.pairs.selectors.release import released, rule_of
+from annotation.pairs.selectors import released, rule_of
 from annotation.records.actions.locks import line_up
 from crowdqc.errors import Conflict
 

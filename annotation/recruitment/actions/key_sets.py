@@ -15,9 +15,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import KeySet, Recruitment
+from annotation.recruitment import selectors
 from annotation.recruitment.platforms import entry_tokens as vouched
 from annotation.recruitment.platforms.entry_params import Coming, Refused
-from annotation.recruitment.selectors import key_sets as selectors
 from crowdqc import outbound, queue
 from crowdqc.files.json_input import Unreadable, read_json
 

@@ -27,7 +27,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
 from annotation.pairs.actions import release
-from annotation.panels.selectors.qualification import barred
+from annotation.panels.selectors import barred
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document

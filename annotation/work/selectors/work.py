@@ -32,8 +32,8 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.pairs.selectors.release import Released, released
-from annotation.panels.selectors import qualification
+from annotation.pairs.selectors import Released, released
+from annotation.panels import selectors
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 
@@ -196,7 +196,7 @@ def home(user: User) -> Home:
         paid=list(
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
-        rounds=qualification.told(members),
+        rounds=selectors.told(members),
     )
 
 
@@ -313,7 +313,7 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
         .order_by("project", "pk")
     )
     left, times = _left_and_times(rows, members)
-    batches, closed = released(rows), qualification.barred(rows, members)
+    batches, closed = released(rows), selectors.barred(rows, members)
     hidden = _attention(rows, members)
     found = []
     for task in rows:

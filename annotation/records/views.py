@@ -1,13 +1,14 @@
-"""The audit log of a project: pages, and a file of the same. HTTP only."""
+"""Pages of the audit log and of errors."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_access
+from annotation.api.frame.base import PROBLEM, told
 from annotation.files.writing import tables as files
 from annotation.records.selectors import audit
 from annotation.records.selectors.audit_words import FAMILIES
@@ -46,3 +47,27 @@ def audit_log_export(request: HttpRequest, project_id: int) -> StreamingHttpResp
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="audit-log-{project_id}.csv"'
     return response
+
+
+def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        body = told({"code": code, "detail": detail}, status)
+        return JsonResponse(body, status=status, content_type=PROBLEM)
+    # No context processors where the server failed: they may be what failed.
+    return render(None if status == 500 else request, f"{status}.html", status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 400, "bad-request", "The request cannot be read.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 403, "not-allowed", "This is not allowed.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 404, "missing", "There is nothing here.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return _answer(request, 500, "server-error", "The server failed; it was written down.")

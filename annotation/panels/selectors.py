@@ -1,25 +1,62 @@
-"""Qualification rounds: who may take another one, what waits to be read, what was said."""
+"""What is known of panels, of qualification rounds and of people left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.models import (
     Answer,
     Assignment,
     Membership,
+    Panel,
     PanelMember,
+    Project,
     Qualification,
+    Role,
     Task,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.rating import page as rating
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.type import in_words
+from crowdqc.errors import Missing
+
+
+def panels_of(project: Project) -> QuerySet[Panel]:
+    """A project's panels, each with how many are on it now."""
+    return project.panels.annotate(now=Count("members", filter=Q(members__until__isnull=True)))
+
+
+def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
+    """These workers of the project; Missing where one is none of its."""
+    found = list(project.memberships.filter(pk__in=ids, role=Role.WORKER, removed_at=None))
+    if len(found) < len(set(ids)):
+        raise Missing("There is no such worker in this project.")
+    return found
+
+
+def rounds_of(task: Task) -> QuerySet[Assignment]:
+    """Submitted rounds of a qualification task, each with what was said of it."""
+    rows = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED)
+    return rows.select_related("worker", "qualification")
+
+
+MOST = 200
+
+
+def left_out(task: Task) -> dict[str, Any]:
+    """``exclusions`` in force, and ``answered``: who gave an answer that enters results."""
+    exclusions = list(task.exclusions.in_force().select_related("worker", "by"))
+    given = Answer.objects.filter(item__task=task, worker=OuterRef("pk"), counts=True)
+    answered = Membership.objects.filter(Exists(given), project=task.project_id).exclude(
+        pk__in=[one.worker_id for one in exclusions]
+    )
+    return {"exclusions": exclusions, "answered": list(answered.order_by("pseudonym")[:MOST])}
+
 
 WAITS = "A person is reading your last round. You can take another one once it is decided."
 ADMITTED = "You have passed: the tasks of the panel are open to you."

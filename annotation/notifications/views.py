@@ -1,4 +1,4 @@
-"""Addresses of other systems that are told of events: staff read, requesters change."""
+"""Pages of what people are told, and of other systems that are told of events."""
 
 from __future__ import annotations
 
@@ -10,18 +10,102 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Hook, Role
-from annotation.notifications.actions import webhooks as actions
-from annotation.notifications.actions.webhook_delivery import KEPT_DAYS, MAX_TRIES
-from annotation.notifications.selectors import webhooks as reads
+from annotation.notifications import selectors
+from annotation.notifications.actions import notices as actions
+from annotation.notifications.actions import webhooks as hooks
+from annotation.notifications.actions.webhook_delivery import KEPT_DAYS
+from annotation.notifications.actions.webhook_delivery import MAX_TRIES as HOOK_TRIES
+from annotation.notifications.messages import MAX_TRIES
+from annotation.notifications.selectors import kinds_for, notices_of, own_notice
 from crowdqc.errors import DomainError, Invalid
+from crowdqc.numbers import whole
 
 PER_PAGE = 50
+
+
+@login_required
+@require_safe
+@never_cache
+def notice_list(request: HttpRequest) -> HttpResponse:
+    """All of them, the newest first, and the switch for mail."""
+    page = Paginator(notices_of(request.user), PER_PAGE).get_page(request.GET.get("page"))
+    rows = list(page.object_list)
+    context = {
+        "page": page,
+        "rows": rows,
+        "upto": rows[0].pk if rows and page.number == 1 else 0,
+        "given_up": MAX_TRIES,
+        "kinds": kinds_for(request.user),
+    }
+    return render(request, "annotation/notifications/notices/list.html", context)
+
+
+@login_required
+@require_safe
+@never_cache
+def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
+    """Note that it was opened and lead to what it is about."""
+    found = own_notice(request.user, notice_id)
+    if request.method == "GET":
+        actions.mark_read(by=request.user, notice=found)  # type: ignore[arg-type]
+    ours = found.url.startswith("/") and url_has_allowed_host_and_scheme(found.url, None)
+    return redirect(found.url if ours else "notice_list")
+
+
+@login_required
+@require_POST
+def notice_read_all(request: HttpRequest) -> HttpResponse:
+    """Mark what the page showed; what came meanwhile stays unread."""
+    upto = whole(request.POST.get("upto", ""))
+    if upto is None:
+        raise Invalid("Say up to which notice.", fields={"upto": "A number."})
+    actions.mark_all_read(by=request.user, upto=upto)  # type: ignore[arg-type]
+    return redirect("notice_list")
+
+
+@login_required
+@require_POST
+def notice_mail(request: HttpRequest) -> HttpResponse:
+    """Have notices by mail as well, or not."""
+    wanted = request.POST.get("mail") == "on"
+    actions.set_mail(by=request.user, wanted=wanted)  # type: ignore[arg-type]
+    told = "Notices come by mail, too." if wanted else "No more mail. Notices stand here."
+    messages.success(request, told)
+    return redirect("notice_list")
+
+
+@login_required
+@require_POST
+def notice_kinds(request: HttpRequest) -> HttpResponse:
+    """Choose which kinds to get: those that were offered and are not ticked are off."""
+    offered = {name for name, kind, _ in kinds_for(request.user) if not kind.always}
+    off = offered - set(request.POST.getlist("kind"))
+    kept = set(request.user.muted) - offered  # type: ignore[union-attr]
+    actions.set_muted(by=request.user, kinds=off | kept)  # type: ignore[arg-type]
+    messages.success(request, "Your notification settings are saved.")
+    return redirect("notice_list")
+
+
+@csrf_exempt  # a mailbox posts here by itself (RFC 8058); the signed link says for whom
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def notice_stop(request: HttpRequest, token: str) -> HttpResponse:
+    """The link in each mail: asks once by a button, or is posted by the person's mailbox."""
+    person = actions.person_of(token)
+    if request.method == "POST":
+        actions.set_mail(by=person, wanted=False)
+        person.wants_mail = False
+    return render(
+        request, "annotation/notifications/notices/stop.html", {"wants_mail": person.wants_mail}
+    )
 
 
 class EventsForm(forms.Form):
@@ -30,7 +114,7 @@ class EventsForm(forms.Form):
     events = forms.MultipleChoiceField(
         required=False,
         label="Tell it of",
-        choices=list(actions.EVENTS.items()),
+        choices=list(hooks.EVENTS.items()),
         widget=forms.CheckboxSelectMultiple,
         help_text="None ticked: all of them, those too that come later.",
     )
@@ -50,7 +134,7 @@ class HookForm(EventsForm):
 
 def _one(request: HttpRequest, project_id: int, hook_id: int, *roles: str) -> tuple[Access, Hook]:
     access = get_access(request, project_id, *roles)
-    return access, reads.hook_of(access.project, hook_id)
+    return access, selectors.hook_of(access.project, hook_id)
 
 
 @login_required
@@ -61,7 +145,7 @@ def hook_list(request: HttpRequest, project_id: int) -> HttpResponse:
     context = {
         "access": access,
         "project": access.project,
-        "rows": reads.hooks_of(access.project),
+        "rows": selectors.hooks_of(access.project),
     }
     return render(request, "annotation/notifications/webhooks/list.html", context)
 
@@ -76,7 +160,7 @@ def hook_new(request: HttpRequest, project_id: int) -> HttpResponse:
     context: dict[str, Any] = {"access": access, "project": access.project, "form": form}
     if request.method == "POST" and form.is_valid():
         try:
-            hook, secret = actions.add_hook(
+            hook, secret = hooks.add_hook(
                 by=access.user, project=access.project, **form.cleaned_data
             )
         except Invalid as error:
@@ -99,19 +183,19 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
         form.data = request.POST  # an empty one is a choice too
         form.is_bound = True
         if form.is_valid():
-            actions.change_events(by=access.user, hook=found, **form.cleaned_data)
+            hooks.change_events(by=access.user, hook=found, **form.cleaned_data)
             messages.success(request, "The events are saved.")
             return redirect("hook", project_id, hook_id)
-    page = Paginator(reads.deliveries_of(found), PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.deliveries_of(found), PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "access": access,
         "project": access.project,
         "hook": found,
         "form": form,
         "page": page,
-        "tries": MAX_TRIES,
+        "tries": HOOK_TRIES,
         "days": KEPT_DAYS,
-        "told": [actions.EVENTS[name] for name in found.events if name in actions.EVENTS],
+        "told": [hooks.EVENTS[name] for name in found.events if name in hooks.EVENTS],
     }
     return render(
         request,
@@ -122,17 +206,17 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
 
 
 def _pause(access: Access, hook: Hook) -> str:
-    actions.pause(by=access.user, hook=hook)
+    hooks.pause(by=access.user, hook=hook)
     return "Paused. What happens from now on is not told to it."
 
 
 def _resume(access: Access, hook: Hook) -> str:
-    actions.resume(by=access.user, hook=hook)
+    hooks.resume(by=access.user, hook=hook)
     return "It is told of events again."
 
 
 def _ping(access: Access, hook: Hook) -> str:
-    actions.ping(by=access.user, hook=hook)
+    hooks.ping(by=access.user, hook=hook)
     return "A test is on its way; load the page again to see what came of it."
 
 
@@ -156,7 +240,7 @@ def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpRespon
 def hook_remove(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Take an address out with its log."""
     access, found = _one(request, project_id, hook_id, Role.REQUESTER)
-    actions.remove(by=access.user, hook=found)
+    hooks.remove(by=access.user, hook=found)
     messages.success(request, "The address is removed.")
     return redirect("hook_list", project_id)
 
@@ -169,7 +253,7 @@ def hook_redeliver(
     """Send one line of the log again, under the same id."""
     access, found = _one(request, project_id, hook_id, Role.REQUESTER)
     try:
-        actions.redeliver(by=access.user, delivery=reads.delivery_of(found, delivery_id))
+        hooks.redeliver(by=access.user, delivery=selectors.delivery_of(found, delivery_id))
     except DomainError as error:
         if error.status != 409:
             raise

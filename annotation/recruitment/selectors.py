@@ -1,14 +1,16 @@
-"""Reads about ways into a task: who came, what became of them, what the platform said."""
+"""What pages and files show of the ways in to a task and of the keys of platforms."""
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
-from annotation.models import Membership, PlatformEvent, Recruitment, Task, User, Visit
+from annotation.models import KeySet, Membership, PlatformEvent, Recruitment, Task, User, Visit
 from annotation.recruitment.platforms.entry_params import LEAVING, LINK, entry_token
 from crowdqc.errors import Missing
 
@@ -108,3 +110,25 @@ def is_staff_of(access_user: object, project_id: int) -> bool:
         return False
     rows = Membership.objects.filter(project_id=project_id, user_id=pk, removed_at=None)
     return rows.exclude(role="worker").exists()
+
+
+# A key that the platform took back is believed for so long at most.
+TRUSTED = dt.timedelta(days=1)
+
+
+def key_set_of(url: str) -> KeySet | None:
+    """What is known of the keys under an address."""
+    return KeySet.objects.filter(url=url).first()
+
+
+def is_fresh(row: KeySet | None) -> bool:
+    """Whether keys were read recently enough to be trusted."""
+    return (
+        row is not None and row.fetched_at is not None and timezone.now() - row.fetched_at < TRUSTED
+    )
+
+
+def key_addresses() -> QuerySet[Recruitment, str]:
+    """The addresses of key sets that active ways in check their entries by."""
+    signed = Recruitment.objects.filter(Q(active=True), entry=Recruitment.Entry.JWT)
+    return signed.order_by("jwks_url").values_list("jwks_url", flat=True).distinct()
