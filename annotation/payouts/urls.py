@@ -3,7 +3,7 @@
 from django.urls import path
 
 from annotation.payouts.corrections import views as corrections
-from annotation.payouts.views import manager, payments, statements
+from annotation.payouts.views import manager, statements
 
 HAND = "payouts/by-hand/"
 ROW = "statements/<int:statement_id>/rows/<int:place>/"
@@ -23,8 +23,8 @@ project_patterns = [
     path("rejections/", manager.rejection_list, name="rejection_list"),
     path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),
     path("answers/<int:answer_id>/counts/", manager.answer_counts, name="answer_counts"),
-    path("payments/", payments.payment_list, name="payment_list"),
-    path("payments/send/", payments.payment_send, name="payment_send"),
-    path("payments/<int:payment_id>/resolve/", payments.payment_resolve, name="payment_resolve"),
-    path("payments/<slug:what>.csv", payments.payment_export, name="payment_export"),
+    path("payments/", statements.payment_list, name="payment_list"),
+    path("payments/send/", statements.payment_send, name="payment_send"),
+    path("payments/<int:payment_id>/resolve/", statements.payment_resolve, name="payment_resolve"),
+    path("payments/<slug:what>.csv", statements.payment_export, name="payment_export"),
 ]

@@ -25,7 +25,7 @@ from annotation.payouts.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import money, plural, whole
 from evaluation.payouts import form as payout_form
-from evaluation.payouts.proposing import propose
+from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
 from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
