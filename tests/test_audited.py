@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
+from annotation.records.selectors.audit import FAMILIES, SENTENCES
 from tests.support.import_graph import is_door, module_name, sources
 
 WRITES = {

@@ -17,7 +17,7 @@ import numpy as np
 
 from annotation import demo
 from annotation.authoring.actions import tasks
-from annotation.demo import judges, judging, logs
+from annotation.demo import judging, logs
 from annotation.formats.actions.judgments import Vote, add_model_votes, choices_of
 from annotation.models import (
     Answer,
@@ -203,7 +203,7 @@ class Study(DemoTask):
         user = load.people[held.worker.pseudonym]
         rng = logs.seeded("demo judging", held.worker.pseudonym, held.version.title, held.stretch)
         said = [(entry, self._vote(entry.item, entry.flipped, manner, rng)) for entry in entries]
-        log = judges.judging_log(
+        log = judging.judging_log(
             [(f"item-{entry.item_id}", vote) for entry, vote in said[:pairs]], manner, rng
         )
         spans: dict[str, tuple[int, int]] = {}
@@ -228,10 +228,10 @@ class Study(DemoTask):
         load.store_log(user, held, opened, log)
         return load.clock.moment
 
-    def _vote(self, item: Item, flipped: bool, manner: str, rng: random.Random) -> judges.Shown:
+    def _vote(self, item: Item, flipped: bool, manner: str, rng: random.Random) -> judging.Shown:
         pair = [self._marks[pk] for pk in (item.first_id, item.second_id) if pk is not None]
         left, right = reversed(pair) if flipped else pair
-        return judges.vote(left, right, manner, rng)
+        return judging.vote(left, right, manner, rng)
 
     def stay_in_work(self) -> None:
         """Some people are in the middle of an assignment: the study is live."""

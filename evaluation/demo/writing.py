@@ -14,7 +14,7 @@ from functools import partial
 
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.writing_topics import add_topics
-from annotation.demo import logs, writing, writing_logs
+from annotation.demo import logs, writing
 from annotation.formats.actions.imports import import_rows
 from annotation.models import Answer, Item
 from annotation.task_types.writing.type import ENTRY, EXIT
@@ -91,7 +91,7 @@ class WritingTask(DemoTask):
         before, after = (
             [f"{stage}.{row['name']}" for row in version.settings[stage]] for stage in (ENTRY, EXIT)
         )
-        log = writing_logs.writing_log(
+        log = writing.writing_log(
             one,
             [passage.text for passage in self.data.topic(one.topic).passages],
             (before, after),

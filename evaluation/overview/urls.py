@@ -2,10 +2,9 @@
 
 from django.urls import path
 
-from evaluation.overview import precision_views as precision
 from evaluation.overview import views
 
 urlpatterns = [
     path("", views.project, name="project"),
-    path("tasks/<int:task_id>/precision/", precision.task_precision, name="task_precision"),
+    path("tasks/<int:task_id>/precision/", views.task_precision, name="task_precision"),
 ]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task
 from annotation.models import Task
-from annotation.pairs.selectors.written import chain_of
+from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
 from evaluation.free_text.views.results import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs import schedules

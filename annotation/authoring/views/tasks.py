@@ -28,8 +28,8 @@ from annotation.formats.registry import formats_listed
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
-from annotation.pairs.selectors.written import chain_of
-from annotation.panels.selectors.exclusions import left_out
+from annotation.pairs.selectors import chain_of
+from annotation.panels.selectors import left_out
 from annotation.task_types import TYPES
 from crowdqc import numbers
 from crowdqc.errors import Invalid

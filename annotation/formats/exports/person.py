@@ -36,7 +36,7 @@ from annotation.models import (
     User,
     Visit,
 )
-from annotation.records.selectors.audit_words import about, sentence
+from annotation.records.selectors.audit import about, sentence
 
 CHUNK = 500
 Row = dict[str, Any]

@@ -17,11 +17,11 @@ from annotation.authoring.views.builder.parts import (
     TEXT,
     BuilderParts,
     Part,
+    Place,
     bundle_size,
     entry_of,
     segments,
 )
-from annotation.authoring.views.builder.place import Place
 from annotation.models import Item
 from annotation.task_types.pairwise import page as judging
 

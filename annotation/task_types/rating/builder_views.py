@@ -8,8 +8,14 @@ from typing import Any
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.rating import RatingBuild
-from annotation.authoring.views.builder.parts import LAST, Part, bundle_size, entry_of, segments
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import (
+    LAST,
+    Part,
+    Place,
+    bundle_size,
+    entry_of,
+    segments,
+)
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types.pairwise import builder_views as pairwise
 from annotation.task_types.pairwise import page as judging

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place
 from annotation.models import Item, ItemGroup
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.missing import lacks
+from annotation.task_types.think_aloud.type import lacks
 
 FOLDER = "annotation/authoring/think"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.writing import WritingBuild
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, entry_of
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place, entry_of
 from annotation.models import Item
 from annotation.task_types.writing import page as writing
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN

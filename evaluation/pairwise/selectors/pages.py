@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
-from annotation.work.selectors import dwell
+from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import Asked
 from crowdqc.errors import Missing
@@ -335,7 +335,7 @@ def _people(
         for row in WorkerScore.objects.filter(run=run, worker__in=ids, dimension=POOLED)
     }
     out = pair_votes.excluded(task)
-    times = dwell.times_of(task, {v.assignment for v in people if v.assignment is not None})
+    times = speed.times_of(task, {v.assignment for v in people if v.assignment is not None})
     first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
         {

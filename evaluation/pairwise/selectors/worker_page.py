@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item, Membership, Task
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
-from annotation.work.selectors import dwell
+from annotation.work.selectors import speed
 from annotation.work.snapshots.judgments import Asked
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
@@ -199,7 +199,7 @@ def _sittings(
     by: dict[int, list[Vote]] = {}
     for vote in given:
         by.setdefault(vote.assignment or 0, []).append(vote)
-    times = dwell.times_of(task, set(by))
+    times = speed.times_of(task, set(by))
     made = []
     for votes in by.values():
         pairs = [

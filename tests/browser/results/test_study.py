@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.models import Answer, Membership, Task
-from annotation.work.selectors import dwell
+from annotation.work.selectors import speed
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.browser.building import test_build_study as building
@@ -172,7 +172,7 @@ def test_a_study_is_built_judged_by_three_read_live_mended_and_exported(
     expect(page.locator("main")).to_contain_text(f"Run {run.number}")
     assert page.evaluate("window.sameDocument") is True
     is_well(page)
-    times = dwell.times_of(task)
+    times = speed.times_of(task)
     assert len(times) == 3 * BUNDLE and all(row.changes == 7 for row in times.values())
 
     excludes(page, live_server, task, people["always left"])

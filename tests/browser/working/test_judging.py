@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment, Consent
 from annotation.task_types.pairwise.type import TEMPLATE
-from annotation.work.selectors import dwell, log
+from annotation.work.selectors import log, speed
 from tests.browser.sign_in import kill, log_is_sent, misfits
 from tests.browser.working.keys import is_saved, press
 from tests.support import factories, judging
@@ -133,7 +133,7 @@ def is_logged(held: Assignment) -> None:
         (f"d-{NAMES[2]}", "right"),
         (f"d-{NAMES[2]}", "left"),
     ]
-    times = dwell.times_of(held.task)
+    times = speed.times_of(held.task)
     by_item = dict(held.answers.values_list("item_id", "pk"))
     pairs = [times[by_item[item]] for item in items]
     assert [row.changes for row in pairs] == [8, 7, 7]
@@ -202,7 +202,7 @@ def test_how_long_each_response_is_under_the_pointer(
     press(page, "Enter")
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert 1800 <= times.left_ms <= 3500
     assert 600 <= times.right_ms <= 2500
     assert times.seconds_total * 1000 >= times.left_ms + times.right_ms
@@ -233,7 +233,7 @@ def test_on_a_phone_one_response_is_shown_in_the_place_of_the_other(
     page.locator("[data-next]").click()
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert 1000 <= times.left_ms <= 3000
     assert 2000 <= times.right_ms <= 5000
 
@@ -308,7 +308,7 @@ def test_a_text_is_rated_by_its_digits(
     page.get_by_role("button", name="Submit 1 rating").click()
     is_submitted(page)
     assert judging.stored_votes(held) == [{"clarity": "2", "breadth": "3"}]
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert (times.changes, times.revised) == (3, 1)
 
 

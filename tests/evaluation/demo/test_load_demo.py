@@ -30,7 +30,7 @@ from annotation.models import (
     Task,
     User,
 )
-from annotation.work.selectors import dwell, log
+from annotation.work.selectors import log, speed
 from evaluation.demo import loader as demo_loader
 from evaluation.models import Run, SystemScore, WorkerScore
 
@@ -147,7 +147,7 @@ def test_the_study_is_live_and_was_handed_out_by_the_rules(told: str) -> None:
         assert abs(shares[0] - shares[1]) <= 4, pair.key
     own = Q(item__first__author=F("worker")) | Q(item__second__author=F("worker"))
     assert not Answer.objects.filter(own, item__task=study).exists()
-    times = dwell.times_of(study)
+    times = speed.times_of(study)
     assert len(times) >= judgments.count()
     assert {one.seconds_total > 2 for one in times.values()} == {True}
     calls = Answer.objects.filter(item__task=study, system__isnull=False)
