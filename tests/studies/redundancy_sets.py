@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,14 +60,20 @@ class CrowdSet:
 
 
 def cached_encoder(slug: str, cache: Path) -> Encode:
-    """An encoder (n texts -> (n, d)) that keeps what it made in ``cache``."""
+    """An encoder (n texts -> (n, d)) that keeps what it made in ``cache``.
+
+    Another encoder of the same name, or another text, is encoded anew.
+    """
 
     def encode(texts: Sequence[str]) -> FloatArray:
-        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-        path = cache / f"{slug}-{digest}.npy"
+        encoder = get_encoder(slug)
+        told = "\0".join((encoder.identity, *texts))
+        path = cache / f"{slug}-{hashlib.sha256(told.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
             cache.mkdir(parents=True, exist_ok=True)
-            np.save(path, get_encoder(slug).encode(texts))
+            part = path.with_suffix(f".{os.getpid()}.npy")
+            np.save(part, encoder.encode(texts))
+            part.replace(path)  # at once, so that a killed run leaves no half of it
         return np.asarray(np.load(path), dtype=np.float64)
 
     return encode
