@@ -35,8 +35,8 @@ class RatingBuilder(JudgingBuilder):
         "texts": TEXTS,
         **LAST,
     }
-    styles = (*JudgingBuilder.styles, "css/pages/rate.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/rate.css")
+    styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
+    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/rate.css")
     imports = (IMPORTS["candidates"], votes("rating", "scale"))
     task_links_template = f"{FOLDER}/_task_links.html"
     redundancy_help = (

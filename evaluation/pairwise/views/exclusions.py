@@ -31,14 +31,14 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
         if form.leave_out(request, by=access.user, task=task, worker=worker):
             return redirect("pair_agreement", project_id, task_id)
         context["form"] = form
-        return render(request, "evaluation/pairwise/exclude.html", context, status=422)
+        return render(request, "evaluation/pairwise/workers/exclude.html", context, status=422)
     context["form"] = ExclusionForm()
     part = request.GET.get("part") == "effect"
     if part:
         context.update(_effect(task, worker, runs.core))
     fragment = part and bool(request.htmx)  # type: ignore[attr-defined]
     name = "_effect.html" if fragment else "exclude.html"
-    response = render(request, f"evaluation/pairwise/{name}", context)
+    response = render(request, f"evaluation/pairwise/workers/{name}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
 

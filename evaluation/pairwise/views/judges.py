@@ -27,4 +27,4 @@ def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
     context["newer"] = pair_judges.newer(task, runs.core)
     context.update(found=found, recipe=found.recipe if found else None, import_kind=IMPORT_KIND)
-    return render(request, "evaluation/pairwise/judges.html", context)
+    return render(request, "evaluation/pairwise/workers/judges.html", context)

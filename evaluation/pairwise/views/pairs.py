@@ -28,13 +28,13 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         pair_pages.pair_list(
             task, runs, context["dimension"], chosen, page=request.GET.get("page")
         ),
-        filters="evaluation/pairwise/_pair_filters.html",
+        filters="evaluation/pairwise/pairs/_pair_filters.html",
         recipe=reads.recipe_pairs(runs.core),
         tally=votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE), "labels", context["dimension"]
         ),
     )
-    return render(request, "evaluation/pairwise/list.html", context)
+    return render(request, "evaluation/pairwise/pairs/list.html", context)
 
 
 @login_required
@@ -53,4 +53,4 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
         sources=sources,
         picks="",
     )
-    return render(request, "evaluation/pairwise/pair.html", context)
+    return render(request, "evaluation/pairwise/pairs/pair.html", context)

@@ -42,7 +42,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         ),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
-    return render(request, "evaluation/pairwise/workers.html", context)
+    return render(request, "evaluation/pairwise/workers/workers.html", context)
 
 
 @login_required
@@ -59,4 +59,4 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         picks="",
         recipe=reads.recipe_pairs(runs.core, told.get("recipe")) if runs.core is not None else [],
     )
-    return render(request, "evaluation/pairwise/worker.html", context)
+    return render(request, "evaluation/pairwise/workers/worker.html", context)

@@ -13,7 +13,8 @@ from annotation.authoring.views.builder.place import Place
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type, part_of
 
-FOLDER = "annotation/authoring"
+FOLDER = "annotation/authoring/free_text"
+FRAME = "annotation/authoring/builder"
 MOST_SEGMENTS = 40
 
 
@@ -29,8 +30,8 @@ class Part:
 
 TEXT = "Text and instructions"
 LAST = {
-    "time": Part("Time and pay", f"{FOLDER}/_part_time.html"),
-    "consent": Part("Consent and log", f"{FOLDER}/_part_consent.html"),
+    "time": Part("Time and pay", f"{FRAME}/_part_time.html"),
+    "consent": Part("Consent and log", f"{FRAME}/_part_consent.html"),
 }
 WORDS = ("instructions_shown", "order_over", "redundancy_help")
 
