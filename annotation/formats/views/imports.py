@@ -59,7 +59,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
         "files": selectors.uploads_of(task, kind),
     }
     return render(
-        request, "annotation/authoring/import.html", context, status=422 if error else 200
+        request, "annotation/authoring/imports/import.html", context, status=422 if error else 200
     )
 
 
@@ -118,8 +118,8 @@ def task_import_file(
     }
     return page_or_fragment(
         request,
-        "annotation/authoring/import_file.html",
-        "annotation/authoring/_import_file.html",
+        "annotation/authoring/imports/import_file.html",
+        "annotation/authoring/imports/_import_file.html",
         context,
         status=422 if error else 200,
     )

@@ -41,7 +41,7 @@ class Checklist(TaskType):
     is_typed = False
     judges_texts = True
     answer_template = "annotation/task_types/checklist_answer.html"
-    item_template = "annotation/work/check.html"
+    item_template = "annotation/work/judge/check.html"
     builder_template = "annotation/task_types/checklist_settings.html"
     # authoring
     add_words = "Add texts"

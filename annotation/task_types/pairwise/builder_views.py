@@ -36,8 +36,8 @@ class JudgingBuilder(BuilderParts):
     opens_at = "asked"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles: tuple[str, ...] = ("css/pages/judge.css", "css/pages/builder-pairs.css")
-    page_styles: tuple[str, ...] = ("css/pages/judge.css",)
+    styles: tuple[str, ...] = ("css/pages/work/judge.css", "css/pages/builder/pairs.css")
+    page_styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     counts_before_publishing = True
     instructions_shown = "before the first {noun}, and on each"
     order_over = "topics, then over the {noun}s within each"

@@ -139,7 +139,7 @@ class Pairwise(TaskType):
     judges_texts = True
     pairs_texts = True
     answer_template = "annotation/task_types/pairwise_answer.html"
-    item_template = "annotation/work/judge.html"
+    item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/pairwise_settings.html"
     # authoring
     add_words = "Add texts"

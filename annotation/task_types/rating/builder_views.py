@@ -40,8 +40,8 @@ class RatingBuilder(JudgingBuilder):
         "texts": TEXTS,
         **LAST,
     }
-    styles = (*JudgingBuilder.styles, "css/pages/rate.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/rate.css")
+    styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
+    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/rate.css")
     task_links_template = f"{FOLDER}/_task_links.html"
     redundancy_help = (
         "So many different workers rate each {noun}. A lower number never takes away what is "

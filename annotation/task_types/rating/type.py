@@ -74,7 +74,7 @@ class Rating(TaskType):
     is_typed = False
     judges_texts = True
     answer_template = "annotation/task_types/rating_answer.html"
-    item_template = "annotation/work/judge.html"
+    item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/rating_settings.html"
     # authoring
     add_words = "Add texts"

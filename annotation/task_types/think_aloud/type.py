@@ -70,7 +70,7 @@ class ThinkAloud(TaskType):
     item_noun = "dimension"
     answer_noun = "session"
     answer_template = "annotation/task_types/think_aloud_answer.html"
-    item_template = "annotation/work/think.html"
+    item_template = "annotation/work/think/think.html"
     builder_template = "annotation/task_types/think_aloud_settings.html"
     # authoring
     add_words = "Add dimensions"

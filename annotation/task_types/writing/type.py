@@ -164,7 +164,7 @@ class Writing(TaskType):
     item_noun = "response"
     answer_noun = "response"
     answer_template = "annotation/task_types/writing_answer.html"
-    item_template = "annotation/work/write.html"
+    item_template = "annotation/work/write/write.html"
     builder_template = "annotation/task_types/writing_settings.html"
     # authoring
     add_words = "Add topics"

@@ -52,7 +52,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
     """What is open, in work, waiting, decided and paid."""
-    return render(request, "annotation/work/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
+    return render(request, "annotation/work/home/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
 
 
 # Agreement ---------------------------------------------------------------------------------------

@@ -68,14 +68,14 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         return boards.empty(request, task, runs, context)
     if _live(request, runs):
         context["waiting"] = pair_agreement.waiting(runs)
-        return render(request, "evaluation/pairwise/_checks.html", context)
+        return render(request, "evaluation/pairwise/agreement/_checks.html", context)
     _fill(task, runs, context)
     context["may_write"] = access.is_requester
     if context["found"] is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
     whole = request.GET.get("part") != "live" or not request.htmx  # type: ignore[attr-defined]
-    name = "agreement.html" if whole else "_agreement_oob.html"
-    response = render(request, f"evaluation/pairwise/{name}", context)
+    name = "agreement.html" if whole else "_oob.html"
+    response = render(request, f"evaluation/pairwise/agreement/{name}", context)
     if not whole:
         response.headers["HX-Retarget"] = "#agreement"
         response.headers["HX-Reswap"] = "outerHTML"
@@ -110,7 +110,7 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             return redirect("task", project_id, made.pk)
     _fill(task, runs, context, form)
     context["may_write"] = True
-    return render(request, "evaluation/pairwise/agreement.html", context, status=422)
+    return render(request, "evaluation/pairwise/agreement/agreement.html", context, status=422)
 
 
 @login_required
@@ -125,7 +125,7 @@ def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     if found is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
     context.update(found=found, recipe=found["recipe"])
-    return render(request, "evaluation/pairwise/order.html", context)
+    return render(request, "evaluation/pairwise/agreement/order.html", context)
 
 
 IMPORT_KIND = "judgments"  # what the import page calls votes of models (and people)
@@ -143,4 +143,4 @@ def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
     context["newer"] = pair_judges.newer(task, runs.core)
     context.update(found=found, recipe=found["recipe"] if found else None, import_kind=IMPORT_KIND)
-    return render(request, "evaluation/pairwise/judges.html", context)
+    return render(request, "evaluation/pairwise/workers/judges.html", context)

@@ -38,13 +38,13 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         pair_pages.pair_list(
             task, runs, context["dimension"], chosen, page=request.GET.get("page")
         ),
-        filters="evaluation/pairwise/_pair_filters.html",
+        filters="evaluation/pairwise/pairs/_pair_filters.html",
         recipe=reads.recipe_pairs(runs.core),
         tally=votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE), "labels", context["dimension"]
         ),
     )
-    return render(request, "evaluation/pairwise/list.html", context)
+    return render(request, "evaluation/pairwise/pairs/list.html", context)
 
 
 @login_required
@@ -63,7 +63,7 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
         sources=sources,
         picks="",
     )
-    return render(request, "evaluation/pairwise/pair.html", context)
+    return render(request, "evaluation/pairwise/pairs/pair.html", context)
 
 
 @login_required
@@ -93,7 +93,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         ),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
-    return render(request, "evaluation/pairwise/workers.html", context)
+    return render(request, "evaluation/pairwise/workers/workers.html", context)
 
 
 @login_required
@@ -110,7 +110,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         picks="",
         recipe=reads.recipe_pairs(runs.core, told.get("recipe")) if runs.core is not None else [],
     )
-    return render(request, "evaluation/pairwise/worker.html", context)
+    return render(request, "evaluation/pairwise/workers/worker.html", context)
 
 
 @login_required
@@ -126,14 +126,14 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
         if form.leave_out(request, by=access.user, task=task, worker=worker):
             return redirect("pair_agreement", project_id, task_id)
         context["form"] = form
-        return render(request, "evaluation/pairwise/exclude.html", context, status=422)
+        return render(request, "evaluation/pairwise/workers/exclude.html", context, status=422)
     context["form"] = ExclusionForm()
     part = request.GET.get("part") == "effect"
     if part:
         context.update(_effect(task, worker, runs.core))
     fragment = part and bool(request.htmx)  # type: ignore[attr-defined]
     name = "_effect.html" if fragment else "exclude.html"
-    response = render(request, f"evaluation/pairwise/{name}", context)
+    response = render(request, f"evaluation/pairwise/workers/{name}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
 

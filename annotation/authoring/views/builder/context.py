@@ -113,7 +113,7 @@ def saved(request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
     context = {**context_of(access, task, place), **note}
-    return render(request, "annotation/authoring/_saved.html", context)
+    return render(request, "annotation/authoring/builder/_saved.html", context)
 
 
 def refused(
@@ -122,12 +122,14 @@ def refused(
     """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
     if request.htmx:  # type: ignore[attr-defined]
         context = {"error": error, "step": bool(into)}
-        found = render(request, "annotation/authoring/_field_error.html", context, status=422)
+        found = render(
+            request, "annotation/authoring/builder/_field_error.html", context, status=422
+        )
         if into:
             found["HX-Retarget"], found["HX-Reswap"] = into, "innerHTML"
         return found
     context = {**context_of(access, task, place_of(request, task)), "refused": error}
-    return render(request, "annotation/authoring/build.html", context, status=422)
+    return render(request, "annotation/authoring/builder/build.html", context, status=422)
 
 
 def moved(
@@ -138,7 +140,7 @@ def moved(
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(url)
     context = {**context_of(access, task, place), "with_header": True, "focus": focus}
-    response = render(request, "annotation/authoring/_builder.html", context)
+    response = render(request, "annotation/authoring/builder/_builder.html", context)
     response["HX-Replace-Url"] = url
     return response
 

@@ -62,7 +62,8 @@ class Place:
         return self.but(device="desktop").query
 
 
-FOLDER = "annotation/authoring"
+FOLDER = "annotation/authoring/free_text"
+FRAME = "annotation/authoring/builder"
 MOST_SEGMENTS = 40
 
 
@@ -78,8 +79,8 @@ class Part:
 
 TEXT = "Text and instructions"
 LAST = {
-    "time": Part("Time and pay", f"{FOLDER}/_part_time.html"),
-    "consent": Part("Consent and log", f"{FOLDER}/_part_consent.html"),
+    "time": Part("Time and pay", f"{FRAME}/_part_time.html"),
+    "consent": Part("Consent and log", f"{FRAME}/_part_consent.html"),
 }
 WORDS = ("instructions_shown", "order_over", "redundancy_help")
 
