@@ -97,7 +97,7 @@ def task_build_topic(post: QueryDict, user: User, task: Task, place: Place) -> N
     }
     if "query" in post:
         group = open_group(task, place, TOPIC)
-        writing_topics.save_topic(by=user, task=task, group=group, query=post["query"])
+        writing_topics.save_topic(by=user, task=task, group=group, query=post.get("query"))
 
     def change(rows: Rows) -> Rows:
         rows[row_at(rows, place.question, by="key", noun=PASSAGE)] |= fields
