@@ -333,4 +333,6 @@ def check_money(stack: Stack) -> None:
     assert not doubled
     paid = rows(stack, "SELECT count(*), sum(amount) FROM annotation_ledgerentry")
     [(number,)] = rows(stack, "SELECT count(*) FROM annotation_assignment")
-    assert [(count, float(amount)) for count, amount in paid] == [(number, number * 1.8)]
+    assert [(count, round(float(amount), 2)) for count, amount in paid] == [
+        (number, round(number * 1.8, 2))
+    ]

@@ -13,6 +13,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Task, User
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -192,7 +193,7 @@ def test_every_part_opens_and_shows_the_worker_s_page_beside_it(task: Task, part
         "topics": "&text=t1&question=d2",
     }
     path = reverse("task_build", args=[task.project_id, task.pk])
-    page = client.get(f"{path}?part={part}{opened.get(part, '')}").content.decode()
+    page = html_of(client.get(f"{path}?part={part}{opened.get(part, '')}"))
     assert "Live preview" in page and "Why t1?" in page
     assert "each for about 7 min" in page
 

@@ -33,6 +33,7 @@ from annotation.payouts.actions import proposals as payouts
 from crowdqc.errors import Invalid, TooMuch
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]
@@ -350,7 +351,7 @@ def test_invitations_that_cannot_be_mailed_say_so(world: World, faulty: type[Fau
     invite_mail.invite_by_mail(**invite, emails="bo@example.org")
     assert mail.send_due() == 0
     page = signed_in(world.requester).get(reverse("people", args=[world.project.pk]))
-    assert "b…@example.org, could not be delivered" in page.content.decode()
+    assert "b…@example.org, could not be delivered" in html_of(page)
     gone = invite_mail.invite_by_mail(**invite, emails="cy@example.org")[0]
     people.revoke_invitation(by=world.requester, invitation=gone)
     assert mail.send_due() == 0 and not Invitation.objects.exclude(email="").exists()

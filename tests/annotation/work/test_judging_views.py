@@ -20,6 +20,7 @@ from annotation.work.selectors import log, speed
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
 from tests.support import factories, judging
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 JUDGE_QUERIES = 6
@@ -40,7 +41,7 @@ def sides(html: str) -> dict[str, str]:
 def page(client: Client, held: Assignment, number: int = 1) -> str:
     answer = client.get(item_url(held, number))
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 # What is shown -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from annotation.models import Task
 from annotation.panels.actions import panels
 from evaluation.payouts.selectors import review
 from tests.support import factories, ratings
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 QUERIES = {"task_rounds": 9, "task_round": 12, "task_feedback": 8}
@@ -38,7 +39,7 @@ def post(client: Client, name: str, task: Task, query: str = "", **data: Any) ->
 def read(client: Client, name: str, task: Task, *more: int) -> str:
     response = client.get(reverse(name, args=[task.project_id, task.pk, *more]))
     assert response.status_code == 200
-    return response.content.decode()
+    return html_of(response)
 
 
 def test_a_task_of_documents_is_authored_in_the_browser_and_published(
@@ -152,7 +153,7 @@ def test_a_round_is_read_beside_its_document_and_decided_with_words(
     assert "on the panel" in read(requester, "task_rounds", task)
     client = Client()
     client.force_login(held.worker.user)
-    home = client.get(reverse("work_home")).content.decode()
+    home = html_of(client.get(reverse("work_home")))
     assert "Well seen." in home
     assert "You are on the panel “Trained”" in home
     record = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()

@@ -18,6 +18,7 @@ from annotation.work.selectors import work
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, signed_in
 from tests.support import factories, thinking
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +31,7 @@ def world() -> factories.World:
 def page(client: Client, held: Assignment, number: int = 1, query: str = "") -> str:
     answer = client.get(item_url(held, number) + query)
     assert answer.status_code == 200
-    return entities.unescape(answer.content.decode())
+    return entities.unescape(html_of(answer))
 
 
 # Thinking aloud ----------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def test_a_text_stands_beside_its_source_and_lines_stand_by_component(
     assert shown.index("A garden. Books.") < shown.index("40,000 books and a garden on the roof")
     heads = re.findall(r'<h3 class="component">(.*?)</h3>', shown)
     assert heads == ["Links", "Order"]
-    asked = re.findall(r'class="what">(.*?)</span>', shown)
+    asked = re.findall(r'<span class="what">(.*?)</span>', shown)
     assert asked == [
         "Does each sentence take up the one before it?",
         "Do names stay the same?",

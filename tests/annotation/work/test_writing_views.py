@@ -20,6 +20,7 @@ from crowdqc.errors import Conflict
 from tests.annotation.work.test_concurrency import at_once, books_are_right
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
 from tests.support import factories, writing
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 WRITE_QUERIES = 6
@@ -44,7 +45,7 @@ def client(world: factories.World) -> Client:
 def page(client: Client, held: Assignment, part: str = "", number: int = 1) -> str:
     answer = client.get(item_url(held, number), {"part": part} if part else {})
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def post(client: Client, held: Assignment, part: str, go: str = "next", **draft: str) -> Any:
@@ -70,7 +71,7 @@ def test_passages_and_editor_come_once_the_first_questions_are_answered(
         assert writing.QUERY in html
         assert STICKS not in html
         assert "<textarea" not in html
-    html = post(client, held, "entry", **writing.ENTRY).content.decode()
+    html = html_of(post(client, held, "entry", **writing.ENTRY))
     assert STICKS in html
     assert 'id="answer"' in html
     assert html.count("data-passage=") == 4
@@ -85,7 +86,7 @@ def test_questions_that_are_open_are_named_beside_themselves(
     given = {"entry.knowledge": "3", "entry.answerable": "1"}
     shown = post(client, held, "entry", **given)
     assert shown.redirect_chain[0][0].endswith("?part=entry&check=1")
-    html = shown.content.decode()
+    html = html_of(shown)
     assert "2 questions are not answered yet." in html
     assert html.count("Choose one.") == 2
     for name, wrong in (("Knowledge", False), ("Expertise", True), ("Controversial", True)):

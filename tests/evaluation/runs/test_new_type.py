@@ -22,6 +22,7 @@ from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.everything import ROUTES
+from tests.support.pages import html_of
 
 QUICK = {"encoder": "char-svd", "resamples": 200}
 
@@ -91,7 +92,7 @@ def test_a_type_of_a_known_shape_is_judged_as_its_shape(monkeypatch: pytest.Monk
     ):
         assert shown[name].status_code == 200, name
     assert "AQER" in shown["task_results"].content.decode()
-    assert ">score " in shown["review_answers"].content.decode().replace("\n      ", "")
+    assert "> score " in html_of(shown["review_answers"])
 
 
 @pytest.mark.django_db

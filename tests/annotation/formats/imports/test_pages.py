@@ -16,6 +16,7 @@ from annotation.models import Answer, ImportFile, Item, Membership, System, Text
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 from tests.support.uploads import work
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ def read_and_import(world: World, kind: str, text: str, **data: str) -> tuple[st
 
 def test_nothing_is_imported_by_looking(world: World) -> None:
     client, answer = upload(world, "items", "question_id,question\nn1,New?\n")
-    page = client.get(answer["Location"]).content.decode()
+    page = html_of(client.get(answer["Location"]))
     assert "1 of 1 row" in page and "Import 1 row" in page and "comma" in page
     assert not Item.objects.filter(key="n1").exists()
 
@@ -92,7 +93,7 @@ def test_a_second_click_imports_once(world: World) -> None:
 def test_a_bad_row_keeps_everything_out_until_it_is_left_out_knowingly(world: World) -> None:
     text = "item_id,system,answer\nq-001,M,Fine\nq-009,M,Unknown\nq-002,M,\n"
     client, answer = upload(world, "system_answers", text)
-    page = client.get(answer["Location"]).content.decode()
+    page = html_of(client.get(answer["Location"]))
     assert "2 of 3 rows cannot be read." in page and "Import 1 row without these 2" in page
     refused = client.post(answer["Location"], {"do": "import"})
     assert refused.status_code == 422
